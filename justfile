@@ -1,0 +1,76 @@
+# Everything a contributor runs. `just` alone lists the recipes.
+
+target := env("CARGO_TARGET_DIR", justfile_directory() / "target")
+
+# The queries are checked against .sqlx, so no database is needed to build.
+export SQLX_OFFLINE := "true"
+
+_default:
+    @{{ just_executable() }} --list --unsorted
+
+# Build the binary (target/debug/rookery).
+build:
+    cargo build --locked
+
+# Run all tests; the run starts its own PostgreSQL cluster.
+test *arguments:
+    cargo test --locked {{ arguments }}
+
+# Formatting, clippy, licences and sources, spelling, house rules.
+lint:
+    cargo fmt --check
+    cargo clippy --locked --all-targets -- -D warnings
+    cargo deny --locked check licenses bans sources
+    typos
+    cargo test --locked --quiet --test it tidy::
+
+# Every requirement with the tests that prove it, and a count by area.
+requirements:
+    @cargo test --locked --quiet --test it -- --exact --nocapture \
+        requirements::each_requirement_is_printed_with_its_tests
+
+# Write .sqlx anew, after a query or a migration changed.
+sqlx-prepare:
+    rm -rf .sqlx
+    {{ just_executable() }} _sqlx-data "{{ justfile_directory() }}/.sqlx"
+
+# Fail when .sqlx is not what sqlx-prepare would write.
+sqlx-check:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    fresh=$(mktemp -d)
+    trap 'rm -rf "$fresh"' EXIT
+    {{ just_executable() }} _sqlx-data "$fresh"
+    mkdir -p .sqlx
+    diff -r .sqlx "$fresh" || { echo ".sqlx is not fresh: run just sqlx-prepare" >&2; exit 1; }
+    echo "$(ls .sqlx | wc -l) queries are fresh"
+
+# Checks every query against a database with all migrations; the macros write what they learned to FOLDER.
+_sqlx-data folder:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    cluster=$(mktemp -d)
+    trap 'tests/dev_cluster --stop "$cluster"' EXIT
+    DATABASE_URL=$(tests/dev_cluster "$cluster")
+    export DATABASE_URL SQLX_OFFLINE=false SQLX_OFFLINE_DIR={{ quote(folder) }}
+    mkdir -p "$SQLX_OFFLINE_DIR"
+    for migration in migrations/*.sql; do
+        single=--single-transaction
+        if head -n 1 "$migration" | grep -q '^-- no-transaction'; then single=; fi
+        psql -Xq -v ON_ERROR_STOP=1 $single -f "$migration" "$DATABASE_URL"
+    done
+    # The macros run only when the crate is compiled; everything depends on the library.
+    touch src/lib.rs
+    cargo check --locked --all-targets
+
+# Loads a workspace of a million conversations and prints what reads cost.
+bench-reads *arguments:
+    cargo bench --locked --bench reads -- {{ arguments }}
+
+# Real MCP clients and schemathesis against a real server.
+clients: build
+    tests/clients/run "{{ target }}/debug/rookery"
+
+# The whole gate, as on a fresh machine.
+ci:
+    .ci/run

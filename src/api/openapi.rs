@@ -1,0 +1,249 @@
+//! The OpenAPI 3.1 description (specification 4.15), a loop over the registry: the schemas in it are the
+//! ones that are enforced.
+
+use std::sync::OnceLock;
+
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use crate::api::operation::{Method, Needs};
+use crate::api::registry::{Entry, OPERATIONS, schema_of};
+use crate::api::rest::PREFIX;
+use crate::error::Result;
+use crate::events::event as events;
+
+const ABOUT: &str = "A shared customer-email inbox for teams and their software agents. Replies written \
+    through the API are drafts for a person to approve, or leave after an undo window. Clients ignore fields \
+    they do not know: new ones may be added at any time.";
+
+/// The document for a service at this public address.
+pub fn document(public_url: &Url) -> Result<Box<RawValue>> {
+    static DOCUMENT: OnceLock<(Url, Box<RawValue>)> = OnceLock::new();
+    if let Some((url, document)) = DOCUMENT.get()
+        && url == public_url
+    {
+        return Ok(document.clone());
+    }
+    let made = to_raw_value(&describe(public_url))?;
+    let _ = DOCUMENT.set((public_url.clone(), made.clone()));
+    Ok(made)
+}
+
+fn describe(public_url: &Url) -> Value {
+    let mut paths: Map<String, Value> = Map::new();
+    for entry in OPERATIONS.iter() {
+        let path = paths.entry(entry.spec.path).or_insert_with(|| json!({}));
+        path[entry.spec.method.as_str().to_lowercase()] = operation(entry);
+    }
+    json!({
+        "openapi": "3.1.1",
+        "info": {
+            "title": "Rookery API",
+            "version": "1",
+            "summary": "Conversations, documents and app mail of a shared inbox.",
+            "description": ABOUT,
+            "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+        },
+        "servers": [{ "url": format!("{}{PREFIX}", public_url.as_str().trim_end_matches('/')) }],
+        "security": [{ "key": [] }],
+        "paths": paths,
+        "webhooks": webhooks(),
+        "components": {
+            "securitySchemes": { "key": {
+                "type": "http",
+                "scheme": "bearer",
+                "description": "An API key: `rk_live_…`, or `rk_test_…` for the sandbox.",
+            } },
+            "schemas": { "Error": {
+                "type": "object",
+                "description": "What went wrong, as a sentence for people. Programs go by the status code.",
+                "properties": { "error": { "type": "string", "minLength": 1 } },
+                "required": ["error"],
+                "additionalProperties": false,
+            } },
+            "responses": errors(),
+        },
+    })
+}
+
+fn operation(entry: &Entry) -> Value {
+    let spec = &entry.spec;
+    let needs = match spec.needs {
+        Needs::Nothing => "Needs a valid key.".to_owned(),
+        Needs::Scope(scope) => format!("Needs the `{scope}` scope."),
+        Needs::TestKey(scope) => format!("Needs a test key with the `{scope}` scope."),
+    };
+    let repeat = match spec.repeatable {
+        true => "Safe to repeat.",
+        false => "Not safe to repeat: each call makes a new item.",
+    };
+    let mut operation = json!({
+        "operationId": spec.name,
+        "summary": spec.title,
+        "description": format!("{} {needs} {repeat}", spec.about),
+        "responses": { spec.status.to_string(): {
+            "description": "Done.",
+            "content": { "application/json": { "schema": entry.output } },
+        } },
+    });
+    let parameters = parameters(entry);
+    if !parameters.is_empty() {
+        operation["parameters"] = Value::Array(parameters);
+    }
+    if spec.method == Method::Post {
+        let has_required = entry.input.json.get("required").is_some();
+        operation["requestBody"] = json!({
+            "required": has_required,
+            "content": { "application/json": { "schema": entry.input.json } },
+        });
+    }
+    for code in possible_errors(entry) {
+        operation["responses"][code] = json!({ "$ref": format!("#/components/responses/{code}") });
+    }
+    operation
+}
+
+/// The path's id and, for a read, the query. Limits stand in the schemas.
+fn parameters(entry: &Entry) -> Vec<Value> {
+    let mut parameters = Vec::new();
+    if entry.spec.names_a_conversation() {
+        parameters.push(json!({
+            "name": "id", "in": "path", "required": true, "description": "A conversation's id.",
+            "schema": { "type": "string", "pattern": "^cnv_[0-9a-z]+$" },
+        }));
+    }
+    if entry.spec.method == Method::Get {
+        let none = Map::new();
+        let fields = entry.input.json.get("properties").and_then(Value::as_object).unwrap_or(&none);
+        for (name, schema) in fields {
+            let mut schema = not_null(schema);
+            let about = schema.as_object_mut().and_then(|fields| fields.shift_remove("description"));
+            let mut parameter = json!({ "name": name, "in": "query", "required": false });
+            if let Some(about) = about {
+                parameter["description"] = about;
+            }
+            parameter["schema"] = schema;
+            parameters.push(parameter);
+        }
+    }
+    parameters
+}
+
+/// A query has no null: an absent parameter is left out.
+fn not_null(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    if let Some(Value::Array(types)) = schema.get("type") {
+        let mut types: Vec<Value> = types.iter().filter(|name| *name != "null").cloned().collect();
+        if types.len() == 1 {
+            schema["type"] = types.remove(0);
+        }
+    }
+    if let Some(Value::Array(options)) = schema.get_mut("enum") {
+        options.retain(|option| !option.is_null());
+    }
+    schema
+}
+
+fn possible_errors(entry: &Entry) -> Vec<&'static str> {
+    let takes_input =
+        entry.input.json.get("properties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
+    let names_something = entry.spec.names_a_conversation()
+        || ["mailbox", "conversationId"]
+            .iter()
+            .any(|name| entry.input.json["properties"].get(name).is_some());
+    let mut codes = Vec::new();
+    if takes_input || entry.spec.method == Method::Post {
+        codes.push("400");
+    }
+    codes.extend(["401", "403"]);
+    if names_something {
+        codes.push("404");
+    }
+    if entry.spec.method == Method::Post {
+        codes.push("413");
+    }
+    codes.extend(["429", "500"]);
+    codes
+}
+
+fn errors() -> Value {
+    let table = [
+        (
+            "400",
+            "Missing or disallowed input. The sentence names every problem, each as `field: what`, separated by semicolons.",
+        ),
+        ("401", "No key, or one that is wrong or revoked."),
+        (
+            "403",
+            "The key lacks a scope (the sentence names it), the plan has no API, or the endpoint is for test keys.",
+        ),
+        ("404", "There is no such thing, or none that the key can see."),
+        ("413", "The whole body is too large."),
+        ("429", "Too many requests. `Retry-After` says when to come back."),
+        ("500", "Something failed on our side. Try again shortly."),
+    ];
+    let mut responses = Map::new();
+    for (code, about) in table {
+        let mut response = json!({
+            "description": about,
+            "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
+        });
+        if code == "429" {
+            response["headers"] = json!({ "Retry-After": { "schema": { "type": "integer", "minimum": 1 } } });
+        }
+        responses.insert(code.into(), response);
+    }
+    Value::Object(responses)
+}
+
+/// The ten events a webhook can get, each with its data.
+fn webhooks() -> Value {
+    let kinds = [
+        ("ask.completed", "Everything asked of a client is in.", schema_of::<events::AskCompleted>()),
+        ("client.replied", "Someone wrote back on a conversation.", schema_of::<events::ClientReplied>()),
+        (
+            "conversation.assigned",
+            "A conversation was given to someone or to nobody.",
+            schema_of::<events::ConversationAssigned>(),
+        ),
+        ("turn.changed", "Whose turn it is changed.", schema_of::<events::TurnChanged>()),
+        ("draft.approved", "A person approved a draft.", schema_of::<events::DraftApproved>()),
+        ("message.sent", "An email went out.", schema_of::<events::MessageSent>()),
+        ("booking.created", "Someone booked a time.", schema_of::<events::Booking>()),
+        ("booking.cancelled", "A booking was cancelled.", schema_of::<events::Booking>()),
+        ("scout.held", "A likely scam was held.", schema_of::<events::ScoutHeld>()),
+        ("webhook.test", "A test event.", schema_of::<events::WebhookTest>()),
+    ];
+    let mut webhooks = Map::new();
+    for (kind, about, mut data) in kinds {
+        data["properties"]["summary"] = json!({ "type": "string", "maxLength": 200 });
+        data["properties"]["url"] = json!({ "type": "string", "format": "uri" });
+        if let Some(Value::Array(required)) = data.get_mut("required") {
+            required.push(json!("summary"));
+        }
+        let envelope = json!({
+            "type": "object",
+            "properties": {
+                "id": { "type": "string", "pattern": "^evt_[0-9a-z]+$" },
+                "type": { "const": kind },
+                "version": { "const": crate::events::envelope::VERSION },
+                "created_at": { "type": "string", "format": "date-time" },
+                "workspace": { "type": "string", "pattern": "^wsp_[0-9a-z]+$" },
+                "livemode": { "type": "boolean" },
+                "data": data,
+            },
+            "required": ["id", "type", "version", "created_at", "workspace", "livemode", "data"],
+        });
+        webhooks.insert(
+            kind.into(),
+            json!({ "post": {
+            "operationId": kind.replace('.', "_"),
+            "summary": about,
+            "requestBody": { "required": true, "content": { "application/json": { "schema": envelope } } },
+            "responses": { "2XX": { "description": "Delivered. Anything else is tried again." } },
+        } }),
+        );
+    }
+    Value::Object(webhooks)
+}

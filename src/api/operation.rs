@@ -1,0 +1,161 @@
+//! What an operation is: where it stands, what it needs, what it takes and gives, and the verb it runs.
+
+use std::future::Future;
+
+use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::app::App;
+use crate::conversations::conversation::{Conversation, find_visible};
+use crate::db::{Connected, Handle};
+use crate::error::{Error, NO_CONVERSATION, Problem, Result};
+use crate::workspace::access::{Actor, Scope};
+
+pub trait Operation: Send + Sync + 'static {
+    const SPEC: Spec;
+    /// How it holds the database: reading, reading one instant, changing, or not at all.
+    type Db: Handle;
+    /// What the path names, found for the caller before the input is looked at.
+    type Target: Target<Self::Db>;
+    /// The query or the body. Its schema is published and enforced.
+    type Input: DeserializeOwned + JsonSchema + Send;
+    type Output: Serialize + JsonSchema + Send;
+
+    fn run(
+        call: &mut Call<'_, Self::Db>,
+        target: Self::Target,
+        input: Self::Input,
+    ) -> impl Future<Output = Result<Self::Output>> + Send;
+
+    /// Rules between fields, which a schema cannot say. Their problems are told with all others.
+    fn check(_given: &Map<String, Value>) -> Vec<Problem> {
+        Vec::new()
+    }
+}
+
+/// An operation's place in the table of contents.
+#[derive(Clone, Copy, Debug)]
+pub struct Spec {
+    /// Its name; also the name of its MCP tool when it has one.
+    pub name: &'static str,
+    pub has_tool: bool,
+    pub title: &'static str,
+    /// One or two sentences for developers and models.
+    pub about: &'static str,
+    pub method: Method,
+    /// Below the REST prefix. `{id}` is a conversation's id.
+    pub path: &'static str,
+    pub needs: Needs,
+    /// The status of success.
+    pub status: u16,
+    /// Repeating the same request is harmless.
+    pub repeatable: bool,
+    /// It can reach people outside the team.
+    pub reaches_out: bool,
+    pub most_body_bytes: usize,
+}
+
+pub const ONE_MIB: usize = 1 << 20;
+
+impl Spec {
+    /// A read that has an MCP tool: what most operations of this kind look like.
+    pub const fn read(name: &'static str, path: &'static str) -> Self {
+        Self {
+            name,
+            has_tool: true,
+            title: "",
+            about: "",
+            method: Method::Get,
+            path,
+            needs: Needs::Scope(Scope::Read),
+            status: 200,
+            repeatable: true,
+            reaches_out: false,
+            most_body_bytes: ONE_MIB,
+        }
+    }
+
+    pub fn names_a_conversation(&self) -> bool {
+        self.path.contains("{id}")
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    Get,
+    Post,
+}
+
+impl Method {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+        }
+    }
+}
+
+/// What a key must have for an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Any valid key.
+    Nothing,
+    Scope(Scope),
+    /// A test key with this scope.
+    TestKey(Scope),
+}
+
+impl Needs {
+    pub fn check(self, actor: &Actor) -> Result<()> {
+        match self {
+            Self::Nothing => Ok(()),
+            Self::Scope(scope) => actor.needs(scope),
+            Self::TestKey(_) if actor.livemode => {
+                Err(Error::Forbidden("This endpoint works with test keys only.".into()))
+            }
+            Self::TestKey(scope) => actor.needs(scope),
+        }
+    }
+
+    /// Whether a client with this key sees the tool.
+    pub fn shown_to(self, actor: &Actor) -> bool {
+        self.check(actor).is_ok()
+    }
+}
+
+/// One call of an operation.
+pub struct Call<'a, D> {
+    pub app: &'a App,
+    pub actor: &'a Actor,
+    pub db: D,
+}
+
+impl<D: Handle> Call<'_, D> {
+    pub fn now(&self) -> DateTime<Utc> {
+        self.db.now()
+    }
+}
+
+/// What a path can name.
+pub trait Target<D>: Sized + Send {
+    fn find(db: &mut D, actor: &Actor, id: Option<&str>) -> impl Future<Output = Result<Self>> + Send;
+}
+
+/// The path names nothing.
+pub struct Nothing;
+
+impl<D: Handle> Target<D> for Nothing {
+    async fn find(_: &mut D, _: &Actor, _: Option<&str>) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+impl<D: Connected> Target<D> for Conversation {
+    async fn find(db: &mut D, actor: &Actor, id: Option<&str>) -> Result<Self> {
+        let now = db.now();
+        find_visible(db, actor, now, id.ok_or(NO_CONVERSATION)?).await
+    }
+}

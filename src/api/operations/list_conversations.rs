@@ -1,0 +1,115 @@
+//! `GET /conversations` (specification 4.2): the list, with every filter.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::api::operation::{Call, Nothing, Operation, Spec};
+use crate::api::wire;
+use crate::conversations::list::{self, Assigned, Filter, View};
+use crate::conversations::search;
+use crate::db::Reading;
+use crate::error::{Problem, Result};
+use crate::words;
+use crate::workspace::mailboxes;
+
+pub struct ListConversations;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Input {
+    /// Which conversations: by status, or those that are snoozed. `all` needs `reference`.
+    #[serde(default)]
+    view: ViewName,
+    /// Only this inbox.
+    mailbox: Option<String>,
+    /// Whole words that must all occur in the subject, the names, the addresses or the text of the mail.
+    /// Searches inside the chosen view.
+    #[schemars(length(max = 200))]
+    q: Option<String>,
+    /// `me`: assigned to this agent. `unassigned`: to nobody.
+    assigned: Option<AssignedName>,
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 100))]
+    limit: i64,
+    /// Only conversations with this app reference, in any letter case.
+    #[schemars(length(max = 40))]
+    reference: Option<String>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum ViewName {
+    #[default]
+    Open,
+    Waiting,
+    Snoozed,
+    Closed,
+    All,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum AssignedName {
+    Me,
+    Unassigned,
+}
+
+pub fn default_limit() -> i64 {
+    25
+}
+
+impl Operation for ListConversations {
+    const SPEC: Spec = Spec {
+        title: "List conversations",
+        about: "Conversations this key can see, newest first. Narrow the list with the parameters; there is no cursor.",
+        ..Spec::read("list_conversations", "/conversations")
+    };
+    type Db = Reading;
+    type Target = Nothing;
+    type Input = Input;
+    type Output = Vec<wire::Summary>;
+
+    async fn run(call: &mut Call<'_, Reading>, _: Nothing, input: Input) -> Result<Self::Output> {
+        let (actor, now) = (call.actor, call.now());
+        let mailbox = match &input.mailbox {
+            Some(id) => Some(mailboxes::find_visible(&mut call.db, actor, id).await?.id),
+            None => None,
+        };
+        let query = input.q.as_deref().map(str::trim).filter(|query| !query.is_empty());
+        if query.is_some() {
+            search::catch_up(&mut call.db).await?;
+        }
+        let filter = Filter {
+            view: input.view.into(),
+            mailbox,
+            assigned: input.assigned.map(|assigned| match assigned {
+                AssignedName::Me => Assigned::To(actor.agent),
+                AssignedName::Unassigned => Assigned::ToNobody,
+            }),
+            reference: input.reference.map(|reference| reference.trim().to_lowercase()),
+            words: query.map(|query| words::hashed(actor.workspace, [query])),
+            limit: input.limit,
+        };
+        let page = list::list(&mut call.db, actor, now, &filter).await?;
+        Ok(page.into_iter().map(wire::Summary::from).collect())
+    }
+
+    fn check(given: &Map<String, Value>) -> Vec<Problem> {
+        match given.get("view").is_some_and(|view| view == "all") && !given.contains_key("reference") {
+            true => vec![Problem { field: "view".into(), what: "all needs reference".into() }],
+            false => Vec::new(),
+        }
+    }
+}
+
+impl From<ViewName> for View {
+    fn from(name: ViewName) -> Self {
+        match name {
+            ViewName::Open => Self::Open,
+            ViewName::Waiting => Self::Waiting,
+            ViewName::Snoozed => Self::Snoozed,
+            ViewName::Closed => Self::Closed,
+            ViewName::All => Self::All,
+        }
+    }
+}

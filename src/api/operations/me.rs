@@ -1,0 +1,46 @@
+//! `GET /me` (specification 4.1): who this key is.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::NoInput;
+use crate::api::operation::{Call, Nothing, Operation, Spec};
+use crate::db::Reading;
+use crate::error::Result;
+use crate::ids::AgentId;
+use crate::workspace::access::Scope;
+
+pub struct Me;
+
+#[derive(Serialize, JsonSchema)]
+pub struct Output {
+    agent: Agent,
+    scopes: Vec<Scope>,
+    /// False for a test key, which sees the sandbox only.
+    livemode: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Agent {
+    id: AgentId,
+    name: String,
+}
+
+impl Operation for Me {
+    const SPEC: Spec = Spec {
+        has_tool: false,
+        title: "Who am I",
+        about: "The agent this key acts as, its scopes, and whether it works on live data or the sandbox.",
+        ..Spec::read("me", "/me")
+    };
+    type Db = Reading;
+    type Target = Nothing;
+    type Input = NoInput;
+    type Output = Output;
+
+    async fn run(call: &mut Call<'_, Reading>, _: Nothing, _: NoInput) -> Result<Output> {
+        let actor = call.actor;
+        let agent = Agent { id: actor.agent, name: actor.name.clone() };
+        Ok(Output { agent, scopes: actor.scopes.clone(), livemode: actor.livemode })
+    }
+}

@@ -1,0 +1,47 @@
+//! `GET /openapi.json` (specification 4.15): this API, described.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::NoInput;
+use crate::api::openapi::document;
+use crate::api::operation::{Call, Needs, Nothing, Operation, Spec};
+use crate::db::Released;
+use crate::error::Result;
+
+pub struct OpenApi;
+
+/// The document's text.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub struct Document(Box<RawValue>);
+
+impl JsonSchema for Document {
+    fn schema_name() -> Cow<'static, str> {
+        "OpenApiDocument".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object", "description": "An OpenAPI 3.1 document." })
+    }
+}
+
+impl Operation for OpenApi {
+    const SPEC: Spec = Spec {
+        has_tool: false,
+        title: "This description",
+        about: "The OpenAPI 3.1 description of this API.",
+        needs: Needs::Nothing,
+        ..Spec::read("openapi", "/openapi.json")
+    };
+    type Db = Released;
+    type Target = Nothing;
+    type Input = NoInput;
+    type Output = Document;
+
+    async fn run(call: &mut Call<'_, Released>, _: Nothing, _: NoInput) -> Result<Document> {
+        Ok(Document(document(&call.app.config.public_url)?))
+    }
+}

@@ -1,0 +1,116 @@
+//! `GET /documents` (specification 4.12): the document library.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::list_conversations::default_limit;
+use crate::api::operation::{Call, Nothing, Operation, Spec};
+use crate::api::wire::Timestamp;
+use crate::db::Reading;
+use crate::documents::library::{self, Filter};
+use crate::error::Result;
+use crate::ids::{ConversationId, DocumentId};
+
+pub struct SearchDocuments;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Input {
+    /// Words that must all be part of the title, the file name or a field.
+    #[schemars(length(max = 200))]
+    q: Option<String>,
+    kind: Option<Kind>,
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 100))]
+    limit: i64,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Invoice,
+    Receipt,
+    Statement,
+    Contract,
+    Id,
+    Tax,
+    Photo,
+    Other,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Document {
+    id: DocumentId,
+    /// A readable title, or the file name.
+    title: String,
+    filename: String,
+    /// Null until the reading helper has named it.
+    kind: Option<String>,
+    /// What the reading helper found. Every key may be missing.
+    #[schemars(with = "Fields")]
+    fields: Value,
+    conversation_id: Option<ConversationId>,
+    created_at: Timestamp,
+}
+
+/// The published form of `fields`.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Fields {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vendor: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    amount: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    currency: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    date: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    due_date: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reference: Option<String>,
+}
+
+impl Operation for SearchDocuments {
+    const SPEC: Spec = Spec {
+        title: "Search documents",
+        about: "Documents this key can see, newest first. Attachments of incoming mail are filed here.",
+        ..Spec::read("search_documents", "/documents")
+    };
+    type Db = Reading;
+    type Target = Nothing;
+    type Input = Input;
+    type Output = Vec<Document>;
+
+    async fn run(call: &mut Call<'_, Reading>, _: Nothing, input: Input) -> Result<Vec<Document>> {
+        let kind = input.kind.map(|kind| kind.as_str().to_owned());
+        let filter = Filter { words: input.q, kind, limit: input.limit };
+        let found = library::search(&mut call.db, call.actor, &filter).await?;
+        let document = |document: library::Document| Document {
+            id: document.id,
+            title: document.title,
+            filename: document.filename,
+            kind: document.kind,
+            fields: document.fields,
+            conversation_id: document.conversation_id,
+            created_at: Timestamp(document.created_at),
+        };
+        Ok(found.into_iter().map(document).collect())
+    }
+}
+
+impl Kind {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Invoice => "invoice",
+            Self::Receipt => "receipt",
+            Self::Statement => "statement",
+            Self::Contract => "contract",
+            Self::Id => "id",
+            Self::Tax => "tax",
+            Self::Photo => "photo",
+            Self::Other => "other",
+        }
+    }
+}

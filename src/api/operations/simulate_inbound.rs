@@ -1,0 +1,147 @@
+//! `POST /sandbox/inbound` (specification 4.14): an incoming email, simulated, through the very pipeline
+//! that real mail takes.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::api::operation::{Call, Method, Needs, Nothing, Operation, Spec};
+use crate::conversations::conversation::find_visible;
+use crate::db::Released;
+use crate::error::{Error, Problem, Result};
+use crate::ids::{ConversationId, MessageId};
+use crate::mail::receive::{Outcome, receive};
+use crate::mail::sandbox::{Simulated, SimulatedFile, delivery};
+use crate::rate::{Subject, too_much_mail};
+use crate::workspace::access::Scope;
+
+const MOST_FILE_BYTES: usize = 10 * 1024 * 1024;
+
+pub struct SimulateInbound;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Input {
+    /// The sender, on a `.test` domain.
+    #[schemars(length(max = 254), regex(pattern = r"^[^\s@<>,;]+@([A-Za-z0-9-]+\.)+[Tt][Ee][Ss][Tt]$"))]
+    #[schemars(extend("x-says" = "must be a mail address on a .test domain"))]
+    from: String,
+    /// The sender's name.
+    #[schemars(length(max = 200))]
+    name: Option<String>,
+    #[schemars(length(max = 998))]
+    subject: Option<String>,
+    #[schemars(length(max = 100_000), regex(pattern = r"\S"), extend("x-says" = "must not be blank"))]
+    text: String,
+    /// Makes the email a reply on this sandbox conversation.
+    #[schemars(regex(pattern = "^cnv_[0-9a-z]+$"), extend("x-says" = "must be a conversation id"))]
+    conversation_id: Option<String>,
+    /// Files that come with it, 10 MB together.
+    #[schemars(length(max = 5))]
+    #[serde(default)]
+    attachments: Vec<File>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct File {
+    #[schemars(length(max = 200), regex(pattern = r"\S"), extend("x-says" = "must not be blank"))]
+    filename: String,
+    #[schemars(length(max = 100), regex(pattern = r"^[\w.+-]+/[\w.+-]+$"), extend("x-says" = "must look like application/pdf"))]
+    content_type: String,
+    /// The bytes as base64.
+    #[schemars(extend("contentEncoding" = "base64"))]
+    content: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Output {
+    ok: bool,
+    conversation_id: ConversationId,
+    message_id: MessageId,
+}
+
+impl Operation for SimulateInbound {
+    const SPEC: Spec = Spec {
+        name: "simulate_inbound",
+        has_tool: false,
+        title: "Simulate an incoming email",
+        about: "Test keys only. The email goes through the normal pipeline into the sandbox inbox.",
+        method: Method::Post,
+        path: "/sandbox/inbound",
+        needs: Needs::TestKey(Scope::Write),
+        status: 201,
+        repeatable: false,
+        reaches_out: false,
+        most_body_bytes: 16 << 20,
+    };
+    type Db = Released;
+    type Target = Nothing;
+    type Input = Input;
+    type Output = Output;
+
+    async fn run(call: &mut Call<'_, Released>, _: Nothing, input: Input) -> Result<Output> {
+        let (app, actor, now) = (call.app, call.actor, call.now());
+        let mut conn = app.connection().await?;
+        let joins = match &input.conversation_id {
+            Some(id) => Some(find_visible(&mut conn, actor, now, id).await?),
+            None => None,
+        };
+        let mail = Simulated {
+            from: input.from,
+            name: input.name,
+            subject: input.subject,
+            text: input.text,
+            files: input.attachments.into_iter().map(SimulatedFile::try_from).collect::<Result<_>>()?,
+            joins,
+        };
+        let delivery = delivery(&mut conn, app, actor.workspace, mail).await?;
+
+        let (subject, limit) = (Subject::SandboxMail(actor.workspace), app.config.sandbox_mail_limit());
+        if let Err(retry_after) = app.rate.take(&mut conn, subject, limit, now).await? {
+            return Err(too_much_mail(limit, retry_after));
+        }
+        drop(conn);
+        match receive(app, actor.workspace, delivery).await {
+            Ok(Outcome::Stored(stored) | Outcome::Duplicate(stored)) => {
+                Ok(Output { ok: true, conversation_id: stored.conversation, message_id: stored.message })
+            }
+            Ok(Outcome::Refused(refusal)) => {
+                app.rate.give_back(subject, limit, now).await;
+                Err(Error::problem("text", refusal.to_string()))
+            }
+            Err(error) => {
+                app.rate.give_back(subject, limit, now).await;
+                Err(error)
+            }
+        }
+    }
+
+    fn check(given: &Map<String, Value>) -> Vec<Problem> {
+        let problem = |field: String, what: &str| Problem { field, what: what.into() };
+        let files = given.get("attachments").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let contents: Vec<_> = files.iter().map(|file| file.get("content").and_then(Value::as_str)).collect();
+        let mut problems: Vec<Problem> = contents
+            .iter()
+            .enumerate()
+            .filter(|(_, content)| content.is_some_and(|content| STANDARD.decode(content).is_err()))
+            .map(|(index, _)| problem(format!("attachments[{index}].content"), "must be base64"))
+            .collect();
+        let bytes: usize = contents.iter().flatten().map(|content| content.len() / 4 * 3).sum();
+        if bytes > MOST_FILE_BYTES {
+            problems.push(problem("attachments".into(), "must be at most 10 MB together"));
+        }
+        problems
+    }
+}
+
+impl TryFrom<File> for SimulatedFile {
+    type Error = Error;
+    fn try_from(file: File) -> Result<Self> {
+        let content = STANDARD.decode(&file.content).map_err(Error::internal)?;
+        Ok(Self { filename: file.filename, content_type: file.content_type, content })
+    }
+}

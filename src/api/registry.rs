@@ -1,0 +1,140 @@
+//! The table of contents: every operation of the product, in the order of the specification's section 4.
+//!
+//! REST routes, MCP tools, the OpenAPI document and the reference are loops over this list. Nothing can
+//! exist on one surface and not on the other.
+
+use std::sync::LazyLock;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value};
+use sqlx::Postgres;
+use sqlx::pool::PoolConnection;
+
+use crate::api::input::{Given, Schema};
+use crate::api::operation::{Call, Operation, Spec, Target};
+use crate::api::operations::*;
+use crate::app::App;
+use crate::db::Handle;
+use crate::error::{Problem, Result};
+use crate::workspace::access::Actor;
+
+pub static OPERATIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+    vec![
+        entry::<me::Me>(),
+        entry::<list_conversations::ListConversations>(),
+        entry::<get_conversation::GetConversation>(),
+        entry::<list_mailboxes::ListMailboxes>(),
+        entry::<list_tags::ListTags>(),
+        entry::<search_documents::SearchDocuments>(),
+        entry::<simulate_inbound::SimulateInbound>(),
+        entry::<openapi::OpenApi>(),
+    ]
+});
+
+/// An operation with its types taken away.
+pub struct Entry {
+    pub spec: Spec,
+    pub input: Schema,
+    /// The schema of the answer, whole, with its definitions inside.
+    pub output: Value,
+    pub check: fn(&Map<String, Value>) -> Vec<Problem>,
+    run: Run,
+}
+
+type Run = for<'a> fn(
+    &'a App,
+    &'a Actor,
+    PoolConnection<Postgres>,
+    &'a Entry,
+    Request<'a>,
+) -> BoxFuture<'a, Result<String>>;
+
+/// What was asked: the id in the path, and the query, body or arguments.
+pub struct Request<'a> {
+    pub id: Option<&'a str>,
+    pub given: Given<'a>,
+}
+
+impl Entry {
+    /// Runs the operation for a caller whose key was checked. The answer is the body's JSON text.
+    ///
+    /// The order is the specification's: plan and scope, then what the path names, then everything that is
+    /// wrong with the input. No answer before the second step depends on stored data.
+    pub async fn call(
+        &self,
+        app: &App,
+        actor: &Actor,
+        conn: PoolConnection<Postgres>,
+        request: Request<'_>,
+    ) -> Result<String> {
+        actor.plan.needs_api()?;
+        self.spec.needs.check(actor)?;
+        (self.run)(app, actor, conn, self, request).await
+    }
+}
+
+fn entry<O: Operation>() -> Entry {
+    Entry {
+        spec: O::SPEC,
+        input: Schema::new(schema_in::<O::Input>(SchemaSettings::draft2020_12().for_deserialize())),
+        output: schema_of::<O::Output>(),
+        check: O::check,
+        run: |app, actor, conn, entry, request| run::<O>(app, actor, conn, entry, request).boxed(),
+    }
+}
+
+async fn run<O: Operation>(
+    app: &App,
+    actor: &Actor,
+    conn: PoolConnection<Postgres>,
+    entry: &Entry,
+    request: Request<'_>,
+) -> Result<String> {
+    let db = O::Db::begin(conn, app.frame(actor.workspace)).await?;
+    let mut call = Call { app, actor, db };
+    let target = O::Target::find(&mut call.db, actor, request.id).await?;
+    let input = entry.input.read(request.given, O::check)?;
+    let output = O::run(&mut call, target, input).await?;
+    let body = serde_json::to_string(&output)?;
+    call.db.finish().await?;
+    Ok(body)
+}
+
+/// The schema of what is sent out: a field that is always there is required, null or not.
+pub fn schema_of<T: JsonSchema>() -> Value {
+    schema_in::<T>(SchemaSettings::draft2020_12().for_serialize())
+}
+
+/// A type's schema with every definition inside it, so that it can stand alone in a document.
+fn schema_in<T: JsonSchema>(settings: SchemaSettings) -> Value {
+    let settings = settings.with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    tidy(&mut schema);
+    schema
+}
+
+/// Takes away what the generator adds for Rust's sake: titles of structs and formats such as `uint32`.
+fn tidy(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if fields.get("title").is_some_and(Value::is_string) && !fields.contains_key("const") {
+                fields.shift_remove("title");
+            }
+            let foreign = |format: &Value| {
+                format.as_str().is_some_and(|name| name.starts_with(['u', 'i']) && name != "uri")
+            };
+            if fields.get("format").is_some_and(foreign) {
+                fields.shift_remove("format");
+            }
+            fields.values_mut().for_each(tidy);
+        }
+        Value::Array(items) => items.iter_mut().for_each(tidy),
+        _ => {}
+    }
+}

@@ -1,0 +1,74 @@
+//! REST (specification 4): routes are the registry's paths, matched segment by segment.
+
+use crate::api::operation::{Method, Spec};
+use crate::api::registry::{Entry, OPERATIONS};
+use crate::error::{Error, NO_ENDPOINT, Result};
+
+pub const PREFIX: &str = "/api/v1";
+
+/// The operation at a path, and the id the path names.
+pub fn route<'p>(method: &str, path: &'p str) -> Result<(&'static Entry, Option<&'p str>)> {
+    let path = path.strip_prefix(PREFIX).unwrap_or_default();
+    let mut allowed = Vec::new();
+    for entry in OPERATIONS.iter() {
+        let Some(id) = matches(&entry.spec, path) else { continue };
+        // HEAD is answered like GET; the body is left out on the way.
+        let offered = entry.spec.method.as_str();
+        if method == offered || (method == "HEAD" && offered == "GET") {
+            return Ok((entry, id));
+        }
+        allowed.push(match entry.spec.method {
+            Method::Get => "GET, HEAD",
+            Method::Post => "POST",
+        });
+    }
+    match allowed.is_empty() {
+        true => Err(NO_ENDPOINT),
+        false => Err(Error::Method(allowed.join(", "))),
+    }
+}
+
+/// The cap of a body, known before the key is: it depends on the path alone.
+pub fn most_body_bytes(path: &str) -> usize {
+    let path = path.strip_prefix(PREFIX).unwrap_or_default();
+    let matching = OPERATIONS.iter().filter(|entry| matches(&entry.spec, path).is_some());
+    matching.map(|entry| entry.spec.most_body_bytes).max().unwrap_or(crate::api::operation::ONE_MIB)
+}
+
+fn matches<'p>(spec: &Spec, path: &'p str) -> Option<Option<&'p str>> {
+    let (mut wanted, mut given) = (spec.path.split('/'), path.split('/'));
+    let mut id = None;
+    loop {
+        match (wanted.next(), given.next()) {
+            (None, None) => return Some(id),
+            (Some("{id}"), Some(segment)) => id = Some(segment),
+            (Some(fixed), Some(segment)) if fixed == segment => {}
+            _ => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_finds_its_operation_and_id() {
+        let (entry, id) = route("GET", "/api/v1/conversations/cnv_1").unwrap();
+        assert_eq!((entry.spec.name, id), ("get_conversation", Some("cnv_1")));
+        assert_eq!(route("HEAD", "/api/v1/me").unwrap().0.spec.name, "me");
+    }
+
+    #[test]
+    fn a_trailing_slash_or_an_unknown_path_is_no_endpoint() {
+        for path in ["/api/v1/me/", "/api/v1/", "/api/v1/conversations/a/b", "/api/v1me"] {
+            assert_eq!(route("GET", path).err().unwrap().status(), 404, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_method_that_is_not_offered_names_those_that_are() {
+        let Err(Error::Method(allowed)) = route("DELETE", "/api/v1/me") else { panic!("DELETE was found") };
+        assert_eq!(allowed, "GET, HEAD");
+    }
+}

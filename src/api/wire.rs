@@ -1,0 +1,286 @@
+//! The answers' form (specification 2): camelCase, nullable fields present as null, optional ones left out.
+
+use std::borrow::Cow;
+
+use chrono::{DateTime, Utc};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use crate::clock::written;
+use crate::conversations::conversation::{self, MemberId};
+use crate::conversations::list;
+use crate::conversations::status::Status;
+use crate::conversations::timeline;
+use crate::ids::{ConversationId, MessageId, NoteId};
+
+/// A moment as `yyyy-mm-ddThh:mm:ss.mmmZ`.
+#[derive(Clone, Copy, Debug)]
+pub struct Timestamp(pub DateTime<Utc>);
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&written(self.0))
+    }
+}
+
+impl JsonSchema for Timestamp {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Timestamp".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "date-time" })
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    pub id: ConversationId,
+    pub subject: String,
+    /// The start of the latest message.
+    pub snippet: String,
+    pub status: Status,
+    pub contact: Contact,
+    /// The inbox's name.
+    pub mailbox: String,
+    pub last_message_at: Timestamp,
+    pub message_count: i32,
+    pub assignee: Option<Assignee>,
+    pub tags: Vec<String>,
+    /// Set by the sorting helper.
+    pub topic: Option<String>,
+    /// `low`, `normal` or `high`, set by the sorting helper on new mail.
+    pub urgency: Option<String>,
+    /// A warning such as `phishing`; null when nothing looks wrong. New labels may be added.
+    pub risk: Option<String>,
+    /// The app's reference, on conversations that have one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub reference: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Contact {
+    pub name: Option<String>,
+    pub email: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Assignee {
+    /// `usr_…` or `agt_…`
+    pub id: String,
+    pub name: String,
+    pub r#type: AssigneeType,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AssigneeType {
+    User,
+    Agent,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Conversation {
+    pub id: ConversationId,
+    pub subject: String,
+    pub status: Status,
+    pub contact: Contact,
+    /// The inbox's address.
+    pub mailbox: String,
+    pub last_message_at: Timestamp,
+    pub assignee: Option<Assignee>,
+    pub tags: Vec<String>,
+    pub topic: Option<String>,
+    /// `low`, `normal` or `high`.
+    pub urgency: Option<String>,
+    pub risk: Option<String>,
+    /// Up to three plain reasons for `risk`.
+    #[schemars(length(max = 3))]
+    pub risk_reasons: Vec<String>,
+    pub snoozed_until: Option<Timestamp>,
+    /// Oldest first.
+    pub timeline: Vec<TimelineItem>,
+    /// The people and agents it can be assigned to.
+    pub team: Team,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub reference: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum TimelineItem {
+    Message {
+        id: MessageId,
+        at: Timestamp,
+        /// `inbound` or `outbound`
+        direction: String,
+        from: Sender,
+        /// `draft`, `scheduled`, `sending`, `sent` or `failed`; null for mail that came in.
+        status: Option<String>,
+        /// Plain text without quoted history, cut after 8,000 characters.
+        #[schemars(length(max = 8000))]
+        text: String,
+        attachments: Vec<Attachment>,
+    },
+    Note {
+        id: NoteId,
+        at: Timestamp,
+        author: String,
+        body: String,
+    },
+    /// Something that happened. New names may be added.
+    Event {
+        at: Timestamp,
+        actor: String,
+        event: String,
+        data: Map<String, Value>,
+    },
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Sender {
+    pub name: Option<String>,
+    pub email: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Attachment {
+    pub filename: String,
+    pub content_type: String,
+    /// Bytes.
+    pub size: i64,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Team {
+    pub people: Vec<TeamMember>,
+    pub agents: Vec<TeamMember>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct TeamMember {
+    /// `user:usr_…` or `agent:agt_…`, as assigning takes it.
+    pub id: String,
+    pub name: String,
+}
+
+impl From<list::Summary> for Summary {
+    fn from(summary: list::Summary) -> Self {
+        Self {
+            id: summary.id,
+            subject: summary.subject,
+            snippet: summary.snippet,
+            status: summary.status,
+            contact: summary.contact.into(),
+            mailbox: summary.mailbox_name,
+            last_message_at: Timestamp(summary.last_message_at),
+            message_count: summary.message_count,
+            assignee: summary.assignee.map(Assignee::from),
+            tags: summary.tags,
+            topic: summary.topic,
+            urgency: summary.urgency,
+            risk: summary.risk,
+            reference: summary.reference,
+        }
+    }
+}
+
+impl Conversation {
+    pub fn new(
+        conversation: conversation::Conversation,
+        timeline: Vec<timeline::Item>,
+        team: Vec<conversation::Member>,
+    ) -> Self {
+        Self {
+            id: conversation.id,
+            subject: conversation.subject,
+            status: conversation.status,
+            contact: conversation.contact.into(),
+            mailbox: conversation.mailbox_address,
+            last_message_at: Timestamp(conversation.last_message_at),
+            assignee: conversation.assignee.map(Assignee::from),
+            tags: conversation.tags,
+            topic: conversation.topic,
+            urgency: conversation.urgency,
+            risk: conversation.risk,
+            risk_reasons: conversation.risk_reasons,
+            snoozed_until: conversation.snoozed_until.map(Timestamp),
+            timeline: timeline.into_iter().map(TimelineItem::from).collect(),
+            team: Team::from(team),
+            reference: conversation.reference,
+        }
+    }
+}
+
+impl From<conversation::Contact> for Contact {
+    fn from(contact: conversation::Contact) -> Self {
+        Self { name: contact.name, email: contact.email }
+    }
+}
+
+impl From<conversation::Member> for Assignee {
+    fn from(member: conversation::Member) -> Self {
+        let (id, kind) = match member.id {
+            MemberId::Person(id) => (id.to_string(), AssigneeType::User),
+            MemberId::Agent(id) => (id.to_string(), AssigneeType::Agent),
+        };
+        Self { id, name: member.name, r#type: kind }
+    }
+}
+
+impl From<Vec<conversation::Member>> for Team {
+    fn from(members: Vec<conversation::Member>) -> Self {
+        let mut team = Self { people: Vec::new(), agents: Vec::new() };
+        for member in members {
+            match member.id {
+                MemberId::Person(id) => {
+                    team.people.push(TeamMember { id: format!("user:{id}"), name: member.name })
+                }
+                MemberId::Agent(id) => {
+                    team.agents.push(TeamMember { id: format!("agent:{id}"), name: member.name })
+                }
+            }
+        }
+        team
+    }
+}
+
+impl From<timeline::Item> for TimelineItem {
+    fn from(item: timeline::Item) -> Self {
+        match item {
+            timeline::Item::Message(message) => Self::Message {
+                id: message.id,
+                at: Timestamp(message.at),
+                direction: message.direction,
+                from: Sender { name: message.from_name, email: message.from_email },
+                status: message.status,
+                text: message.text,
+                attachments: message.attachments.into_iter().map(Attachment::from).collect(),
+            },
+            timeline::Item::Note { id, at, author, body } => {
+                Self::Note { id, at: Timestamp(at), author, body }
+            }
+            timeline::Item::Event { at, actor, event, data } => {
+                let data = match data {
+                    Value::Object(data) => data,
+                    _ => Map::new(),
+                };
+                Self::Event { at: Timestamp(at), actor, event, data }
+            }
+        }
+    }
+}
+
+impl From<timeline::Attachment> for Attachment {
+    fn from(attachment: timeline::Attachment) -> Self {
+        Self { filename: attachment.filename, content_type: attachment.content_type, size: attachment.size }
+    }
+}

@@ -1,0 +1,198 @@
+//! `rookery admin …`: what an operator can do for a workspace. Each command prints a readable line, or one
+//! JSON object with `--json`.
+
+use std::path::PathBuf;
+
+use clap::{Subcommand, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::error::{Error, Result};
+use crate::ids::{AgentId, MailboxId, PersonId, WorkspaceId};
+use crate::mail::receive::{Delivery, Outcome, receive};
+use crate::workspace::access::Scope;
+use crate::workspace::people::{self, Role};
+use crate::workspace::plan::Plan;
+use crate::workspace::{found, keys, mailboxes};
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Make a workspace with its owner and its sandbox inbox.
+    CreateWorkspace {
+        #[arg(long)]
+        name: String,
+        /// The API and webhooks are part of pro and team.
+        #[arg(long)]
+        plan: Plan,
+        #[arg(long)]
+        owner_email: String,
+        #[arg(long)]
+        owner_name: String,
+    },
+    /// Add a person to a workspace.
+    CreateUser {
+        #[arg(long, value_name = "wsp_…")]
+        workspace: WorkspaceId,
+        #[arg(long)]
+        email: String,
+        #[arg(long)]
+        name: String,
+        #[arg(long)]
+        role: Role,
+    },
+    /// Make an inbox for the team, or for one person alone.
+    CreateMailbox {
+        #[arg(long, value_name = "wsp_…")]
+        workspace: WorkspaceId,
+        /// The address customers write to.
+        #[arg(long)]
+        address: String,
+        #[arg(long)]
+        name: String,
+        /// Nobody but this person (and the keys they make) can see it.
+        #[arg(long, value_name = "usr_…")]
+        private_to: Option<PersonId>,
+    },
+    /// Make an API key. It is shown once.
+    CreateKey {
+        #[arg(long, value_name = "wsp_…")]
+        workspace: WorkspaceId,
+        /// An owner or admin; the key sees this person's private inboxes.
+        #[arg(long, value_name = "usr_…")]
+        maker: PersonId,
+        /// The name the key's agent goes by.
+        #[arg(long)]
+        name: String,
+        /// Of read, write, draft, send, record; read is always included.
+        #[arg(long, value_delimiter = ',', required = true)]
+        scopes: Vec<Scope>,
+        /// A test key works on the sandbox only.
+        #[arg(long)]
+        mode: Mode,
+    },
+    /// Make a key useless at once.
+    RevokeKey {
+        #[arg(long, value_name = "wsp_…")]
+        workspace: WorkspaceId,
+        #[arg(long, value_name = "agt_…")]
+        agent: AgentId,
+    },
+    /// Import mail files into a live inbox, as if they had just arrived. The same mail twice is stored once.
+    ImportMail {
+        #[arg(long, value_name = "wsp_…")]
+        workspace: WorkspaceId,
+        #[arg(long, value_name = "mbx_…")]
+        mailbox: MailboxId,
+        #[arg(required = true, value_name = "FILE.eml")]
+        files: Vec<PathBuf>,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Mode {
+    Live,
+    Test,
+}
+
+pub async fn run(app: &App, command: Command, json: bool) -> Result<()> {
+    let (line, object) = execute(app, command).await?;
+    match json {
+        true => println!("{object}"),
+        false => println!("{line}"),
+    }
+    Ok(())
+}
+
+async fn execute(app: &App, command: Command) -> Result<(String, Value)> {
+    Ok(match command {
+        Command::CreateWorkspace { name, plan, owner_email, owner_name } => {
+            let made = found::found(app, &name, plan, &owner_email, &owner_name).await?;
+            let line = format!(
+                "Made workspace {} with owner {} and sandbox inbox {}.",
+                made.workspace, made.owner, made.sandbox_address
+            );
+            let object = json!({
+                "workspace": made.workspace,
+                "owner": made.owner,
+                "sandboxAddress": made.sandbox_address,
+            });
+            (line, object)
+        }
+        Command::CreateUser { workspace, email, name, role } => {
+            let mut tx = app.begin(workspace).await.map_err(no_workspace)?;
+            let user = people::add(&mut tx, &email, &name, role).await?;
+            tx.commit().await?;
+            (format!("Added {user}."), json!({ "user": user }))
+        }
+        Command::CreateMailbox { workspace, address, name, private_to } => {
+            let mailbox =
+                mailboxes::create(app, workspace, &address, &name, private_to).await.map_err(no_workspace)?;
+            (format!("Made inbox {mailbox}."), json!({ "mailbox": mailbox }))
+        }
+        Command::CreateKey { workspace, maker, name, scopes, mode } => {
+            let live = matches!(mode, Mode::Live);
+            let made =
+                keys::create(app, workspace, maker, &name, &scopes, live).await.map_err(no_workspace)?;
+            let line = format!("Made key {} of agent {}. It is not shown again.", made.key, made.agent);
+            (line, json!({ "agent": made.agent, "key": made.key }))
+        }
+        Command::RevokeKey { workspace, agent } => {
+            keys::revoke(app, workspace, agent).await.map_err(no_workspace)?;
+            (format!("Revoked the key of {agent}."), json!({ "agent": agent, "revoked": true }))
+        }
+        Command::ImportMail { workspace, mailbox, files } => import(app, workspace, mailbox, &files).await?,
+    })
+}
+
+async fn import(
+    app: &App,
+    workspace: WorkspaceId,
+    mailbox: MailboxId,
+    files: &[PathBuf],
+) -> Result<(String, Value)> {
+    let mailbox = mailboxes::live(&mut *app.connection().await?, workspace, mailbox).await?;
+    let style =
+        ProgressStyle::with_template("{bar:40} {pos}/{len} files, {eta} left").map_err(Error::internal)?;
+    let progress = ProgressBar::new(files.len() as u64).with_style(style);
+    let (mut imported, mut duplicates, mut failed) = (0, 0, 0);
+    for file in files {
+        let outcome = match tokio::fs::read(file).await {
+            Ok(raw) => {
+                let delivery = Delivery { mailbox: mailbox.clone(), raw, joins: None };
+                receive(app, workspace, delivery).await.map_err(|error| error.to_string())
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        let why = match outcome {
+            Ok(Outcome::Stored(_)) => {
+                imported += 1;
+                None
+            }
+            Ok(Outcome::Duplicate(_)) => {
+                duplicates += 1;
+                None
+            }
+            Ok(Outcome::Refused(refusal)) => Some(refusal.to_string()),
+            Err(error) => Some(error),
+        };
+        if let Some(why) = why {
+            failed += 1;
+            progress.suspend(|| eprintln!("{}: {why}", file.display()));
+        }
+        progress.inc(1);
+    }
+    progress.finish_and_clear();
+    let line = format!("{imported} imported, {duplicates} there already, {failed} failed.");
+    Ok((line, json!({ "imported": imported, "duplicates": duplicates, "failed": failed })))
+}
+
+/// A workspace that cannot be entered is, for an operator's command, one that is not there.
+fn no_workspace(error: Error) -> Error {
+    match error {
+        Error::Internal(cause) if cause.to_string().contains("workspace is fenced") => {
+            Error::Missing("No such workspace, or it is being moved.")
+        }
+        other => other,
+    }
+}

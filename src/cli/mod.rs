@@ -1,0 +1,104 @@
+//! The command line: what an operator can do with the binary.
+
+pub mod admin;
+pub mod serve;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::api::openapi;
+use crate::app::App;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::db::{self, MIGRATIONS};
+use crate::error::{Error, Result};
+use crate::random::Random;
+
+/// A shared customer-email inbox for teams and their software agents.
+///
+/// Start with `rookery migrate`, then `rookery admin create-workspace`, then `rookery serve`.
+/// Settings come from the environment (ROOKERY_DATABASE_URL and others) or from a TOML file.
+#[derive(Parser)]
+#[command(name = "rookery", version, max_term_width = 100)]
+struct Cli {
+    /// A TOML file with settings. The environment wins over it.
+    #[arg(long, global = true, env = "ROOKERY_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Bring the database to this version's schema. Safe to repeat.
+    ///
+    /// Needs ROOKERY_DATABASE_URL, for example postgres://rookery@localhost/rookery.
+    Migrate,
+    /// Serve the API, the MCP server and the background work until stopped.
+    ///
+    /// Settings: ROOKERY_DATABASE_URL, ROOKERY_LISTEN (127.0.0.1:8080), ROOKERY_PUBLIC_URL
+    /// (http://localhost:8080), ROOKERY_BLOBS (file:///var/lib/rookery/blobs), ROOKERY_SECRET_KEY
+    /// (base64 of 32 bytes: openssl rand -base64 32). ROOKERY_LOG sets the log level.
+    Serve,
+    /// Print the OpenAPI description of the API.
+    Openapi,
+    /// Make and change workspaces, people, inboxes and keys.
+    Admin {
+        /// Print one JSON object instead of a sentence.
+        #[arg(long, global = true)]
+        json: bool,
+        #[command(subcommand)]
+        command: admin::Command,
+    },
+}
+
+/// Runs one command. Errors are one sentence on standard error, with exit code 1.
+pub async fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = Cli::parse_from(arguments);
+    match execute(cli).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("rookery: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn execute(cli: Cli) -> Result<()> {
+    // The document needs no database, so it can be made anywhere; the address is all it takes.
+    if let Command::Openapi = cli.command {
+        let address = load(&cli.config).map(|config| config.public_url);
+        let address = address.unwrap_or_else(|_| Config::default_public_url());
+        println!("{}", openapi::document(&address)?.get());
+        return Ok(());
+    }
+    let config = load(&cli.config)?;
+    match cli.command {
+        Command::Openapi => Ok(()),
+        Command::Migrate => migrate(&config).await,
+        Command::Serve => serve::serve(config).await,
+        Command::Admin { json, command } => {
+            let app = App::new(config, Clock::system(), Random::system())?;
+            admin::run(&app, command, json).await
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "settings are read from the environment here and nowhere else")]
+fn load(file: &Option<PathBuf>) -> Result<Config> {
+    Config::load(file.as_deref(), std::env::vars())
+}
+
+async fn migrate(config: &Config) -> Result<()> {
+    let pool = db::pool(&config.database_url.0, 1)?;
+    let mut conn = pool.acquire().await.map_err(|error| {
+        Error::internal(format!("The database cannot be reached ({error}). Check ROOKERY_DATABASE_URL."))
+    })?;
+    sqlx::query("set statement_timeout = 0").execute(&mut *conn).await?;
+    MIGRATIONS.run(&mut *conn).await?;
+    println!("The database has the schema of rookery {}.", env!("CARGO_PKG_VERSION"));
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! `rookery serve`: the HTTP doors and the worker in one process, until it is told to stop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tracing_subscriber::EnvFilter;
+
+use crate::api::door;
+use crate::app::App;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::db;
+use crate::error::{Error, Result};
+use crate::random::Random;
+use crate::worker;
+
+/// Requests that are still running after this are cut off.
+const GRACE: Duration = Duration::from_secs(20);
+
+pub async fn serve(config: Config) -> Result<()> {
+    start_logging();
+    for departure in config.departures() {
+        tracing::warn!("NOT FOR PRODUCTION: {departure}");
+    }
+    if config.secret_key.is_none() {
+        return Err(Error::internal("ROOKERY_SECRET_KEY is missing. Make one with: openssl rand -base64 32"));
+    }
+    let listen = config.listen;
+    let app = Arc::new(App::new(config, Clock::system(), Random::system())?);
+    let current = db::schema_is_current(&app.pool).await.map_err(|error| {
+        Error::internal(format!(
+            "The database is not ready ({error}). Check ROOKERY_DATABASE_URL, then run: rookery migrate"
+        ))
+    })?;
+    if !current {
+        return Err(Error::internal("The database has an older schema. Run: rookery migrate"));
+    }
+    let listener = TcpListener::bind(listen).await.map_err(|error| {
+        Error::internal(format!("{listen} cannot be listened on ({error}). Check ROOKERY_LISTEN."))
+    })?;
+    tracing::info!(address = %listen, public_url = %app.config.public_url, "serving");
+
+    let (stopping, stop) = watch::channel(false);
+    let work = tokio::spawn(worker::run(app.clone(), stop.clone()));
+    let router = door::router(app.clone());
+    let mut told = stop.clone();
+    let server = axum::serve(listener, router).with_graceful_shutdown(async move {
+        let _ = told.wait_for(|stop| *stop).await;
+    });
+    let server = tokio::spawn(async move { server.await });
+
+    wait_for_signal().await?;
+    tracing::info!("stopping: running requests are finished first");
+    let _ = stopping.send(true);
+    let finished = async {
+        let _ = server.await;
+        let _ = work.await;
+    };
+    if tokio::time::timeout(GRACE, finished).await.is_err() {
+        tracing::warn!("some requests did not finish in time and were cut off");
+    }
+    app.pool.close().await;
+    Ok(())
+}
+
+async fn wait_for_signal() -> Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
+
+fn start_logging() {
+    // Libraries below us may print what passes through them, and mail passes through them.
+    let filter = EnvFilter::builder()
+        .with_env_var("ROOKERY_LOG")
+        .try_from_env()
+        .unwrap_or_else(|_| EnvFilter::new("info"))
+        .add_directive("rmcp=error".parse().expect("a directive"))
+        .add_directive("sqlx=warn".parse().expect("a directive"))
+        .add_directive("hyper=warn".parse().expect("a directive"));
+    let _ = tracing_subscriber::fmt().json().flatten_event(true).with_env_filter(filter).try_init();
+}

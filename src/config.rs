@@ -1,0 +1,227 @@
+//! Settings: one TOML file, and every key also as `ROOKERY_KEY` in the environment, which wins.
+//!
+//! A secret can be given as `ROOKERY_KEY_FILE`, the name of a file that holds it. An unknown key is an
+//! error. The specification's limits are settings only so that tests need not wait; a start with other
+//! values says so loudly.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use chrono::TimeDelta;
+use serde::{Deserialize, Deserializer};
+use url::Url;
+
+use crate::error::{Error, Result};
+use crate::rate::Limit;
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    pub database_url: Secret,
+    /// The directory's database when it is not the workspaces' own.
+    pub directory_url: Option<Secret>,
+    #[serde(default = "defaults::listen")]
+    pub listen: SocketAddr,
+    #[serde(default = "defaults::public_url")]
+    pub public_url: Url,
+    #[serde(default = "defaults::blobs")]
+    pub blobs: Url,
+    pub secret_key: Option<SecretKey>,
+    /// Pages that may call the API from a browser; the service's own origin when empty.
+    #[serde(default)]
+    pub developer_origins: Vec<String>,
+    #[serde(default = "defaults::database_connections")]
+    pub database_connections: u32,
+    #[serde(default = "defaults::rate_limit_requests")]
+    pub rate_limit_requests: u32,
+    #[serde(default = "defaults::rate_limit_window_seconds")]
+    pub rate_limit_window_seconds: u32,
+    #[serde(default = "defaults::sandbox_inbound_limit")]
+    pub sandbox_inbound_limit: u32,
+}
+
+mod defaults {
+    use super::*;
+
+    pub fn listen() -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], 8080))
+    }
+    pub fn public_url() -> Url {
+        Url::parse("http://localhost:8080").expect("the default address is an address")
+    }
+    pub fn blobs() -> Url {
+        Url::parse("file:///var/lib/rookery/blobs").expect("the default folder is an address")
+    }
+    pub fn database_connections() -> u32 {
+        20
+    }
+    pub fn rate_limit_requests() -> u32 {
+        120
+    }
+    pub fn rate_limit_window_seconds() -> u32 {
+        60
+    }
+    pub fn sandbox_inbound_limit() -> u32 {
+        120
+    }
+}
+
+/// Names that start `ROOKERY_` but are not settings of the service.
+const NOT_SETTINGS: [&str; 2] = ["config", "log"];
+/// Settings that may stand in a file of their own.
+const SECRETS: [&str; 3] = ["database_url", "directory_url", "secret_key"];
+
+impl Config {
+    /// Reads the file (when there is one) and the environment.
+    pub fn load(file: Option<&Path>, environment: impl Iterator<Item = (String, String)>) -> Result<Self> {
+        let mut given = HashMap::new();
+        for (name, value) in environment {
+            let Some(key) = name.strip_prefix("ROOKERY_").map(str::to_lowercase) else { continue };
+            if NOT_SETTINGS.contains(&key.as_str()) {
+                continue;
+            }
+            match key.strip_suffix("_file").filter(|key| SECRETS.contains(key)) {
+                Some(secret) => given.insert(secret.to_owned(), read_secret(&value)?),
+                None => given.insert(key, value),
+            };
+        }
+        let mut builder = config::Config::builder();
+        if let Some(file) = file {
+            builder = builder.add_source(config::File::from(PathBuf::from(file)));
+        }
+        builder
+            .add_source(
+                config::Environment::default()
+                    .source(Some(given))
+                    .try_parsing(true)
+                    .list_separator(",")
+                    .with_list_parse_key("developer_origins"),
+            )
+            .build()
+            .and_then(config::Config::try_deserialize)
+            .map_err(|error| Error::internal(format!("The settings cannot be used: {error}")))
+    }
+
+    /// The address of a service that was given none.
+    pub fn default_public_url() -> Url {
+        defaults::public_url()
+    }
+
+    /// The origins that browsers may call the API from.
+    pub fn origins(&self) -> Vec<String> {
+        match self.developer_origins.as_slice() {
+            [] => vec![self.public_url.origin().ascii_serialization()],
+            given => given.to_vec(),
+        }
+    }
+
+    pub fn request_limit(&self) -> Limit {
+        self.limit(self.rate_limit_requests)
+    }
+
+    pub fn sandbox_mail_limit(&self) -> Limit {
+        self.limit(self.sandbox_inbound_limit)
+    }
+
+    fn limit(&self, most: u32) -> Limit {
+        Limit { most, window: TimeDelta::seconds(i64::from(self.rate_limit_window_seconds)) }
+    }
+
+    /// The specification's numbers that this start does not keep.
+    pub fn departures(&self) -> Vec<String> {
+        let numbers = [
+            ("rate_limit_requests", self.rate_limit_requests, defaults::rate_limit_requests()),
+            (
+                "rate_limit_window_seconds",
+                self.rate_limit_window_seconds,
+                defaults::rate_limit_window_seconds(),
+            ),
+            ("sandbox_inbound_limit", self.sandbox_inbound_limit, defaults::sandbox_inbound_limit()),
+        ];
+        let changed = numbers.into_iter().filter(|(_, set, specified)| set != specified);
+        changed.map(|(key, set, specified)| format!("{key} is {set} instead of {specified}")).collect()
+    }
+}
+
+fn read_secret(file: &str) -> Result<String> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Error::internal(format!("The secret file {file} cannot be read: {error}")))?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+/// A text that no log shows.
+#[derive(Clone, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(pub String);
+
+/// 32 bytes that everything the service signs or encrypts for itself is derived from.
+#[derive(Clone)]
+pub struct SecretKey(pub [u8; 32]);
+
+impl<'de> Deserialize<'de> for SecretKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes = STANDARD.decode(text.trim()).ok().and_then(|bytes| bytes.try_into().ok());
+        bytes.map(Self).ok_or_else(|| serde::de::Error::custom("secret_key must be the base64 of 32 bytes"))
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(secret)")
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(secret)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(pairs: &[(&str, &str)]) -> Result<Config> {
+        Config::load(None, pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+    }
+
+    #[test]
+    fn the_environment_alone_is_enough_and_defaults_are_the_specifications() {
+        let config = load(&[("ROOKERY_DATABASE_URL", "postgres://localhost/rookery")]).unwrap();
+        assert_eq!(config.rate_limit_requests, 120);
+        assert!(config.departures().is_empty());
+        assert_eq!(config.origins(), ["http://localhost:8080"]);
+    }
+
+    #[test]
+    fn an_unknown_key_is_an_error_that_names_it() {
+        let error = load(&[("ROOKERY_DATABASE_URL", "x"), ("ROOKERY_LISTNE", "x")]).unwrap_err();
+        assert!(error.to_string().contains("listne"), "{error}");
+    }
+
+    #[test]
+    fn a_changed_limit_is_told() {
+        let config = load(&[("ROOKERY_DATABASE_URL", "x"), ("ROOKERY_RATE_LIMIT_REQUESTS", "7")]).unwrap();
+        assert_eq!(config.departures(), ["rate_limit_requests is 7 instead of 120"]);
+    }
+
+    #[test]
+    fn secrets_show_in_no_log() {
+        let key = STANDARD.encode([7; 32]);
+        let config =
+            load(&[("ROOKERY_DATABASE_URL", "postgres://me:hunter2@db/x"), ("ROOKERY_SECRET_KEY", &key)]);
+        let shown = format!("{:?}", config.unwrap());
+        assert!(!shown.contains("hunter2") && !shown.contains(&key), "{shown}");
+    }
+
+    #[test]
+    fn a_short_secret_key_is_refused() {
+        let error = load(&[("ROOKERY_DATABASE_URL", "x"), ("ROOKERY_SECRET_KEY", "c2hvcnQ=")]).unwrap_err();
+        assert!(error.to_string().contains("32 bytes"), "{error}");
+    }
+}

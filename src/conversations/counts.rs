@@ -1,0 +1,43 @@
+//! Folds count changes into counts. Until then readers add both, so a count is right at any time; folding
+//! only keeps the sum short.
+
+use sqlx::PgConnection;
+
+use crate::db::Tx;
+use crate::error::Result;
+use crate::ids::WorkspaceId;
+
+/// Workspaces that have changes to fold, as far as a short look tells.
+pub async fn unfolded(conn: &mut PgConnection) -> Result<Vec<WorkspaceId>> {
+    Ok(sqlx::query_scalar!(
+        r#"with recursive step as (
+               (select workspace_id from count_changes order by workspace_id limit 1)
+               union all
+               select (select workspace_id from count_changes where workspace_id > step.workspace_id
+                       order by workspace_id limit 1)
+               from step where step.workspace_id is not null)
+           select workspace_id as "id!: WorkspaceId" from step where workspace_id is not null limit 1000"#
+    )
+    .fetch_all(conn)
+    .await?)
+}
+
+/// Folds a batch of one workspace's changes.
+pub async fn fold(tx: &mut Tx<'_>) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "with taken as (
+             delete from count_changes where ctid = any(array(
+                 select ctid from count_changes where workspace_id = $1 limit 10000 for update skip locked))
+             returning what, subject_id, audience, change)
+         insert into counts (workspace_id, what, subject_id, audience, n)
+         select $1, what, subject_id, audience, sum(change) from taken
+         group by what, subject_id, audience
+         order by what, subject_id, audience
+         on conflict (workspace_id, what, subject_id, audience) do update set n = counts.n + excluded.n",
+        workspace
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}

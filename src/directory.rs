@@ -1,0 +1,80 @@
+//! The directory: which workspace a key or an address belongs to. It may live in a database of its own.
+//!
+//! Its rows never change once written, so a key's workspace is remembered. Whether the key still opens
+//! anything is the workspace's to say, on every request.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use sqlx::PgPool;
+
+use crate::error::Result;
+use crate::ids::WorkspaceId;
+
+const REMEMBERED: usize = 100_000;
+
+pub struct Directory {
+    pool: PgPool,
+    keys: Mutex<HashMap<[u8; 32], WorkspaceId>>,
+}
+
+impl Directory {
+    pub fn new(pool: PgPool) -> Self {
+        Self { pool, keys: Mutex::default() }
+    }
+
+    pub async fn workspace_of_key(&self, hash: [u8; 32]) -> Result<Option<WorkspaceId>> {
+        if let Some(known) = self.keys.lock().unwrap_or_else(PoisonError::into_inner).get(&hash) {
+            return Ok(Some(*known));
+        }
+        let found = sqlx::query_scalar!(
+            r#"select workspace_id as "id: WorkspaceId" from directory.api_keys where key_hash = $1"#,
+            &hash
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        if let Some(workspace) = found {
+            let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+            if keys.len() >= REMEMBERED {
+                keys.clear();
+            }
+            keys.insert(hash, workspace);
+        }
+        Ok(found)
+    }
+
+    /// False when another workspace has that name already.
+    pub async fn add_workspace(&self, workspace: WorkspaceId, slug: &str) -> Result<bool> {
+        let added = sqlx::query!(
+            "insert into directory.workspaces (id, slug) values ($1, $2) on conflict (slug) do nothing",
+            workspace.0,
+            slug
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(added.rows_affected() == 1)
+    }
+
+    pub async fn add_key(&self, workspace: WorkspaceId, hash: [u8; 32]) -> Result<()> {
+        sqlx::query!(
+            "insert into directory.api_keys (key_hash, workspace_id) values ($1, $2)",
+            &hash,
+            workspace.0
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(())
+    }
+
+    /// False when the address is taken, here or in another workspace.
+    pub async fn add_address(&self, workspace: WorkspaceId, address: &str) -> Result<bool> {
+        let added = sqlx::query!(
+            "insert into directory.addresses (address, workspace_id) values ($1, $2) on conflict do nothing",
+            address,
+            workspace.0
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(added.rows_affected() == 1)
+    }
+}

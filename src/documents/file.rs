@@ -1,0 +1,46 @@
+//! Filing a file that came with mail as a document (specification 4.12). The same bytes on one conversation
+//! are filed once. Until a helper has read it, a document has its file name as title, no kind and no fields.
+
+use crate::db::Tx;
+use crate::error::Result;
+use crate::ids::{ConversationId, DocumentId};
+use crate::words;
+
+pub struct NewDocument<'a> {
+    pub audience: i64,
+    pub conversation: ConversationId,
+    pub filename: &'a str,
+    pub content_type: &'a str,
+    pub size: i64,
+    pub content_hash: [u8; 32],
+    pub blob: &'a str,
+}
+
+pub async fn file(tx: &mut Tx<'_>, document: NewDocument<'_>) -> Result<()> {
+    let id: DocumentId = tx.mint();
+    let (workspace, now) = (tx.workspace(), tx.now());
+    let searched = words::fold(document.filename);
+    let pieces = words::pieces(workspace, &searched);
+    sqlx::query!(
+        "insert into documents
+             (workspace_id, id, audience, conversation_id, title, filename, content_type, size, content_hash,
+              blob, created_at, searched, pieces)
+         values ($1, $2, $3, $4, $5, $5, $6, $7, $8, $9, $10, $11, $12)
+         on conflict (workspace_id, conversation_id, content_hash) do nothing",
+        workspace.0,
+        id.0,
+        document.audience,
+        document.conversation.0,
+        document.filename,
+        document.content_type,
+        document.size,
+        &document.content_hash,
+        document.blob,
+        now,
+        searched,
+        &pieces
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}

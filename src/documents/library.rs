@@ -1,0 +1,115 @@
+//! Searching the library (specification 4.12): every word must be part of the title, the file name or a
+//! field's value; newest first.
+//!
+//! Like the conversation list: the newest few thousand are walked, which answers common words at once, and
+//! what that does not find is rare enough for the index of word pieces.
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use sqlx::PgConnection;
+
+use crate::error::Result;
+use crate::ids::{ConversationId, DocumentId};
+use crate::words;
+use crate::workspace::access::Actor;
+
+const WALK: i64 = 4_000;
+
+#[derive(Clone, Debug)]
+pub struct Filter {
+    pub words: Option<String>,
+    pub kind: Option<String>,
+    pub limit: i64,
+}
+
+#[derive(Debug)]
+pub struct Document {
+    pub id: DocumentId,
+    pub title: String,
+    pub filename: String,
+    pub kind: Option<String>,
+    pub fields: Value,
+    pub conversation_id: Option<ConversationId>,
+    pub created_at: DateTime<Utc>,
+}
+
+pub async fn search(conn: &mut PgConnection, actor: &Actor, filter: &Filter) -> Result<Vec<Document>> {
+    let folded = words::fold(filter.words.as_deref().unwrap_or_default());
+    let parts: Vec<&str> = folded.split_whitespace().collect();
+    if parts.is_empty() {
+        return newest(conn, actor, filter, filter.limit, &[]).await;
+    }
+    let patterns: Vec<String> = parts.iter().map(|part| containing(part)).collect();
+    let found = newest(conn, actor, filter, WALK, &patterns).await?;
+    if found.len() as i64 == filter.limit {
+        return Ok(found);
+    }
+    by_pieces(conn, actor, filter, &patterns, &words::pieces_of_words(actor.workspace, parts)).await
+}
+
+/// The newest `depth` documents of each audience, of which `limit` that contain all words.
+async fn newest(
+    conn: &mut PgConnection,
+    actor: &Actor,
+    filter: &Filter,
+    depth: i64,
+    patterns: &[String],
+) -> Result<Vec<Document>> {
+    Ok(sqlx::query_as!(
+        Document,
+        r#"select branch.id as "id!: DocumentId", title as "title!", filename as "filename!", kind, fields as "fields!",
+               conversation_id as "conversation_id: ConversationId", created_at as "created_at!"
+           from unnest($2::bigint[]) seen(audience)
+           cross join lateral (
+               (select * from documents
+                where $3::text is null and workspace_id = $1 and documents.audience = seen.audience
+                order by created_at desc, id desc limit $4)
+               union all
+               (select * from documents
+                where workspace_id = $1 and documents.audience = seen.audience and kind = $3
+                order by created_at desc, id desc limit $4)) branch
+           where searched like all($5)
+           order by created_at desc, branch.id desc limit $6"#,
+        actor.workspace.0, &actor.audiences(), filter.kind.as_deref(), depth, patterns, filter.limit)
+        .fetch_all(conn)
+        .await?)
+}
+
+async fn by_pieces(
+    conn: &mut PgConnection,
+    actor: &Actor,
+    filter: &Filter,
+    patterns: &[String],
+    pieces: &[i64],
+) -> Result<Vec<Document>> {
+    Ok(sqlx::query_as!(
+        Document,
+        r#"select id as "id: DocumentId", title, filename, kind, fields,
+               conversation_id as "conversation_id: ConversationId", created_at
+           from documents
+           where workspace_id + 0 = $1 and pieces @> $5 and searched like all($4) and audience = any($2)
+             and ($3::text is null or kind = $3)
+           order by created_at desc, id desc limit $6"#,
+        actor.workspace.0,
+        &actor.audiences(),
+        filter.kind.as_deref(),
+        patterns,
+        pieces,
+        filter.limit
+    )
+    .fetch_all(conn)
+    .await?)
+}
+
+/// A pattern for "contains this", in which nothing but the ends is a wild card.
+fn containing(part: &str) -> String {
+    let mut pattern = String::from("%");
+    for letter in part.chars() {
+        if matches!(letter, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(letter);
+    }
+    pattern.push('%');
+    pattern
+}

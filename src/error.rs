@@ -1,0 +1,107 @@
+//! The one error of the program: each variant is a row of the specification's error table (section 7).
+//!
+//! Sentences are for people; programs go by the status. A sentence never repeats what the caller sent.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::time::Duration;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[derive(Debug)]
+pub enum Error {
+    /// 400: everything that is wrong with the input.
+    Problems(Vec<Problem>),
+    /// 401: no key, or one that does not open anything.
+    Unauthorized,
+    /// 403: the key may not do this.
+    Forbidden(String),
+    /// 404: there is no such thing, or none that the caller can see.
+    Missing(&'static str),
+    /// 405, with the methods that are there.
+    Method(String),
+    /// 413: the whole body is over its cap.
+    TooLarge,
+    /// 429, with the time after which another try can succeed.
+    SlowDown { sentence: String, retry_after: Duration },
+    /// 500: something on our side. The cause goes to the log, never to the caller.
+    Internal(Box<dyn StdError + Send + Sync>),
+}
+
+/// One thing wrong with one field: `body: is required`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    pub field: String,
+    pub what: String,
+}
+
+pub const NO_CONVERSATION: Error = Error::Missing("No such conversation.");
+pub const NO_MAILBOX: Error = Error::Missing("No such inbox.");
+pub const NO_ENDPOINT: Error = Error::Missing("No such endpoint.");
+
+impl Error {
+    pub fn problem(field: impl Into<String>, what: impl Into<String>) -> Self {
+        Self::Problems(vec![Problem { field: field.into(), what: what.into() }])
+    }
+
+    pub fn internal(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::Internal(cause.into())
+    }
+
+    pub fn status(&self) -> u16 {
+        match self {
+            Self::Problems(_) => 400,
+            Self::Unauthorized => 401,
+            Self::Forbidden(_) => 403,
+            Self::Missing(_) => 404,
+            Self::Method(_) => 405,
+            Self::TooLarge => 413,
+            Self::SlowDown { .. } => 429,
+            Self::Internal(_) => 500,
+        }
+    }
+
+    /// What the caller reads. Problems are joined by semicolons, so none contains one.
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::Problems(problems) => {
+                let parts: Vec<_> = problems.iter().map(Problem::to_string).collect();
+                parts.join("; ")
+            }
+            Self::Unauthorized => "Give a valid API key as a bearer token.".into(),
+            Self::Forbidden(sentence) => sentence.clone(),
+            Self::Missing(sentence) => (*sentence).into(),
+            Self::Method(_) => "This endpoint does not offer that method.".into(),
+            Self::TooLarge => "The request body is too large.".into(),
+            Self::SlowDown { sentence, .. } => sentence.clone(),
+            Self::Internal(_) => "Something went wrong on our side. Try again shortly.".into(),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.what.replace(';', ","))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Internal(cause) => write!(f, "{cause}"),
+            known => f.write_str(&known.sentence()),
+        }
+    }
+}
+
+impl StdError for Error {}
+
+macro_rules! internal {
+    ($($cause:ty),*) => {$(
+        impl From<$cause> for Error {
+            fn from(cause: $cause) -> Self { Self::internal(cause) }
+        }
+    )*};
+}
+
+internal!(sqlx::Error, sqlx::migrate::MigrateError, object_store::Error, serde_json::Error, std::io::Error);

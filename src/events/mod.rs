@@ -1,0 +1,6 @@
+//! WHAT HAPPENED, for apps that listen (specification 6). Events know no listener: whoever delivers them
+//! reads what is recorded here.
+
+pub mod envelope;
+pub mod event;
+pub mod record;

@@ -1,0 +1,22 @@
+//! Rookery: a shared customer-email inbox for teams and their software agents.
+//! ARCHITECTURE.md says how the folders hang together.
+
+pub mod api;
+pub mod app;
+pub mod blobs;
+pub mod cli;
+pub mod clock;
+pub mod config;
+pub mod conversations;
+pub mod db;
+pub mod directory;
+pub mod documents;
+pub mod error;
+pub mod events;
+pub mod ids;
+pub mod mail;
+pub mod random;
+pub mod rate;
+pub mod words;
+pub mod worker;
+pub mod workspace;

@@ -1,0 +1,8 @@
+//! Mail: from raw bytes to a stored message, top to bottom in `receive` (specification 1, 4.14).
+
+pub mod parse;
+pub mod quote;
+pub mod receive;
+pub mod sandbox;
+pub mod scam;
+pub mod thread;

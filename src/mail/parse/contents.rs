@@ -1,0 +1,281 @@
+//! Sorts the leaf parts of a mail into the text a person wrote and the files that came along.
+//! The text is the text/plain body, else the HTML body turned to text; everything that is not
+//! a body is an attachment. Specification 2.4, 4.12.
+
+use mail_parser::decoders::base64::base64_decode;
+use mail_parser::decoders::charsets::map::charset_decoder;
+
+use super::html::{self, Budget, Html, Link};
+use super::mime::{Part, parameter};
+use super::{file_name, is_deceptive};
+
+/// Small inline images are logos and tracking dots, not documents.
+const SMALL_IMAGE_BYTES: usize = 10 * 1024;
+const MAX_LINKS: usize = 200;
+
+const SIGNATURE_TYPES: &[&str] =
+    &["application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"];
+const CALENDAR_TYPES: &[&str] = &["text/calendar", "application/ics"];
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attachment {
+    pub filename: String,
+    /// Lower-case type and subtype, no parameters.
+    pub content_type: String,
+    pub content: Vec<u8>,
+    pub inline: bool,
+}
+
+impl Attachment {
+    /// Whether this belongs in the library of documents.
+    pub fn is_filed(&self) -> bool {
+        let small_image =
+            self.inline && self.content_type.starts_with("image/") && self.content.len() < SMALL_IMAGE_BYTES;
+        let signature = SIGNATURE_TYPES.contains(&self.content_type.as_str())
+            || self.filename.eq_ignore_ascii_case("smime.p7s");
+        let calendar = CALENDAR_TYPES.contains(&self.content_type.as_str());
+        !(small_image || signature || calendar)
+    }
+}
+
+pub(super) struct Contents {
+    pub text: String,
+    pub links: Vec<Link>,
+    pub attachments: Vec<Attachment>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Plain,
+    Html,
+    /// Another form of the same text that nobody needs, such as AMP.
+    Spare,
+    File,
+}
+
+pub(super) fn sort(parts: &[Part]) -> Contents {
+    let mut roles: Vec<Role> = parts.iter().map(role).collect();
+    if !roles.iter().any(|r| matches!(r, Role::Plain | Role::Html)) {
+        // Some programs give the only body a file name; better as text than as a file.
+        if let Some(at) = parts.iter().position(|p| text_role(p).is_some() && !is_attached(p)) {
+            roles[at] = text_role(&parts[at]).unwrap_or(Role::Plain);
+        }
+    }
+    let mut links = Vec::new();
+    let mut bodies: Vec<Body> = Vec::new();
+    let mut attachments = Vec::new();
+    for (part, role) in parts.iter().zip(&roles) {
+        match role {
+            Role::Plain => {
+                let text = clean_text(&decoded_text(part));
+                if !text.is_empty() {
+                    body_of(&mut bodies, part).plain.push(text);
+                }
+            }
+            Role::Html => {
+                let mut html = html::read(&decoded_text(part), MAX_LINKS - links.len());
+                links.append(&mut html.links);
+                body_of(&mut bodies, part).html.push(html);
+            }
+            Role::Spare => {}
+            Role::File => attachments.push(attachment(part)),
+        }
+    }
+    let mut budget = Budget::new();
+    let pieces: Vec<String> = bodies.into_iter().flat_map(|body| body.into_texts(&mut budget)).collect();
+    Contents { text: pieces.join("\n\n"), links, attachments }
+}
+
+/// One piece of the text; a multipart/alternative is one piece in two forms.
+struct Body {
+    alternative: Option<usize>,
+    plain: Vec<String>,
+    html: Vec<Html>,
+}
+
+impl Body {
+    /// HTML is laid out only when there is no plain form: it is the costly way.
+    fn into_texts(self, budget: &mut Budget) -> Vec<String> {
+        if !self.plain.is_empty() {
+            return self.plain;
+        }
+        let texts = self.html.iter().map(|html| clean_text(&html.text(budget)));
+        texts.filter(|text| !text.is_empty()).collect()
+    }
+}
+
+fn body_of<'b>(bodies: &'b mut Vec<Body>, part: &Part) -> &'b mut Body {
+    let same_piece =
+        bodies.last().is_some_and(|b| b.alternative.is_some() && b.alternative == part.alternative);
+    if !same_piece {
+        bodies.push(Body { alternative: part.alternative, plain: Vec::new(), html: Vec::new() });
+    }
+    let last = bodies.len() - 1;
+    &mut bodies[last]
+}
+
+fn role(part: &Part) -> Role {
+    if is_attached(part) || (given_name(part).is_some() && !part.is_root) {
+        return Role::File;
+    }
+    match text_role(part) {
+        Some(role) => role,
+        None if part.alternative.is_some()
+            && ["text/x-amp-html", "text/watch-html", "text/enriched"].contains(&type_of(part).as_str()) =>
+        {
+            Role::Spare
+        }
+        None => Role::File,
+    }
+}
+
+fn text_role(part: &Part) -> Option<Role> {
+    match type_of(part).as_str() {
+        "text/plain" => Some(Role::Plain),
+        "text/html" => Some(Role::Html),
+        // A multipart that fell apart is shown as the text it is.
+        other if other.starts_with("multipart/") => Some(Role::Plain),
+        _ => None,
+    }
+}
+
+fn type_of(part: &Part) -> String {
+    let Some(content_type) = &part.content_type else {
+        return "text/plain".to_owned();
+    };
+    let main = content_type.c_type.trim().to_ascii_lowercase();
+    let sub = content_type.c_subtype.as_deref().unwrap_or("");
+    let sub = sub.trim().to_ascii_lowercase();
+    let is_token = |s: &str| {
+        !s.is_empty()
+            && s.len() <= 100
+            && s.chars().all(|c| c.is_ascii_alphanumeric() || "!#$&-^_.+".contains(c))
+    };
+    match main.as_str() {
+        "text" if sub.is_empty() => "text/plain".to_owned(),
+        main if is_token(main) && is_token(&sub) => format!("{main}/{sub}"),
+        _ => "application/octet-stream".to_owned(),
+    }
+}
+
+fn is_attached(part: &Part) -> bool {
+    part.disposition.as_ref().is_some_and(|d| d.c_type.trim().eq_ignore_ascii_case("attachment"))
+}
+
+fn given_name<'p>(part: &'p Part) -> Option<&'p str> {
+    let disposition = part.disposition.as_ref();
+    let content_type = part.content_type.as_ref();
+    disposition
+        .and_then(|d| parameter(d, "filename"))
+        .or_else(|| content_type.and_then(|t| parameter(t, "name")))
+        .filter(|name| !name.trim().is_empty())
+}
+
+fn attachment(part: &Part) -> Attachment {
+    let content_type = type_of(part);
+    let inline = match &part.disposition {
+        Some(d) => d.c_type.trim().eq_ignore_ascii_case("inline"),
+        None => part.in_related || part.head.first("content-id").is_some(),
+    };
+    Attachment {
+        filename: file_name::clean(given_name(part), &content_type),
+        content: decoded(part),
+        content_type,
+        inline,
+    }
+}
+
+fn decoded(part: &Part) -> Vec<u8> {
+    match part.head.word("content-transfer-encoding").as_deref() {
+        Some("base64") => {
+            // Stray bytes between the digits are not a reason to lose a file.
+            let digits: Vec<u8> = part
+                .body
+                .iter()
+                .copied()
+                .filter(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'='))
+                .collect();
+            base64_decode(&digits).unwrap_or(digits)
+        }
+        Some("quoted-printable") => without_quoted_printable(part.body),
+        _ => part.body.to_vec(),
+    }
+}
+
+/// Lenient: a `=` that encodes nothing stays what it is.
+fn without_quoted_printable(body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(body.len());
+    let mut at = 0;
+    while let Some(&byte) = body.get(at) {
+        at += 1;
+        if byte != b'=' {
+            out.push(byte);
+            continue;
+        }
+        let hex = |at: usize| body.get(at).and_then(|b| char::from(*b).to_digit(16));
+        if let (Some(high), Some(low)) = (hex(at), hex(at + 1)) {
+            out.push((high * 16 + low) as u8);
+            at += 2;
+        } else if body[at..].starts_with(b"\r\n") {
+            at += 2;
+        } else if body[at..].starts_with(b"\n") {
+            at += 1;
+        } else {
+            out.push(byte);
+        }
+    }
+    out
+}
+
+fn decoded_text(part: &Part) -> String {
+    let bytes = decoded(part);
+    let charset = part
+        .content_type
+        .as_ref()
+        .and_then(|t| parameter(t, "charset"))
+        .map(|c| c.trim().to_ascii_lowercase())
+        .unwrap_or_default();
+    // Much mail that says nothing, or ASCII, is UTF-8; what is not UTF-8 is Windows-1252.
+    let named = match charset.as_str() {
+        "" | "us-ascii" | "ascii" | "utf-8" | "utf8" => None,
+        other => charset_decoder(other.as_bytes()),
+    };
+    if let Some(decode) = named {
+        return decode(&bytes);
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) if charset.starts_with("utf") => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        Err(error) => match charset_decoder(b"windows-1252") {
+            Some(decode) => decode(error.as_bytes()),
+            None => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        },
+    }
+}
+
+/// LF line ends, no controls but TAB and LF, no blank lines around it.
+fn clean_text(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\r' if chars.peek() == Some(&'\n') => {}
+            '\r' | '\n' => clean.push('\n'),
+            '\t' => clean.push(c),
+            '\u{feff}' => {}
+            c if c.is_control() => {}
+            c => clean.push(c),
+        }
+    }
+    trim_blank_lines(&clean).to_owned()
+}
+
+/// The indent of the first line with words is the customer's own and stays.
+fn trim_blank_lines(text: &str) -> &str {
+    let is_nothing = |c: char| c.is_whitespace() || is_deceptive(c);
+    let text = text.trim_end_matches(is_nothing);
+    match text.find(|c: char| !is_nothing(c)) {
+        Some(first) => &text[text[..first].rfind('\n').map_or(0, |at| at + 1)..],
+        None => "",
+    }
+}

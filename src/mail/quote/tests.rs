@@ -1,0 +1,196 @@
+//! History goes, the customer's words stay.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn is_cut(history: &str) {
+    let text = format!("Thanks, that works!\n\nAnn\n\n{history}\n\nOld words here.\nMore of them.");
+    assert_eq!(without_history(&text), "Thanks, that works!\n\nAnn", "{history}");
+    let quoted = format!("Thanks, that works!\n\nAnn\n\n{history}\n> Old words.\n>\n> More.\n");
+    assert_eq!(without_history(&quoted), "Thanks, that works!\n\nAnn", "quoted: {history}");
+}
+
+fn is_kept(text: &str) {
+    assert_eq!(without_history(text), text);
+}
+
+#[test]
+fn attribution_lines_are_cut_in_many_languages() {
+    for line in [
+        "On Tue, Mar 12, 2026 at 10:00 AM Bob <bob@acme.test> wrote:",
+        "On 3/12/26 10:00, Bob wrote:",
+        "On Mar 12, 2026, at 10:00, Bob <bob@acme.test> wrote:",
+        "On Tuesday, March 12th, 2026 at 10:00 AM, Bob <bob@acme.test> wrote:",
+        "Bob <bob@acme.test> wrote:",
+        "Am 12.03.26 um 10:00 schrieb Bob:",
+        "Am Di., 12. März 2026 um 10:00 Uhr schrieb Bob <bob@acme.test>:",
+        "Bob hat am 12.03.2026 10:00 geschrieben:",
+        "Le mar. 12 mars 2026 à 10:00, Bob <bob@acme.test> a écrit :",
+        "El mar, 12 mar 2026 a las 10:00, Bob (<bob@acme.test>) escribió:",
+        "Il giorno mar 12 mar 2026 alle ore 10:00 Bob <bob@acme.test> ha scritto:",
+        "Em ter., 12 de mar. de 2026 às 10:00, Bob <bob@acme.test> escreveu:",
+        "Op di 12 mrt 2026 om 10:00 schreef Bob <bob@acme.test>:",
+        "Den tis 12 mars 2026 kl 10:00 skrev Bob <bob@acme.test>:",
+        "Den tirs. 12. mar. 2026 kl. 10.00 skrev Bob <bob@acme.test>:",
+        "tir. 12. mar. 2026 kl. 10:00 skrev Bob <bob@acme.test>:",
+        "ti 12. maalisk. 2026 klo 10.00 Bob (bob@acme.test) kirjoitti:",
+        "W dniu 12.03.2026 o 10:00, Bob pisze:",
+        "wt., 12 mar 2026 o 10:00 Bob <bob@acme.test> napisał(a):",
+        "Dne 12. 3. 2026 v 10:00 Bob napsal(a):",
+        "út 12. 3. 2026 v 10:00 odesílatel Bob <bob@acme.test> napsal:",
+        "Bob <bob@acme.test>, 12 Mar 2026 Sal, 10:00 tarihinde şunu yazdı:",
+        "вт, 12 мар. 2026 г. в 10:00, Bob <bob@acme.test>:",
+        "12 марта 2026 г., в 10:00, Bob <bob@acme.test> написал(а):",
+        "2026年3月12日(火) 10:00 Bob <bob@acme.test>:",
+        "2026/03/12 10:00、Bob <bob@acme.test>のメール:",
+        "Bob <bob@acme.test> 于2026年3月12日周二 10:00写道：",
+        "2026년 3월 12일 (화) 오전 10:00, Bob <bob@acme.test>님이 작성:",
+    ] {
+        is_cut(line);
+    }
+}
+
+#[test]
+fn wrapped_attribution_lines_are_cut() {
+    is_cut("On Tue, Mar 12, 2026 at 10:00 AM Bob Builder <bob@acme.test>\nwrote:");
+    is_cut("On Tue, Mar 12, 2026 at 10:00 AM\nBob Builder of the long name\n<bob@acme.test> wrote:");
+    is_cut("Am Di., 12. März 2026 um 10:00 Uhr schrieb Bob Builder\n<bob@acme.test>:");
+}
+
+#[test]
+fn the_line_above_an_attribution_is_not_part_of_it() {
+    let text = "On the 2nd nothing came\nOn 3/12/26 10:00, Bob wrote:\n> old";
+    assert_eq!(without_history(text), "On the 2nd nothing came");
+    let text = "Tilaus 123 ei tullut\nBob <bob@acme.test> kirjoitti 12.3.2026 klo 10:00:\n> old";
+    assert_eq!(without_history(text), "Tilaus 123 ei tullut");
+}
+
+#[test]
+fn outlook_header_blocks_are_cut() {
+    for block in [
+        "From: Bob <bob@acme.test>\nSent: Tuesday, March 12, 2026 10:00 AM\nTo: Ann <ann@x.test>\nSubject: RE: Order",
+        "________________________________\nFrom: Bob <bob@acme.test>\nSent: Tuesday\nTo: Ann\nSubject: Order",
+        "*From:* Bob\n*Sent:* Tuesday\n*To:* Ann\n*Cc:* Carl\n*Subject:* Order",
+        "Von: Bob <bob@acme.test>\nGesendet: Dienstag, 12. März 2026 10:00\nAn: Ann\nBetreff: AW: Order",
+        "De : Bob <bob@acme.test>\nEnvoyé : mardi 12 mars 2026 10:00\nÀ : Ann\nObjet : RE: Order",
+        "De: Bob\nEnviado el: martes\nPara: Ann\nAsunto: RE: Order",
+        "Da: Bob\nInviato: martedì\nA: Ann\nOggetto: R: Order",
+        "Van: Bob\nVerzonden: dinsdag\nAan: Ann\nOnderwerp: RE: Order",
+        "Från: Bob\nSkickat: tisdag\nTill: Ann\nÄmne: SV: Order",
+        "Fra: Bob\nSendt: tirsdag\nTil: Ann\nEmne: SV: Order",
+        "Lähettäjä: Bob\nLähetetty: tiistai\nVastaanottaja: Ann\nAihe: VS: Order",
+        "Od: Bob\nWysłano: wtorek\nDo: Ann\nTemat: ODP: Order",
+        "Od: Bob\nOdesláno: úterý\nKomu: Ann\nPředmět: RE: Order",
+        "Kimden: Bob\nGönderildi: Salı\nKime: Ann\nKonu: YNT: Order",
+        "От: Bob\nОтправлено: вторник\nКому: Ann\nТема: RE: Order",
+        "差出人: Bob\n送信日時: 2026年\n宛先: Ann\n件名: RE: Order",
+        "发件人: Bob\n发送时间: 2026年\n收件人: Ann\n主题: RE: Order",
+        "보낸 사람: Bob\n보낸 날짜: 2026\n받는 사람: Ann\n제목: RE: Order",
+    ] {
+        is_cut(block);
+    }
+}
+
+#[test]
+fn markers_are_cut() {
+    for marker in [
+        "-----Original Message-----",
+        "------- Original Message -------",
+        "---------- Forwarded message ---------",
+        "Begin forwarded message:",
+        "-----Ursprüngliche Nachricht-----",
+        "-------- Weitergeleitete Nachricht --------",
+        "-----Message d'origine-----",
+        "-----Mensaje original-----",
+        "-----Messaggio originale-----",
+        "-----Mensagem original-----",
+        "-----Oorspronkelijk bericht-----",
+        "-----Ursprungligt meddelande-----",
+        "-----Исходное сообщение-----",
+        "------------------ 原始邮件 ------------------",
+        "-----원본 메시지-----",
+    ] {
+        is_cut(marker);
+    }
+}
+
+#[test]
+fn a_tail_of_quoted_lines_is_cut() {
+    assert_eq!(without_history("Yes please.\n\n> Shall we?\n>> Maybe\n>\n"), "Yes please.");
+}
+
+#[test]
+fn answers_between_quoted_lines_are_kept() {
+    is_kept("On 3/12/26 10:00, Bob wrote:\n> Which size?\nLarge.\n> Which colour?\nBlue, please.");
+    is_kept("On 3/12/26 10:00, Bob wrote:\n> Which size?\n\nLarge, please.\n\nAnn");
+    let text = "Hi,\n\nOn 3/12/26 10:00, Bob wrote:\n> Which size?\nLarge.\n> More\n> of it";
+    assert!(without_history(text).ends_with("> Which size?\nLarge."));
+    is_kept("-----Original Message-----\n> Which size?\nLarge.");
+}
+
+#[test]
+fn own_sentences_that_look_alike_are_kept() {
+    is_kept("On Monday I wrote: hello\nand nobody answered.");
+    is_kept("On Monday I wrote:\nhello");
+    is_kept("On 3 March 2026 at 10:30 I wrote:\nplease cancel my order");
+    is_kept("Hello,\nOn 3 March your colleague wrote:\nwe will refund you\nbut nothing came.");
+    is_kept("Please book:\nFrom: Berlin\nTo: Hamburg\nDate: 12 March\nTwo people.");
+    is_kept("The original message was lost.\nPlease send it again.");
+    is_kept("New request\nFrom: Ann <ann@x.test>\nDate: today\nSubject: Help\nMessage: my words");
+    is_kept("I want two things:\n- one\n- two\n-----\nThanks");
+}
+
+#[test]
+fn nothing_left_means_all_is_kept() {
+    is_kept("On 3/12/26 10:00, Bob wrote:\n> only this");
+    is_kept("> only\n> this");
+    is_kept("Sent from my iPhone\n\nBegin forwarded message:\n\nFrom: Bob\nthe bill is attached");
+    assert_eq!(without_history("👍\n\n> ok?"), "👍");
+}
+
+proptest! {
+    #[test]
+    fn any_text_gives_its_own_first_lines(text in ".{0,400}") {
+        prop_assert!(starts_the_same(&text));
+    }
+
+    #[test]
+    fn any_mix_of_phrases_gives_its_own_first_lines(
+        pieces in proptest::collection::vec(prop::sample::select(PIECES), 0..40)
+    ) {
+        prop_assert!(starts_the_same(&pieces.concat()));
+    }
+}
+
+fn starts_the_same(text: &str) -> bool {
+    let kept = without_history(text);
+    kept.lines().zip(text.lines()).all(|(a, b)| a == b) && kept.lines().count() <= text.lines().count()
+}
+
+const PIECES: &[&str] = &[
+    "\n",
+    "\n\n",
+    "> ",
+    ">",
+    "On ",
+    "12 Mar 2026 10:00",
+    " wrote:",
+    "<a@b.test>",
+    ":",
+    "From: a@b.test\n",
+    "Sent: x\n",
+    "To: y\n",
+    "Subject: z\n",
+    "-----Original Message-----\n",
+    "_____\n",
+    "words",
+    "Am ",
+    "schrieb",
+    "写道：",
+    "\r\n",
+    "ä",
+    "12.",
+    ".30",
+    "é",
+];

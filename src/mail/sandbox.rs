@@ -1,0 +1,64 @@
+//! The sandbox's incoming side (specification 4.14): a simulated email is written out as a real one, so
+//! that everything behind it, from parsing on, is the same as for mail from outside.
+
+use mail_builder::MessageBuilder;
+use mail_builder::headers::message_id::MessageId;
+use sqlx::PgConnection;
+
+use crate::app::App;
+use crate::conversations::conversation::Conversation;
+use crate::error::Result;
+use crate::ids::WorkspaceId;
+use crate::mail::receive::Delivery;
+use crate::workspace::mailboxes;
+
+pub struct Simulated {
+    pub from: String,
+    pub name: Option<String>,
+    pub subject: Option<String>,
+    pub text: String,
+    pub files: Vec<SimulatedFile>,
+    pub joins: Option<Conversation>,
+}
+
+pub struct SimulatedFile {
+    pub filename: String,
+    pub content_type: String,
+    pub content: Vec<u8>,
+}
+
+/// The simulated mail, as it would arrive at the sandbox inbox.
+pub async fn delivery(
+    conn: &mut PgConnection,
+    app: &App,
+    workspace: WorkspaceId,
+    mail: Simulated,
+) -> Result<Delivery> {
+    let mailbox = mailboxes::sandbox(conn, workspace).await?;
+    let domain = mail.from.rsplit('@').next().unwrap_or("sandbox.test").to_lowercase();
+    let subject = match (&mail.subject, &mail.joins) {
+        (Some(subject), _) => subject.clone(),
+        (None, Some(conversation)) => format!("Re: {}", conversation.subject),
+        (None, None) => String::new(),
+    };
+    let mut message = MessageBuilder::new()
+        .message_id(MessageId::new(format!("{}@{domain}", app.random.hex(32))))
+        .date(app.clock.now().timestamp())
+        .from((one_line(mail.name.as_deref().unwrap_or_default()), mail.from))
+        .to(mailbox.address.clone())
+        .subject(one_line(&subject))
+        .text_body(mail.text);
+    for file in mail.files {
+        message = message.attachment(file.content_type, one_line(&file.filename), file.content);
+    }
+    Ok(Delivery {
+        mailbox,
+        raw: message.write_to_vec()?,
+        joins: mail.joins.map(|conversation| conversation.id),
+    })
+}
+
+/// A header's value must not be able to start another header.
+fn one_line(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}

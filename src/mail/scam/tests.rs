@@ -1,0 +1,171 @@
+//! True alarms and, as important, no false ones.
+
+use super::*;
+use crate::mail::parse::parse;
+
+fn assessed(raw: &str, change: impl FnOnce(&mut Context)) -> Assessment {
+    let domains = ["acmetools.test".to_owned()];
+    let team = ["Jane Doe".to_owned(), "Max".to_owned()];
+    let mut context = Context {
+        dmarc_failed: false,
+        our_domains: &domains,
+        team_names: &team,
+        workspace_name: "Acme Tools",
+        new_sender_in_thread: false,
+        repeated_id: false,
+    };
+    change(&mut context);
+    assess(&parse(raw.as_bytes()).expect("a mail"), &context)
+}
+
+fn of(raw: &str) -> Assessment {
+    assessed(raw, |_| {})
+}
+
+fn risk_of(raw: &str) -> Option<Risk> {
+    of(raw).risk
+}
+
+#[test]
+fn ordinary_mail_has_no_risk() {
+    for raw in [
+        "From: Ann <ann@shop.test>\nSubject: Invoice 17\n\nHello, I have a question about invoice 17. Which bank account do I pay to? Thanks.",
+        "From: ann@shop.test\nSubject: Password reset\n\nI forgot my password and the password reset link expired. Can you help? It is urgent!",
+        "From: ann@shop.test\n\nHow do I verify my account? I did not get your mail. https://acmetools.test/verify",
+        "From: ann@shop.test\nContent-Type: text/html\n\n<p>See <a href='https://www.shop.test/item/3'>shop.test/item/3</a> and <a href='https://other.test'>this page</a> or <a href='mailto:a@shop.test'>a@shop.test</a></p>",
+        "From: ann@shop.test\nContent-Type: text/html\n\n<a href='https://eu.safelinks.protection.outlook.com/?url=x'>https://acmetools.test</a>",
+        "From: Max <max@gmail.com>\n\nHi, this is Max, a customer. My new address is Main Street 1.",
+        "From: ann@shop.test\nReply-To: ann@gmail.com\n\nI would like to buy a gift card for my mother. Are gift cards refundable?",
+        "From: Mueller <info@xn--mller-kva.de>\n\nBitte senden Sie uns ein Angebot. Danke.",
+        "From: ann@shop.test\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\nSee attached.\n--b\nContent-Type: application/pdf; name=Invoice.2026.pdf\nContent-Disposition: attachment\n\nx\n--b--",
+        "From: ann@shop.test\n\nWe changed our mind, please cancel. Also our office address has changed.",
+        "From: ann@shop.test\n\nThanks!\n\n-----Original Message-----\nFrom: Acme\nPlease verify your account urgently: https://acmetools.test/login",
+        "From: jane@acmetools.test\n\nInternal hello.",
+        "From: Jane Doe <jane@mail.acmetools.test>\n\nFrom a subdomain.",
+        "From: bob@toolsforyou.test\n\nAnother company of the trade.",
+    ] {
+        assert_eq!(of(raw).risk, None, "{raw}\n{:?}", of(raw));
+    }
+}
+
+#[test]
+fn credential_wording_in_plain_text_is_labelled() {
+    let raw = "From: it@evil.test\nSubject: Hello\n\nUrgent: your mailbox password expires, verify your account password here http://evil.test/login";
+    let found = of(raw);
+    assert_eq!(found.risk, Some(Risk::Phishing));
+    assert!(!found.reasons.is_empty() && found.reasons.len() <= 3);
+}
+
+#[test]
+fn credential_wording_in_other_languages_is_labelled() {
+    for text in [
+        "Dringend: Bitte bestätigen Sie Ihr Passwort unter http://evil.test",
+        "Confirmez votre mot de passe immédiatement http://evil.test",
+        "Urgente: verifique su cuenta http://evil.test",
+        "Срочно: подтвердите пароль http://evil.test",
+    ] {
+        assert_eq!(risk_of(&format!("From: x@evil.test\n\n{text}")), Some(Risk::Phishing), "{text}");
+    }
+}
+
+#[test]
+fn credential_wording_with_another_sign_is_held() {
+    let link = "From: x@evil.test\nContent-Type: text/html\n\n<p>Urgent: verify your account <a href='http://evil.test/x'>https://bank.test/login</a></p>";
+    assert!(of(link).held);
+    let reply = "From: x@evil.test\nReply-To: y@other.test\n\nUrgent: confirm your password";
+    assert!(of(reply).held);
+}
+
+#[test]
+fn look_alike_domains_are_impersonation() {
+    for domain in [
+        "acmetool.test",
+        "acmet0ols.test",
+        "acrnetools.test",
+        "acmetoosl.test",
+        "acmetools.test.evil.test",
+        "acmetools-test.evil.test",
+        "аcmetools.test",
+        "xn--acmetols-p4a.test",
+    ] {
+        let found = of(&format!("From: a@{domain}\n\nHello"));
+        assert_eq!(found.risk, Some(Risk::Impersonation), "{domain}");
+    }
+}
+
+#[test]
+fn borrowed_names_are_impersonation() {
+    for name in ["Jane Doe", "JANE  DOE", "Acme Tools", "Acme Tools Support", "\"jane@acmetools.test\""] {
+        let found = of(&format!("From: {name} <x@evil.test>\n\nHello"));
+        assert_eq!(found.risk, Some(Risk::Impersonation), "{name}");
+    }
+}
+
+#[test]
+fn what_the_server_knows_counts() {
+    let plain = "From: ann@shop.test\n\nHello";
+    assert_eq!(assessed(plain, |c| c.dmarc_failed = true).risk, Some(Risk::Impersonation));
+    assert_eq!(assessed(plain, |c| c.repeated_id = true).risk, Some(Risk::Impersonation));
+    assert_eq!(assessed(plain, |c| c.new_sender_in_thread = true).risk, None);
+    assert_eq!(risk_of("From: a@b.test, c@d.test\n\nHello"), Some(Risk::Impersonation));
+}
+
+#[test]
+fn payment_changes_and_gift_cards_are_payment_fraud() {
+    for text in [
+        "Please note our bank details have changed. Use the new account for invoice 17.",
+        "Bitte beachten Sie unsere neue Bankverbindung.",
+        "Voici nos nouvelles coordonnées bancaires.",
+        "I need you to pick up five gift cards. Scratch the back and send me the codes.",
+    ] {
+        assert_eq!(risk_of(&format!("From: x@evil.test\n\n{text}")), Some(Risk::PaymentFraud), "{text}");
+    }
+    let held = assessed("From: Jane Doe <x@evil.test>\n\nWe have new bank details", |_| {});
+    assert!(held.held);
+    assert_eq!(held.reasons.len(), 2);
+}
+
+#[test]
+fn dangerous_files_are_malware() {
+    for (name, held) in [
+        ("setup.exe", false),
+        ("a.js", false),
+        ("a.lnk", false),
+        ("disk.iso", false),
+        ("page.html", false),
+        ("sheet.xlsm", false),
+        ("invoice.pdf.exe", true),
+        ("photo.jpg.scr", true),
+    ] {
+        let found = of(&format!(
+            "From: a@b.test\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\nhi\n--b\n\
+             Content-Type: application/octet-stream\nContent-Disposition: attachment; filename=\"{name}\"\n\nx\n--b--"
+        ));
+        assert_eq!((found.risk, found.held), (Some(Risk::Malware), held), "{name}");
+    }
+}
+
+#[test]
+fn promises_of_a_stranger_are_spam() {
+    let raw = "From: x@evil.test\n\nI am a barrister. You are the next of kin and get 5 million dollars.";
+    assert_eq!(risk_of(raw), Some(Risk::Spam));
+}
+
+#[test]
+fn a_link_that_shows_our_address_is_phishing() {
+    let raw = "From: x@evil.test\nContent-Type: text/html\n\n<a href='https://evil.test'>www.acmetools.test/login</a>";
+    assert_eq!(risk_of(raw), Some(Risk::Phishing));
+}
+
+#[test]
+fn reasons_never_quote_the_mail() {
+    let raw = "From: CANARY <x@canary.test>\nSubject: CANARY\nReply-To: canary@other.test\n\nCANARY urgent: verify your account http://canary.test";
+    let reasons = of(raw).reasons.join(" ").to_lowercase();
+    assert!(!reasons.contains("canary"));
+}
+
+#[test]
+fn labels_are_spelled_as_the_specification_does() {
+    let all: Vec<&str> = Risk::ALL.into_iter().map(Risk::as_str).collect();
+    assert_eq!(all, ["malware", "payment-fraud", "phishing", "impersonation", "spam"]);
+}

@@ -1,0 +1,94 @@
+//! Who is asking and what they can see (specification 5.5 to 5.8).
+//!
+//! Visibility is one value: the audiences an actor belongs to. Every query that reads a workspace's mail
+//! takes them, so what an actor cannot see is not there for it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::ids::{AgentId, PersonId, WorkspaceId};
+use crate::workspace::plan::Plan;
+
+/// An audience that every key and person of the team belongs to.
+pub const TEAM: i64 = 0;
+/// The audience of test keys: the sandbox, and nothing else.
+pub const SANDBOX: i64 = -1;
+
+/// An agent at work: the key of this request.
+#[derive(Clone, Debug)]
+pub struct Actor {
+    pub workspace: WorkspaceId,
+    pub agent: AgentId,
+    pub name: String,
+    pub scopes: Vec<Scope>,
+    pub livemode: bool,
+    pub plan: Plan,
+    /// The key's maker while still on the team: the key sees that person's private inboxes.
+    pub maker: Option<PersonId>,
+}
+
+impl Actor {
+    /// What this actor can see. Live and sandbox never mix.
+    pub fn audiences(&self) -> Vec<i64> {
+        match self.livemode {
+            true => std::iter::once(TEAM).chain(self.maker.map(|maker| maker.0)).collect(),
+            false => vec![SANDBOX],
+        }
+    }
+
+    pub fn has(&self, scope: Scope) -> bool {
+        self.scopes.contains(&scope)
+    }
+
+    pub fn needs(&self, scope: Scope) -> Result<()> {
+        match self.has(scope) {
+            true => Ok(()),
+            false => Err(Error::Forbidden(format!("This key lacks the {scope} scope."))),
+        }
+    }
+}
+
+/// What a key may do, in the order they are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    Read,
+    Write,
+    Draft,
+    Send,
+    Record,
+}
+
+impl Scope {
+    pub const ALL: [Self; 5] = [Self::Read, Self::Write, Self::Draft, Self::Send, Self::Record];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Draft => "draft",
+            Self::Send => "send",
+            Self::Record => "record",
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Scope {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|scope| scope.as_str() == text)
+            .ok_or_else(|| "must be one of read, write, draft, send, record".to_owned())
+    }
+}

@@ -1,0 +1,136 @@
+//! API keys (specification 5.2 to 5.5): made by owners and admins, shown once, kept as a hash, revoked at
+//! once. Each key acts as an agent of its own. There is no verb that changes a key's scopes.
+
+use sha2::{Digest, Sha256};
+use sqlx::PgConnection;
+
+use crate::app::App;
+use crate::error::{Error, Result};
+use crate::ids::{AgentId, PersonId, WorkspaceId};
+use crate::workspace::access::{Actor, Scope};
+use crate::workspace::people::{Role, a_name, role_of};
+use crate::workspace::plan::Plan;
+
+const KEY_LETTERS: usize = 48;
+
+/// A key that was just made. This is the only moment its text exists here.
+pub struct NewKey {
+    pub agent: AgentId,
+    pub key: String,
+}
+
+pub async fn create(
+    app: &App,
+    workspace: WorkspaceId,
+    maker: PersonId,
+    name: &str,
+    scopes: &[Scope],
+    livemode: bool,
+) -> Result<NewKey> {
+    let name = a_name("name", name, 60)?;
+    let scopes = with_read(scopes)?;
+    let key = format!("rk_{}_{}", if livemode { "live" } else { "test" }, app.random.letters(KEY_LETTERS));
+    let hash = hash(&key);
+    let hint = format!("{}…{}", &key[..8], &key[key.len() - 4..]);
+
+    let mut tx = app.begin(workspace).await?;
+    may_administer(&mut tx, workspace, maker).await?;
+    let plan =
+        sqlx::query_scalar!(r#"select plan as "plan: Plan" from workspaces where id = $1"#, workspace.0)
+            .fetch_one(&mut *tx)
+            .await?;
+    plan.needs_api()?;
+    let agent: AgentId = tx.mint();
+    let now = tx.now();
+    let added = sqlx::query!(
+        "insert into agents
+             (workspace_id, id, name, maker_id, livemode, scopes, key_hash, key_hint, created_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+         on conflict (workspace_id, livemode, lower(name)) where revoked_at is null do nothing",
+        workspace.0,
+        agent.0,
+        name,
+        maker.0,
+        livemode,
+        &scopes,
+        &hash,
+        hint,
+        now
+    )
+    .execute(&mut *tx)
+    .await?;
+    if added.rows_affected() == 0 {
+        return Err(Error::problem("name", "is the name of another key already"));
+    }
+    app.directory.add_key(workspace, hash).await?;
+    tx.commit().await?;
+    Ok(NewKey { agent, key })
+}
+
+/// Makes the very next request with the key answer 401.
+pub async fn revoke(app: &App, workspace: WorkspaceId, agent: AgentId) -> Result<()> {
+    let mut tx = app.begin(workspace).await?;
+    let now = tx.now();
+    let revoked = sqlx::query!(
+        "update agents set revoked_at = coalesce(revoked_at, $3) where workspace_id = $1 and id = $2",
+        workspace.0,
+        agent.0,
+        now
+    )
+    .execute(&mut *tx)
+    .await?;
+    if revoked.rows_affected() == 0 {
+        return Err(Error::Missing("No such key in this workspace."));
+    }
+    tx.commit().await
+}
+
+/// Who the key belongs to, if it opens anything now. Read on every request, so a revoked key is out at once.
+pub async fn authenticate(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    hash: [u8; 32],
+) -> Result<Option<Actor>> {
+    let row = sqlx::query!(
+        r#"select agents.id as "id: AgentId", agents.name, scopes, livemode, plan as "plan: Plan",
+                  case when people.removed_at is null then people.id end as "maker: PersonId"
+           from agents
+           join workspaces on workspaces.id = agents.workspace_id
+           join people on people.workspace_id = agents.workspace_id and people.id = agents.maker_id
+           where agents.workspace_id = $1 and key_hash = $2 and revoked_at is null"#,
+        workspace.0,
+        &hash
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(row.map(|row| Actor {
+        workspace,
+        agent: row.id,
+        name: row.name,
+        scopes: row.scopes.iter().filter_map(|scope| scope.parse().ok()).collect(),
+        livemode: row.livemode,
+        plan: row.plan,
+        maker: row.maker,
+    }))
+}
+
+pub fn hash(key: &str) -> [u8; 32] {
+    Sha256::digest(key).into()
+}
+
+/// The scopes in their order, with `read`, which every key holds.
+fn with_read(chosen: &[Scope]) -> Result<Vec<String>> {
+    if chosen.is_empty() {
+        return Err(Error::problem("scopes", "needs at least one scope"));
+    }
+    let held = Scope::ALL.into_iter().filter(|scope| *scope == Scope::Read || chosen.contains(scope));
+    Ok(held.map(|scope| scope.to_string()).collect())
+}
+
+async fn may_administer(conn: &mut PgConnection, workspace: WorkspaceId, person: PersonId) -> Result<Role> {
+    let role = role_of(conn, workspace, person).await?;
+    match role.administers() {
+        true => Ok(role),
+        false => Err(Error::Forbidden("Only owners and admins can make keys.".into())),
+    }
+}

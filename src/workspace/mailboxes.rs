@@ -1,0 +1,121 @@
+//! Inboxes: of the whole team, of one person, or the sandbox (specification 2.5, 5.7, 5.8).
+
+use sqlx::PgConnection;
+
+use crate::app::App;
+use crate::db::Tx;
+use crate::error::{Error, NO_MAILBOX, Result};
+use crate::ids::{MailboxId, PersonId, WorkspaceId};
+use crate::workspace::access::{Actor, SANDBOX};
+use crate::workspace::people::{a_name, an_address, role_of};
+
+#[derive(Clone, Debug)]
+pub struct Mailbox {
+    pub id: MailboxId,
+    pub audience: i64,
+    pub address: String,
+    pub name: String,
+}
+
+impl Mailbox {
+    pub fn livemode(&self) -> bool {
+        self.audience != SANDBOX
+    }
+}
+
+/// Makes an inbox for the team, or for one person alone.
+pub async fn create(
+    app: &App,
+    workspace: WorkspaceId,
+    address: &str,
+    name: &str,
+    private_to: Option<PersonId>,
+) -> Result<MailboxId> {
+    let address = an_address("address", address)?;
+    let name = a_name("name", name, 100)?;
+    let mut tx = app.begin(workspace).await?;
+    if let Some(owner) = private_to {
+        role_of(&mut tx, workspace, owner).await?;
+    }
+    if !app.directory.add_address(workspace, &address).await? {
+        return Err(Error::problem("address", "is taken already"));
+    }
+    let kind = if private_to.is_some() { "private" } else { "team" };
+    let id = insert(&mut tx, kind, private_to, &address, &name).await?;
+    tx.commit().await?;
+    Ok(id)
+}
+
+/// The one sandbox inbox of a new workspace.
+pub async fn create_sandbox(tx: &mut Tx<'_>, slug: &str) -> Result<String> {
+    let address = format!("sandbox@{slug}.test");
+    insert(tx, "sandbox", None, &address, "Sandbox").await?;
+    Ok(address)
+}
+
+async fn insert(
+    tx: &mut Tx<'_>,
+    kind: &str,
+    owner: Option<PersonId>,
+    address: &str,
+    name: &str,
+) -> Result<MailboxId> {
+    let id: MailboxId = tx.mint();
+    let (workspace, now) = (tx.workspace().0, tx.now());
+    sqlx::query!(
+        "insert into mailboxes (workspace_id, id, kind, owner_id, address, name, created_at)
+         values ($1, $2, $3, $4, $5, $6, $7)",
+        workspace,
+        id.0,
+        kind,
+        owner.map(|owner| owner.0),
+        address,
+        name,
+        now
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(id)
+}
+
+/// An inbox the actor can see; any other does not exist for it.
+pub async fn find_visible(conn: &mut PgConnection, actor: &Actor, id: &str) -> Result<Mailbox> {
+    let id: MailboxId = id.parse().map_err(|_| NO_MAILBOX)?;
+    sqlx::query_as!(
+        Mailbox,
+        r#"select id as "id: MailboxId", audience as "audience!", address, name from mailboxes
+           where workspace_id = $1 and id = $2 and audience = any($3)"#,
+        actor.workspace.0,
+        id.0,
+        &actor.audiences()
+    )
+    .fetch_optional(conn)
+    .await?
+    .ok_or(NO_MAILBOX)
+}
+
+/// The sandbox inbox of a workspace.
+pub async fn sandbox(conn: &mut PgConnection, workspace: WorkspaceId) -> Result<Mailbox> {
+    Ok(sqlx::query_as!(
+        Mailbox,
+        r#"select id as "id: MailboxId", audience as "audience!", address, name from mailboxes
+           where workspace_id = $1 and kind = 'sandbox'"#,
+        workspace.0
+    )
+    .fetch_one(conn)
+    .await?)
+}
+
+/// A live inbox, for an operator who acts on behalf of all.
+pub async fn live(conn: &mut PgConnection, workspace: WorkspaceId, id: MailboxId) -> Result<Mailbox> {
+    sqlx::query_as!(
+        Mailbox,
+        r#"select id as "id: MailboxId", audience as "audience!", address, name from mailboxes
+           where workspace_id = $1 and id = $2 and kind <> 'sandbox'"#,
+        workspace.0,
+        id.0
+    )
+    .fetch_optional(conn)
+    .await?
+    .ok_or(NO_MAILBOX)
+}

@@ -1,0 +1,91 @@
+//! The people of a workspace and their roles.
+
+use sqlx::PgConnection;
+
+use crate::db::Tx;
+use crate::error::{Error, Result};
+use crate::ids::{PersonId, WorkspaceId};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::Type, clap::ValueEnum)]
+#[sqlx(type_name = "text", rename_all = "lowercase")]
+pub enum Role {
+    Owner,
+    Admin,
+    Member,
+}
+
+impl Role {
+    /// Owners and admins make keys, inboxes and webhooks; members work on mail.
+    pub fn administers(self) -> bool {
+        matches!(self, Self::Owner | Self::Admin)
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Owner => "owner",
+            Self::Admin => "admin",
+            Self::Member => "member",
+        }
+    }
+}
+
+pub async fn add(tx: &mut Tx<'_>, email: &str, name: &str, role: Role) -> Result<PersonId> {
+    let email = an_address("email", email)?;
+    let name = a_name("name", name, 100)?;
+    let id: PersonId = tx.mint();
+    let (workspace, now) = (tx.workspace().0, tx.now());
+    let added = sqlx::query!(
+        "insert into people (workspace_id, id, email, name, role, created_at)
+         values ($1, $2, $3, $4, $5, $6)
+         on conflict (workspace_id, email) where removed_at is null do nothing",
+        workspace,
+        id.0,
+        email,
+        name,
+        role.as_str(),
+        now
+    )
+    .execute(&mut **tx)
+    .await?;
+    match added.rows_affected() {
+        0 => Err(Error::problem("email", "is on the team already")),
+        _ => Ok(id),
+    }
+}
+
+/// The role of someone who is on the team now.
+pub async fn role_of(conn: &mut PgConnection, workspace: WorkspaceId, person: PersonId) -> Result<Role> {
+    sqlx::query_scalar!(
+        r#"select role as "role: Role" from people
+           where workspace_id = $1 and id = $2 and removed_at is null"#,
+        workspace.0,
+        person.0
+    )
+    .fetch_optional(conn)
+    .await?
+    .ok_or(Error::Missing("No such person in this workspace."))
+}
+
+/// A mail address as it is stored: lower case, one `@`, nothing that could break a header.
+pub fn an_address(field: &str, text: &str) -> Result<String> {
+    let address = text.trim().to_lowercase();
+    let sound = address.len() <= 254
+        && !address.contains(|letter: char| {
+            letter.is_whitespace() || letter.is_control() || "<>,;\"".contains(letter)
+        })
+        && address.split_once('@').is_some_and(|(local, domain)| {
+            !local.is_empty() && !domain.contains('@') && domain.split('.').all(|label| !label.is_empty())
+        });
+    if sound { Ok(address) } else { Err(Error::problem(field, "must be a mail address")) }
+}
+
+/// A name as it is stored: one line, trimmed, neither empty nor too long.
+pub fn a_name(field: &str, text: &str, most: usize) -> Result<String> {
+    let name = text.split(|letter: char| letter.is_whitespace() || letter.is_control());
+    let name = name.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    match name.chars().count() {
+        0 => Err(Error::problem(field, "is required")),
+        length if length > most => Err(Error::problem(field, format!("must be at most {most} characters"))),
+        _ => Ok(name),
+    }
+}

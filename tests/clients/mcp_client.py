@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Drives a running server's /mcp with the PyPI `mcp` client (2.x), in both protocol eras.
+
+For each era it connects, lists the tools, makes the calls it was given and a call to a tool that
+never was. Every HTTP answer on the way must be JSON or empty and must not start a session.
+Exits 1 with one sentence on the first thing that is not as it must be.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+
+import httpx2
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+
+# The client's connect mode, and the protocol version it must end up with.
+ERAS = [("legacy", "2025-11-25"), ("auto", "2026-07-28"), ("2026-07-28", "2026-07-28")]
+
+
+class Mismatch(Exception):
+    pass
+
+
+def must(holds, sentence):
+    if not holds:
+        raise Mismatch(sentence)
+
+
+async def check_answer(response):
+    request = f"{response.request.method} answered {response.status_code}"
+    must("mcp-session-id" not in response.headers, f"{request} with an Mcp-Session-Id header")
+    body = await response.aread()
+    kind = response.headers.get("content-type", "")
+    must(not body or kind.startswith("application/json"), f"{request} with a body of type {kind!r}")
+    if response.request.method != "POST":
+        must(response.status_code == 405, f"{request} instead of 405")
+
+
+def check_result(name, result):
+    text = result.content[0].text
+    must(not result.is_error, f"{name} failed: {text}")
+    body = json.loads(text)
+    expected = {"items": body} if isinstance(body, list) else body
+    must(result.structured_content == expected, f"{name}: structuredContent is not the text's JSON")
+
+
+async def run_era(mode, version, args):
+    headers = {"Authorization": f"Bearer {args.key}"}
+    hooks = {"response": [check_answer]}
+    async with httpx2.AsyncClient(headers=headers, event_hooks=hooks, timeout=30) as http:
+        transport = streamable_http_client(args.url, http_client=http)
+        async with Client(transport, mode=mode, read_timeout_seconds=30) as client:
+            got = client.protocol_version
+            must(got == version, f"the protocol is {got} instead of {version}")
+            if mode != version:  # a pinned version asks the server nothing
+                must(client.instructions, "the server gave no instructions")
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            if args.expect_tools is not None:
+                expected = {name for name in args.expect_tools.split(",") if name}
+                must(set(tools) == expected, f"tools are {sorted(tools)}, not {sorted(expected)}")
+            for name, tool in tools.items():
+                must(tool.title and tool.description and tool.annotations, f"{name} is not described")
+                must(tool.input_schema.get("type") == "object", f"{name}: inputSchema is no object")
+            for name, arguments in args.call:
+                result = await client.call_tool(name, json.loads(arguments))
+                check_result(name, result)
+                if tools[name].annotations.read_only_hint:
+                    marked = (result.meta or {}).get("untrusted") is True
+                    must(marked, f"{name}: the result is not marked as untrusted")
+            try:
+                await client.call_tool("tool_that_never_was", {})
+            except MCPError as error:
+                must(error.code == -32602, f"an unknown tool gave {error.code} instead of -32602")
+            else:
+                raise Mismatch("an unknown tool was answered")
+    print(f"ok {mode}: protocol {version}, {len(tools)} tools, {len(args.call)} calls")
+
+
+def first_mismatch(error):
+    """The client runs its work in task groups, which wrap what went wrong in groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--url", required=True, help="address of /mcp")
+    parser.add_argument("--key", required=True, help="API key")
+    parser.add_argument("--expect-tools", metavar="A,B,C", help="exactly these tools are listed")
+    parser.add_argument("--call", nargs=2, action="append", default=[], metavar=("NAME", "JSON"))
+    args = parser.parse_args()
+    for mode, version in ERAS:
+        try:
+            asyncio.run(run_era(mode, version, args))
+        except Exception as error:
+            reason = first_mismatch(error)
+            kind = "" if isinstance(reason, Mismatch) else f"{type(reason).__name__}: "
+            sys.exit(f"FAILED in mode {mode}: {kind}{reason}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,3 @@
+//! What the machines' contract promises, through REST and MCP alike.
+
+mod me;

@@ -1,0 +1,261 @@
+//! Holds the tree to the house rules of ARCHITECTURE.md: direction of imports, file headers, table
+//! ownership, forbidden names, one clock and one source of randomness, file length, reasoned dependencies.
+//! Each rule is a function over files, so that tidy/refused.rs can try it on bad snippets too.
+
+mod refused;
+pub mod source;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use source::{File, tables_of, tree, writes};
+
+/// A module imports only what stands above it, never its neighbours on the same line.
+/// Above the first line: the base, which is every other file directly in src/.
+const ORDER: &[&[&str]] = &[
+    &["workspace"],
+    &["events"],
+    &["conversations"],
+    &["documents", "app_mail", "bookings"],
+    &["replies"],
+    &["mail"],
+    &["assistants", "webhooks"],
+    &["api", "web", "worker"],
+    &["cli"],
+];
+
+/// Imports against the order that are meant: (file, module). Every entry needs its reason beside it.
+const EXCEPTIONS: &[(&str, &str)] = &[];
+
+/// Who writes a table: a folder of src/, or the name of a file directly in src/.
+const OWNERS: &[(&str, &[&str])] = &[
+    ("rate", &["rate_blocks"]),
+    ("directory", &["directory.workspaces", "directory.api_keys", "directory.addresses"]),
+    ("workspace", &["workspaces", "people", "agents", "mailboxes"]),
+    ("events", &["events"]),
+    (
+        "conversations",
+        &[
+            "conversations",
+            "messages",
+            "notes",
+            "timeline_events",
+            "tags",
+            "conversation_tags",
+            "counts",
+            "count_changes",
+            "conversation_words",
+            "unindexed_conversations",
+        ],
+    ),
+    ("documents", &["documents"]),
+];
+
+const FORBIDDEN_NAMES: &[&str] =
+    &["util", "utils", "common", "helper", "helpers", "manager", "service", "misc"];
+
+/// Calls that read the clock or draw a random number, and the files that may make them.
+const CHANCE_CALLS: &[[&str; 2]] = &[
+    ["Utc", "now"],
+    ["Local", "now"],
+    ["SystemTime", "now"],
+    ["rand", "rng"],
+    ["rand", "random"],
+    ["rand", "make_rng"],
+];
+const CHANCE_FILES: &[&str] = &["src/clock.rs", "src/random.rs"];
+
+const LONGEST_FILE: usize = 600;
+
+#[test]
+fn modules_import_only_leftwards() {
+    assert_tidy(imports(&tree(&["src"])));
+}
+
+#[test]
+fn every_file_opens_with_its_rule() {
+    assert_tidy(headers(&tree(&["src", "tests"])));
+}
+
+#[test]
+fn each_table_is_written_only_by_its_owner() {
+    assert_tidy(ownership(&tree(&["src"]), &tree(&["migrations"]), OWNERS));
+}
+
+#[test]
+fn no_file_or_module_has_a_name_that_says_nothing() {
+    assert_tidy(names(&tree(&["src", "tests", "bench"])));
+}
+
+#[test]
+fn time_and_chance_come_from_one_place() {
+    assert_tidy(time_and_chance(&tree(&["src"])));
+}
+
+#[test]
+fn no_file_is_too_long() {
+    assert_tidy(lengths(&tree(&["src", "tests", "bench"])));
+}
+
+#[test]
+fn every_dependency_has_its_reason() {
+    let page = include_str!("../../docs/dependencies.md");
+    assert_tidy(dependencies(include_str!("../../Cargo.toml"), page));
+}
+
+fn imports(files: &[File]) -> Vec<String> {
+    let modules: BTreeSet<&str> = files.iter().map(|file| file.top()).collect();
+    let mut problems = Vec::new();
+    for file in files.iter().filter(|file| file.is_rust()) {
+        let in_folder = file.path.matches('/').count() > 1;
+        if in_folder && rank(file.top()) == 0 {
+            problems.push(format!("{}: its folder has no place in ORDER", file.path));
+        }
+        for (target, line) in file.crate_paths() {
+            let excepted = EXCEPTIONS.contains(&(file.path.as_str(), target.as_str()));
+            let place = format!("{}:{line}", file.path);
+            if !modules.contains(target.as_str()) {
+                problems.push(format!(
+                    "{place}: `crate::{target}` is no module: import a name from where it is defined"
+                ));
+            } else if !may_import(file.top(), &target) && !excepted {
+                problems.push(format!("{place}: {} imports {target}", file.top()));
+            }
+        }
+    }
+    problems
+}
+
+fn may_import(from: &str, target: &str) -> bool {
+    let roots = ["main", "lib"];
+    from == target
+        || roots.contains(&from)
+        || rank(target) < rank(from)
+        || (rank(from) == 0 && rank(target) == 0 && !roots.contains(&target))
+}
+
+fn rank(module: &str) -> usize {
+    let line = ORDER.iter().position(|line| line.contains(&module));
+    line.map_or(0, |line| line + 1)
+}
+
+fn headers(files: &[File]) -> Vec<String> {
+    let mut problems = Vec::new();
+    for file in files.iter().filter(|file| file.is_rust()) {
+        let opening = file.text.lines().take_while(|line| line.starts_with("//!"));
+        let count = opening.count();
+        if file.path.starts_with("src/") && !(2..=6).contains(&count) {
+            problems.push(format!("{}: opens with {count} lines of `//!`, wanted are two to six", file.path));
+        } else if count == 0 {
+            problems.push(format!("{}: does not open with `//!`", file.path));
+        }
+    }
+    problems
+}
+
+fn ownership(files: &[File], migrations: &[File], owners: &[(&str, &[&str])]) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut owner_of = BTreeMap::new();
+    for (owner, tables) in owners {
+        for table in *tables {
+            if owner_of.insert(*table, *owner).is_some() {
+                problems.push(format!("OWNERS: {table} has two owners"));
+            }
+        }
+    }
+    let existing = tables_of(migrations);
+    for table in &existing {
+        if !owner_of.contains_key(table.as_str()) {
+            problems.push(format!("OWNERS: {table} has no owner"));
+        }
+    }
+    for table in owner_of.keys().filter(|table| !existing.contains(**table)) {
+        problems.push(format!("OWNERS: {table} is in no migration"));
+    }
+    for file in files {
+        let written: BTreeSet<String> = file.sql().iter().flat_map(|sql| writes(sql)).collect();
+        for table in written {
+            if table.contains('{') {
+                problems
+                    .push(format!("{}: writes to a table whose name is put together at run time", file.path));
+            } else if let Some(owner) = owner_of.get(table.as_str())
+                && *owner != file.top()
+            {
+                problems.push(format!("{}: writes {table}, {owner} owns it", file.path));
+            }
+        }
+    }
+    problems
+}
+
+fn names(files: &[File]) -> Vec<String> {
+    let mut problems = Vec::new();
+    for file in files {
+        let stems = file.path.split('/').map(|part| part.split('.').next());
+        if stems.flatten().any(|stem| FORBIDDEN_NAMES.contains(&stem)) {
+            problems.push(format!("{}: name it after what it does", file.path));
+        }
+        if file.is_rust() {
+            for (module, line) in file.inline_modules() {
+                if FORBIDDEN_NAMES.contains(&module.as_str()) {
+                    problems.push(format!("{}:{line}: module `{module}`", file.path));
+                }
+            }
+        }
+    }
+    problems
+}
+
+fn time_and_chance(files: &[File]) -> Vec<String> {
+    let mut problems = Vec::new();
+    for file in files.iter().filter(|file| file.is_rust()) {
+        if CHANCE_FILES.contains(&file.path.as_str()) {
+            continue;
+        }
+        for call in CHANCE_CALLS {
+            for line in file.lines_with(call) {
+                let call = call.join("::");
+                problems.push(format!("{}:{line}: {call} outside its file", file.path));
+            }
+        }
+    }
+    problems
+}
+
+fn lengths(files: &[File]) -> Vec<String> {
+    files
+        .iter()
+        .filter(|file| file.is_rust())
+        .map(|file| (file, file.text.lines().count()))
+        .filter(|(_, lines)| *lines > LONGEST_FILE)
+        .map(|(file, lines)| {
+            let path = &file.path;
+            format!("{path}: {lines} lines; look for the second noun hiding inside")
+        })
+        .collect()
+}
+
+/// Each direct dependency has its row on the page, and the page no row of a crate that is gone.
+fn dependencies(manifest: &str, page: &str) -> Vec<String> {
+    let mut used = BTreeSet::new();
+    let mut in_section = false;
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            in_section = line.ends_with("dependencies]");
+        } else if in_section && let Some((name, _)) = line.split_once([' ', '.', '=']) {
+            used.insert(name);
+        }
+    }
+    let crates = page.split("## Tools").next().unwrap_or_default();
+    let rows = crates.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
+    let explained: BTreeSet<&str> = rows.map(|(name, _)| name).collect();
+    let unexplained =
+        used.difference(&explained).map(|name| format!("{name} has no row in docs/dependencies.md"));
+    let gone = explained
+        .difference(&used)
+        .map(|name| format!("docs/dependencies.md explains {name}, which is gone"));
+    unexplained.chain(gone).collect()
+}
+
+fn assert_tidy(problems: Vec<String>) {
+    assert!(problems.is_empty(), "not tidy:\n  {}", problems.join("\n  "));
+}

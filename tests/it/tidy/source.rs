@@ -1,0 +1,277 @@
+//! What the rules look at: files of the tree, the paths and literals in Rust code (as tokens, so that
+//! macros are seen too), the tables in SQL.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::str::FromStr;
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+pub struct File {
+    /// From the root of the repository, with `/`.
+    pub path: String,
+    pub text: String,
+}
+
+/// Every file below these folders, sorted by path.
+pub fn tree(folders: &[&str]) -> Vec<File> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    let mut open: Vec<_> = folders.iter().map(|folder| root.join(folder)).collect();
+    while let Some(folder) = open.pop() {
+        // A folder may not exist yet.
+        for entry in std::fs::read_dir(folder).into_iter().flatten() {
+            let path = entry.expect("read a folder").path();
+            if path.is_dir() {
+                open.push(path);
+            } else if let Ok(text) = std::fs::read_to_string(&path) {
+                let path = path.strip_prefix(root).expect("below the root");
+                let path = path.to_str().expect("a readable name").replace('\\', "/");
+                files.push(File { path, text });
+            }
+        }
+    }
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    files
+}
+
+impl File {
+    pub fn is_rust(&self) -> bool {
+        self.path.ends_with(".rs")
+    }
+
+    /// `mail` for src/mail/receive.rs, `clock` for src/clock.rs.
+    pub fn top(&self) -> &str {
+        let name = self.path.split('/').nth(1).unwrap_or_default();
+        name.strip_suffix(".rs").unwrap_or(name)
+    }
+
+    /// The module path: `["mail", "receive"]` for src/mail/receive.rs.
+    fn module(&self) -> Vec<String> {
+        let parts = self.path.trim_end_matches(".rs").split('/').skip(1);
+        let roots = ["lib", "main", "mod"];
+        let parts = parts.filter(|part| !roots.contains(part));
+        parts.map(String::from).collect()
+    }
+
+    /// Every module of this crate that a path in the file leads to, with the line.
+    pub fn crate_paths(&self) -> Vec<(String, usize)> {
+        crate_paths(&self.tokens(), &self.module())
+    }
+
+    /// Modules with their body in the file: `mod name { … }`.
+    pub fn inline_modules(&self) -> Vec<(String, usize)> {
+        let mut found = Vec::new();
+        inline_modules(self.tokens(), &mut found);
+        found
+    }
+
+    /// The lines where `a::b` stands in the code, in calls as well as in imports.
+    pub fn lines_with(&self, path: &[&str; 2]) -> Vec<usize> {
+        lines_with(self.tokens(), path)
+    }
+
+    pub fn tokens(&self) -> TokenStream {
+        TokenStream::from_str(&self.text).unwrap_or_else(|error| panic!("{}: {error}", self.path))
+    }
+
+    pub fn sql(&self) -> Vec<String> {
+        if self.path.ends_with(".sql") {
+            vec![self.text.clone()]
+        } else if self.is_rust() {
+            let mut texts = Vec::new();
+            string_literals(self.tokens(), &mut texts);
+            texts
+        } else {
+            Vec::new()
+        }
+    }
+}
+
+// ---- reading Rust ----
+
+/// The first name after `crate::`, or after enough `super::` to reach the crate, of every path in
+/// imports, expressions, types and macros. Braces give one for each branch.
+fn crate_paths(tokens: &TokenStream, module: &[String]) -> Vec<(String, usize)> {
+    let tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        if let Some((name, body)) = module_at(&tokens[at..]) {
+            let mut inner = module.to_vec();
+            inner.push(name);
+            found.extend(crate_paths(&body, &inner));
+            at += 3;
+            continue;
+        }
+        if let TokenTree::Group(group) = &tokens[at] {
+            found.extend(crate_paths(&group.stream(), module));
+        }
+        let mut above = module.len();
+        let mut reached = at;
+        while is_word(tokens.get(reached), "super") && is_path_separator(&tokens[reached + 1..]) {
+            above = above.saturating_sub(1);
+            reached += 3;
+        }
+        if is_word(tokens.get(at), "crate") && is_path_separator(&tokens[at + 1..]) {
+            above = 0;
+            reached = at + 3;
+        }
+        if above == 0 && reached > at {
+            first_names(&tokens[reached..], &mut found);
+            // Stay on a braced group: it may hold more paths.
+            at = reached;
+        } else {
+            at = reached.max(at + 1);
+        }
+    }
+    found
+}
+
+fn first_names(tokens: &[TokenTree], found: &mut Vec<(String, usize)>) {
+    match tokens.first() {
+        Some(TokenTree::Ident(name)) => {
+            let is_macro = matches!(tokens.get(1), Some(TokenTree::Punct(mark)) if mark.as_char() == '!');
+            if name != "self" && !is_macro {
+                found.push((name.to_string(), name.span().start().line));
+            }
+        }
+        Some(TokenTree::Punct(mark)) if mark.as_char() == '*' => {
+            found.push(("*".into(), mark.span().start().line));
+        }
+        Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => {
+            let inside: Vec<TokenTree> = group.stream().into_iter().collect();
+            for branch in inside.split(|token| matches!(token, TokenTree::Punct(p) if p.as_char() == ',')) {
+                first_names(branch, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `mod name { … }` at the start of these tokens.
+fn module_at(tokens: &[TokenTree]) -> Option<(String, TokenStream)> {
+    match tokens {
+        [word, TokenTree::Ident(name), TokenTree::Group(body), ..]
+            if is_word(Some(word), "mod") && body.delimiter() == Delimiter::Brace =>
+        {
+            Some((name.to_string(), body.stream()))
+        }
+        _ => None,
+    }
+}
+
+fn inline_modules(tokens: TokenStream, found: &mut Vec<(String, usize)>) {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    for at in 0..tokens.len() {
+        if let Some((name, body)) = module_at(&tokens[at..]) {
+            found.push((name, tokens[at].span().start().line));
+            inline_modules(body, found);
+        }
+    }
+}
+
+fn lines_with(tokens: TokenStream, path: &[&str; 2]) -> Vec<usize> {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let mut lines = Vec::new();
+    for at in 0..tokens.len() {
+        if let TokenTree::Group(group) = &tokens[at] {
+            lines.extend(lines_with(group.stream(), path));
+        }
+        if is_word(tokens.get(at), path[0]) && is_path_separator(&tokens[at + 1..]) {
+            let mut names = Vec::new();
+            first_names(&tokens[at + 3..], &mut names);
+            let hits = names.into_iter().filter(|(name, _)| name == path[1]);
+            lines.extend(hits.map(|(_, line)| line));
+        }
+    }
+    lines
+}
+
+/// String literals, those of one bracket joined: `query!("insert into " + "notes …")` is one text.
+fn string_literals(tokens: TokenStream, texts: &mut Vec<String>) {
+    let mut joined = String::new();
+    let mut after_doc = false;
+    for token in tokens {
+        match &token {
+            TokenTree::Group(group) => string_literals(group.stream(), texts),
+            TokenTree::Literal(literal) if !after_doc => {
+                if let Ok(text) = syn::parse_str::<syn::LitStr>(&literal.to_string()) {
+                    joined.push_str(&text.value());
+                    joined.push(' ');
+                }
+            }
+            _ => {}
+        }
+        // A doc comment arrives as `doc = "…"`.
+        after_doc = is_word(Some(&token), "doc") || (after_doc && matches!(token, TokenTree::Punct(_)));
+    }
+    texts.push(joined);
+}
+
+fn is_word(token: Option<&TokenTree>, word: &str) -> bool {
+    matches!(token, Some(TokenTree::Ident(name)) if name == word)
+}
+
+fn is_path_separator(tokens: &[TokenTree]) -> bool {
+    matches!(tokens, [TokenTree::Punct(a), TokenTree::Punct(b), ..] if a.as_char() == ':' && b.as_char() == ':')
+}
+
+// ---- reading SQL ----
+
+/// The words of a statement in lower case, without comments and quotes; a schema stays with its table.
+fn sql_words(sql: &str) -> Vec<String> {
+    let code: Vec<&str> = sql.lines().map(|line| line.split("--").next().unwrap_or_default()).collect();
+    let keep = |c: char| c.is_alphanumeric() || "_.{}".contains(c);
+    let text = code.join("\n").to_lowercase().replace('"', "");
+    let words = text.split(|c: char| !keep(c)).filter(|word| !word.is_empty());
+    words.map(|word| word.trim_start_matches("public.").to_string()).collect()
+}
+
+/// The tables a statement inserts into, updates, deletes from, copies into, merges into or empties.
+pub fn writes(sql: &str) -> Vec<String> {
+    let words = sql_words(sql);
+    let words: Vec<&str> = words.iter().map(String::as_str).filter(|word| *word != "only").collect();
+    let mut tables = Vec::new();
+    for at in 0..words.len() {
+        match &words[at..] {
+            ["insert" | "merge", "into", table, ..]
+            | ["delete", "from", table, ..]
+            | ["truncate", "table", table, ..]
+            | ["truncate" | "copy", table, ..]
+            | ["update", table, "set", ..]
+            | ["update", table, _, "set", ..]
+            | ["update", table, "as", _, "set", ..] => tables.push(table.to_string()),
+            _ => {}
+        }
+    }
+    tables
+}
+
+/// The tables that stand when all migrations are applied; parts of a partitioned table belong to it.
+pub fn tables_of(migrations: &[File]) -> BTreeSet<String> {
+    let mut tables = BTreeSet::new();
+    for file in migrations {
+        let words = sql_words(&file.text);
+        let small = ["if", "not", "exists", "only"];
+        let words: Vec<&str> =
+            words.iter().map(String::as_str).filter(|word| !small.contains(word)).collect();
+        for at in 0..words.len() {
+            match &words[at..] {
+                ["create", "table", _, "partition", "of", ..] => {}
+                ["create", "table", table, ..] | ["create", "unlogged", "table", table, ..] => {
+                    tables.insert(table.to_string());
+                }
+                ["drop", "table", table, ..] => {
+                    tables.remove(*table);
+                }
+                ["alter", "table", table, "rename", "to", name, ..] => {
+                    tables.remove(*table);
+                    tables.insert(name.to_string());
+                }
+                _ => {}
+            }
+        }
+    }
+    tables
+}

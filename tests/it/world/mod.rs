@@ -1,0 +1,323 @@
+//! The world a test plays in: the whole service on a database, clock and chance of its own, asked over real
+//! HTTP. When the story is over, the world checks that no work was left behind and no count drifted.
+
+pub mod cluster;
+mod reply;
+mod seed;
+
+use std::sync::Arc;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use rookery::api::door;
+use rookery::app::App;
+use rookery::clock::Clock;
+use rookery::config::Config;
+use rookery::db::MIGRATIONS;
+use rookery::ids::{AgentId, ConversationId, MailboxId, PersonId, WorkspaceId};
+use rookery::mail::receive::{Delivery, Outcome, receive};
+use rookery::random::Random;
+use rookery::worker;
+use rookery::workspace::people::{self, Role};
+use rookery::workspace::plan::Plan;
+use rookery::workspace::{found, keys, mailboxes};
+use serde_json::{Value, json};
+
+use self::cluster::{TestDatabase, cluster};
+pub use self::reply::{Reply, ToolAnswer};
+pub use self::seed::Message;
+
+/// Monday morning, far enough ahead that nothing depends on the day the test runs.
+const MORNING: &str = "2031-01-06T09:00:00Z";
+
+/// Tells one story in a world of its own, and then looks behind it.
+pub async fn story(tell: impl AsyncFnOnce(&World)) {
+    story_with(&[], tell).await;
+}
+
+/// The same with settings, as `ROOKERY_…` would give them.
+pub async fn story_with(settings: &[(&str, &str)], tell: impl AsyncFnOnce(&World)) {
+    let world = World::new(settings).await;
+    tell(&world).await;
+    world.look_behind().await;
+}
+
+pub struct World {
+    pub app: Arc<App>,
+    /// Where the service listens: `http://127.0.0.1:…`
+    pub address: String,
+    pub http: reqwest::Client,
+    _database: TestDatabase,
+    blobs: std::path::PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Live,
+    Test,
+}
+
+pub struct Workspace<'w> {
+    pub world: &'w World,
+    pub id: WorkspaceId,
+    pub owner: PersonId,
+    pub sandbox_address: String,
+}
+
+pub struct Key<'w> {
+    pub world: &'w World,
+    pub agent: AgentId,
+    pub text: String,
+}
+
+impl World {
+    async fn new(settings: &[(&str, &str)]) -> Self {
+        let template = cluster()
+            .template(|url| async move {
+                let pool = sqlx::PgPool::connect(&url).await.expect("the template can be reached");
+                MIGRATIONS.run(&pool).await.expect("the migrations apply");
+                pool.close().await;
+            })
+            .await;
+        let database = cluster().database(template).await;
+        let blobs = std::env::temp_dir().join(format!("rookery-blobs-{}", database.name()));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = format!("http://{}", listener.local_addr().expect("an address"));
+        let given = [
+            ("DATABASE_URL", database.url()),
+            ("PUBLIC_URL", "https://rookery.example"),
+            ("BLOBS", &format!("file://{}", blobs.display())),
+            ("DATABASE_CONNECTIONS", "5"),
+        ];
+        let given =
+            given.iter().chain(settings).map(|(key, value)| (format!("ROOKERY_{key}"), (*value).to_owned()));
+        let config = Config::load(None, given).expect("the settings are sound");
+        let morning: DateTime<Utc> = MORNING.parse().expect("a time");
+        let app = App::new(config, Clock::set_to(morning), Random::seeded(7)).expect("an app");
+        let app = Arc::new(app);
+        let router = door::router(app.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Self { app, address, http: reqwest::Client::new(), _database: database, blobs }
+    }
+
+    pub async fn workspace(&self, name: &str) -> Workspace<'_> {
+        self.workspace_on(name, Plan::Pro).await
+    }
+
+    pub async fn workspace_on(&self, name: &str, plan: Plan) -> Workspace<'_> {
+        let made = found::found(&self.app, name, plan, "olga@rookery.example", "Olga Owner")
+            .await
+            .expect("a workspace");
+        Workspace {
+            world: self,
+            id: made.workspace,
+            owner: made.owner,
+            sandbox_address: made.sandbox_address,
+        }
+    }
+
+    /// Moves the clock.
+    pub fn wait(&self, by: TimeDelta) {
+        self.app.clock.advance(by);
+    }
+
+    pub fn now(&self) -> DateTime<Utc> {
+        self.app.clock.now()
+    }
+
+    /// Does what the worker would do now.
+    pub async fn work(&self) {
+        worker::run_once(&self.app).await.expect("the worker can work");
+    }
+
+    /// The bodies of all recorded events of a kind, oldest first.
+    pub async fn events(&self, kind: &str) -> Vec<Value> {
+        let bodies: Vec<String> =
+            sqlx::query_scalar("select body from events where kind = $1 order by created_at, ctid")
+                .bind(kind)
+                .fetch_all(&self.app.pool)
+                .await
+                .expect("events can be read");
+        bodies.iter().map(|body| serde_json::from_str(body).expect("an event is JSON")).collect()
+    }
+
+    /// No work may be left that nobody claims, and every count must agree with what it counts.
+    async fn look_behind(&self) {
+        self.work().await;
+        let left: i64 = sqlx::query_scalar(
+            "select (select count(*) from unindexed_conversations) + (select count(*) from count_changes)",
+        )
+        .fetch_one(&self.app.pool)
+        .await
+        .expect("the rest can be counted");
+        assert_eq!(left, 0, "work was left behind that no loop of the worker claims");
+        let drifted: Vec<(String, i64, i64)> = sqlx::query_as(
+            "with counted as (
+                 select workspace_id, 'open' as what, mailbox_id as subject_id, audience, count(*) as n
+                 from conversations where view = 'open' group by 1, 3, 4
+                 union all
+                 select workspace_id, 'tag', tag_id, audience, count(*) from conversation_tags group by 1, 3, 4)
+             select what, coalesce(counts.n, 0), coalesce(counted.n, 0)
+             from counts full join counted using (workspace_id, what, subject_id, audience)
+             where coalesce(counts.n, 0) <> coalesce(counted.n, 0)",
+        )
+        .fetch_all(&self.app.pool)
+        .await
+        .expect("counts can be compared");
+        assert_eq!(drifted, [], "counts drifted from what they count (what, stored, counted)");
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.blobs);
+    }
+}
+
+impl<'w> Workspace<'w> {
+    pub async fn person(&self, name: &str, role: Role) -> PersonId {
+        let email = format!("{}@rookery.example", name.to_lowercase().replace(' ', "."));
+        let mut tx = self.world.app.begin(self.id).await.expect("the workspace can be entered");
+        let person = people::add(&mut tx, &email, name, role).await.expect("a new person");
+        tx.commit().await.expect("a commit");
+        person
+    }
+
+    pub async fn mailbox(&self, address: &str, name: &str) -> MailboxId {
+        mailboxes::create(&self.world.app, self.id, address, name, None).await.expect("a new inbox")
+    }
+
+    pub async fn private_mailbox(&self, address: &str, name: &str, owner: PersonId) -> MailboxId {
+        mailboxes::create(&self.world.app, self.id, address, name, Some(owner)).await.expect("a new inbox")
+    }
+
+    /// A key made by the owner.
+    pub async fn key(&self, name: &str, scopes: &str, mode: Mode) -> Key<'w> {
+        self.key_of(self.owner, name, scopes, mode).await
+    }
+
+    pub async fn key_of(&self, maker: PersonId, name: &str, scopes: &str, mode: Mode) -> Key<'w> {
+        let scopes: Vec<_> = scopes.split(',').map(|scope| scope.parse().expect("a scope")).collect();
+        let made = keys::create(&self.world.app, self.id, maker, name, &scopes, mode == Mode::Live).await;
+        let made = made.unwrap_or_else(|error| panic!("a key: {error}"));
+        Key { world: self.world, agent: made.agent, text: made.key }
+    }
+
+    pub async fn revoke(&self, key: &Key<'_>) {
+        keys::revoke(&self.world.app, self.id, key.agent).await.expect("the key is there");
+    }
+
+    /// A raw mail that arrives at a live inbox.
+    pub async fn receives(&self, mailbox: MailboxId, raw: &str) -> Outcome {
+        let app = &self.world.app;
+        let mailbox =
+            mailboxes::live(&mut *app.connection().await.unwrap(), self.id, mailbox).await.expect("an inbox");
+        let raw = raw.replace('\n', "\r\n").into_bytes();
+        receive(app, self.id, Delivery { mailbox, raw, joins: None }).await.expect("the pipeline works")
+    }
+
+    /// A short mail that arrives at a live inbox and opens a conversation.
+    pub async fn mail(&self, mailbox: MailboxId, from: &str, subject: &str, text: &str) -> ConversationId {
+        let id = self.world.app.random.hex(16);
+        let raw = format!(
+            "Message-ID: <{id}@customer.example>\nFrom: {from}\nTo: team@rookery.example\nSubject: {subject}\n\n{text}\n"
+        );
+        match self.receives(mailbox, &raw).await {
+            Outcome::Stored(stored) => stored.conversation,
+            other => panic!("the mail was not stored: {other:?}"),
+        }
+    }
+}
+
+impl Key<'_> {
+    /// A REST read.
+    pub async fn get(&self, path: &str) -> Reply {
+        let request = self.world.http.get(format!("{}/api/v1{path}", self.world.address));
+        Reply::of(request.bearer_auth(&self.text)).await
+    }
+
+    /// A REST write.
+    pub async fn post(&self, path: &str, body: Value) -> Reply {
+        let request = self.world.http.post(format!("{}/api/v1{path}", self.world.address));
+        Reply::of(request.bearer_auth(&self.text).json(&body)).await
+    }
+
+    /// A simulated mail; gives its conversation.
+    pub async fn simulate(&self, body: Value) -> String {
+        let reply = self.post("/sandbox/inbound", body).await;
+        assert_eq!(reply.status, 201, "{}", reply.text);
+        reply.json()["conversationId"].as_str().expect("a conversation id").to_owned()
+    }
+
+    /// Any JSON-RPC message to the MCP server.
+    pub async fn mcp(&self, message: Value) -> Reply {
+        let request = self.world.http.post(format!("{}/mcp", self.world.address));
+        Reply::of(request.bearer_auth(&self.text).json(&message)).await
+    }
+
+    /// A tool call.
+    pub async fn tool(&self, name: &str, arguments: Value) -> ToolAnswer {
+        let params = json!({ "name": name, "arguments": arguments });
+        let reply =
+            self.mcp(json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })).await;
+        ToolAnswer::of(&reply)
+    }
+
+    /// Reads by REST and by MCP: both must say the same, with the same status. Gives the status and the JSON.
+    pub async fn read(&self, path: &str, tool: &str, arguments: Value) -> (u16, Value) {
+        let (rest, mcp) = (self.get(path).await, self.tool(tool, arguments).await);
+        match &mcp {
+            ToolAnswer::Done { text, structured } => {
+                assert_eq!(*text, rest.text, "{tool} and GET {path} differ");
+                let json = rest.json();
+                let wrapped = if json.is_array() { json!({ "items": json }) } else { json };
+                assert_eq!(*structured, wrapped, "{tool}'s structured content is something else");
+            }
+            ToolAnswer::Failed { status, sentence } => {
+                assert_eq!(
+                    (*status, json!({ "error": sentence })),
+                    (rest.status, rest.json()),
+                    "{tool}, GET {path}"
+                );
+            }
+        }
+        (rest.status, rest.json())
+    }
+
+    /// The conversation list by REST and MCP.
+    pub async fn list(&self, query: &str) -> (u16, Value) {
+        let path =
+            if query.is_empty() { "/conversations".to_owned() } else { format!("/conversations?{query}") };
+        self.read(&path, "list_conversations", arguments_of(query)).await
+    }
+
+    /// The ids that a list gives, in its order.
+    pub async fn listed(&self, query: &str) -> Vec<String> {
+        let (status, list) = self.list(query).await;
+        assert_eq!(status, 200, "{query}: {list}");
+        let list = list.as_array().expect("an array").iter();
+        list.map(|item| item["id"].as_str().expect("an id").to_owned()).collect()
+    }
+
+    /// One conversation by REST and MCP.
+    pub async fn conversation(&self, id: impl ToString) -> Value {
+        let id = id.to_string();
+        let (status, json) =
+            self.read(&format!("/conversations/{id}"), "get_conversation", json!({ "id": id })).await;
+        assert_eq!(status, 200, "{json}");
+        json
+    }
+}
+
+/// A query string as a tool's arguments: numbers as numbers, empty values left out.
+fn arguments_of(query: &str) -> Value {
+    let pairs = url::form_urlencoded::parse(query.as_bytes()).filter(|(_, value)| !value.is_empty());
+    let value = |text: &str| text.parse::<i64>().map_or_else(|_| json!(text), |number| json!(number));
+    Value::Object(
+        pairs
+            .map(|(name, text)| {
+                let value = if name == "limit" { value(&text) } else { json!(text) };
+                (name.into_owned(), value)
+            })
+            .collect(),
+    )
+}
