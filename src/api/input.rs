@@ -43,8 +43,8 @@ impl Schema {
     pub fn read<T: DeserializeOwned>(&self, given: Given<'_>, check: Check) -> Result<T> {
         let mut problems = Vec::new();
         let mut fields = match given {
-            Given::Query(query) => self.from_query(query, &mut problems),
-            Given::Body(body) => from_body(body)?,
+            Given::Query(query) => self.of_query(query, &mut problems),
+            Given::Body(body) => of_body(body)?,
             Given::Arguments(arguments) => arguments,
         };
         fields.retain(|name, value| self.property(name).is_some() && !value.is_null());
@@ -60,7 +60,7 @@ impl Schema {
     }
 
     /// Query parameters are texts; numbers are plain digits. An empty value is the same as none.
-    fn from_query(&self, query: &str, problems: &mut Vec<Problem>) -> Map<String, Value> {
+    fn of_query(&self, query: &str, problems: &mut Vec<Problem>) -> Map<String, Value> {
         let mut fields = Map::new();
         let mut seen = HashSet::new();
         for (name, text) in form_urlencoded::parse(query.as_bytes()) {
@@ -118,7 +118,7 @@ impl Schema {
     }
 }
 
-fn from_body(body: &[u8]) -> Result<Map<String, Value>> {
+fn of_body(body: &[u8]) -> Result<Map<String, Value>> {
     if body.trim_ascii().is_empty() {
         return Ok(Map::new());
     }

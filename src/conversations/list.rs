@@ -1,10 +1,9 @@
 //! The conversation list (specification 4.2): every filter, newest first, at a cost that does not grow with
-//! the workspace.
+//! the workspace. First the ids of a page, from the one index that fits the filters; then their decoration.
 //!
-//! First the ids of a page, from the one index that fits the filters; then their decoration. A list never
-//! asks for `mailbox_id in (…)` under an order: it reads one short branch for each inbox or audience and
-//! merges them. With words, the branches are walked from the newest on; what a walk of the newest few
-//! thousand does not find is rare enough for the word index (search.rs keeps that one fresh).
+//! Inboxes and audiences are short branches that are merged, never an `in (…)` under an order. With words,
+//! the branches are walked from the newest on; what the newest few thousand do not show is rare enough for
+//! the word index.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
