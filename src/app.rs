@@ -1,9 +1,12 @@
 //! Everything the program is made of, handed in once: databases, blob store, clock, chance and limits.
 //! Nothing else is global, so a test has a whole service of its own.
 
+use std::sync::Arc;
+
 use sqlx::PgPool;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::Postgres;
+use url::Url;
 
 use crate::blobs::Blobs;
 use crate::clock::Clock;
@@ -23,6 +26,7 @@ pub struct App {
     pub directory: Directory,
     pub blobs: Blobs,
     pub rate: RateLimit,
+    public_url: Arc<Url>,
 }
 
 impl App {
@@ -36,6 +40,7 @@ impl App {
             blobs: Blobs::open(&config.blobs, random.clone())?,
             directory: Directory::new(directory),
             rate: RateLimit::new(&random),
+            public_url: Arc::new(config.public_url.clone()),
             config,
             clock,
             random,
@@ -44,7 +49,12 @@ impl App {
     }
 
     pub fn frame(&self, workspace: WorkspaceId) -> Frame {
-        Frame { workspace, now: self.clock.now(), random: self.random.clone() }
+        Frame {
+            workspace,
+            now: self.clock.now(),
+            random: self.random.clone(),
+            public_url: self.public_url.clone(),
+        }
     }
 
     pub async fn connection(&self) -> Result<PoolConnection<Postgres>> {

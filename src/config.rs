@@ -42,6 +42,14 @@ pub struct Config {
     pub rate_limit_window_seconds: u32,
     #[serde(default = "defaults::sandbox_inbound_limit")]
     pub sandbox_inbound_limit: u32,
+    #[serde(default = "defaults::undo_window_seconds")]
+    pub undo_window_seconds: u32,
+    #[serde(default = "defaults::sandbox_undo_window_seconds")]
+    pub sandbox_undo_window_seconds: u32,
+    #[serde(default = "defaults::app_mail_days")]
+    pub app_mail_days: u32,
+    #[serde(default = "defaults::app_mail_most")]
+    pub app_mail_most: u32,
 }
 
 mod defaults {
@@ -68,6 +76,25 @@ mod defaults {
     pub fn sandbox_inbound_limit() -> u32 {
         120
     }
+    pub fn undo_window_seconds() -> u32 {
+        600
+    }
+    pub fn sandbox_undo_window_seconds() -> u32 {
+        5
+    }
+    pub fn app_mail_days() -> u32 {
+        30
+    }
+    pub fn app_mail_most() -> u32 {
+        50_000
+    }
+}
+
+/// How long app mail waits for a reply, and how many may wait.
+#[derive(Clone, Copy, Debug)]
+pub struct Keep {
+    pub age: TimeDelta,
+    pub most: i64,
 }
 
 /// Names that start `ROOKERY_` but are not settings of the service.
@@ -127,6 +154,17 @@ impl Config {
         self.limit(self.sandbox_inbound_limit)
     }
 
+    /// How long a sent reply can still be stopped.
+    pub fn undo_window(&self, livemode: bool) -> TimeDelta {
+        let seconds = if livemode { self.undo_window_seconds } else { self.sandbox_undo_window_seconds };
+        TimeDelta::seconds(i64::from(seconds))
+    }
+
+    /// How long, and how many, app mail is kept without a reply.
+    pub fn app_mail_keep(&self) -> Keep {
+        Keep { age: TimeDelta::days(i64::from(self.app_mail_days)), most: i64::from(self.app_mail_most) }
+    }
+
     fn limit(&self, most: u32) -> Limit {
         Limit { most, window: TimeDelta::seconds(i64::from(self.rate_limit_window_seconds)) }
     }
@@ -141,6 +179,14 @@ impl Config {
                 defaults::rate_limit_window_seconds(),
             ),
             ("sandbox_inbound_limit", self.sandbox_inbound_limit, defaults::sandbox_inbound_limit()),
+            ("undo_window_seconds", self.undo_window_seconds, defaults::undo_window_seconds()),
+            (
+                "sandbox_undo_window_seconds",
+                self.sandbox_undo_window_seconds,
+                defaults::sandbox_undo_window_seconds(),
+            ),
+            ("app_mail_days", self.app_mail_days, defaults::app_mail_days()),
+            ("app_mail_most", self.app_mail_most, defaults::app_mail_most()),
         ];
         let changed = numbers.into_iter().filter(|(_, set, specified)| set != specified);
         changed.map(|(key, set, specified)| format!("{key} is {set} instead of {specified}")).collect()

@@ -6,23 +6,26 @@
 
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, PgConnection, PgPool, Postgres, SqlSafeStr, SqlStr, Transaction};
+use url::Url;
 
 use crate::error::Result;
 use crate::ids::{Id, WorkspaceId};
 use crate::random::Random;
 
-/// Whose data, at which instant, and where chance comes from.
+/// Whose data, at which instant, where chance comes from, and what the outside calls us.
 #[derive(Clone)]
 pub struct Frame {
     pub workspace: WorkspaceId,
     pub now: DateTime<Utc>,
     pub random: Random,
+    pub public_url: Arc<Url>,
 }
 
 /// What an operation holds while it runs.

@@ -3,6 +3,7 @@
 
 pub mod api;
 pub mod app;
+pub mod app_mail;
 pub mod blobs;
 pub mod cli;
 pub mod clock;
@@ -14,9 +15,12 @@ pub mod documents;
 pub mod error;
 pub mod events;
 pub mod ids;
+pub mod links;
 pub mod mail;
 pub mod random;
 pub mod rate;
+pub mod replies;
+pub mod text;
 pub mod words;
 pub mod worker;
 pub mod workspace;

@@ -10,7 +10,8 @@ use futures::future::{BoxFuture, join_all};
 use tokio::sync::watch;
 
 use crate::app::App;
-use crate::conversations::{counts, search};
+use crate::app_mail::forget;
+use crate::conversations::{counts, search, snooze};
 use crate::error::Result;
 
 struct Loop {
@@ -21,6 +22,12 @@ struct Loop {
 
 const LOOPS: &[Loop] = &[
     Loop { name: "index words", every: Duration::from_secs(1), run: |app| Box::pin(index_words(app)) },
+    Loop { name: "wake snoozed", every: Duration::from_secs(1), run: |app| Box::pin(wake_snoozed(app)) },
+    Loop {
+        name: "forget app mail",
+        every: Duration::from_secs(3600),
+        run: |app| Box::pin(forget_app_mail(app)),
+    },
     Loop { name: "fold counts", every: Duration::from_secs(5), run: |app| Box::pin(fold_counts(app)) },
 ];
 
@@ -72,4 +79,35 @@ async fn fold_counts(app: &App) -> Result<()> {
         tx.commit().await?;
     }
     Ok(())
+}
+
+async fn wake_snoozed(app: &App) -> Result<()> {
+    let mut conn = app.connection().await?;
+    loop {
+        let due = snooze::ran_out(&mut conn, app.clock.now()).await?;
+        if due.is_empty() {
+            return Ok(());
+        }
+        for (workspace, conversation) in due {
+            let mut tx = app.begin(workspace).await?;
+            snooze::end(&mut tx, conversation).await?;
+            tx.commit().await?;
+        }
+    }
+}
+
+async fn forget_app_mail(app: &App) -> Result<()> {
+    let mut conn = app.connection().await?;
+    let before = app.clock.now() - app.config.app_mail_keep().age;
+    loop {
+        let stale = forget::stale(&mut conn, before).await?;
+        if stale.is_empty() {
+            return Ok(());
+        }
+        for workspace in stale {
+            let mut tx = app.begin(workspace).await?;
+            forget::forget(&mut tx, before).await?;
+            tx.commit().await?;
+        }
+    }
 }

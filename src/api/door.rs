@@ -138,7 +138,7 @@ impl Door {
                     entry
                         .call(&self.app, &actor, conn, request)
                         .await
-                        .map(|text| answer(status(entry.spec.status), text))
+                        .map(|done| answer(status(done.status), done.body))
                 }
                 Err(error) => Err(error),
             }

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 use url::form_urlencoded;
 
+use crate::api::operation::Sending;
 use crate::error::{Error, Problem, Result};
 
 /// The name of the body itself in a problem. Not "body": that is a field of two operations.
@@ -23,6 +24,25 @@ pub enum Given<'a> {
     Query(&'a str),
     Body(&'a [u8]),
     Arguments(Map<String, Value>),
+}
+
+impl Given<'_> {
+    /// What the input says of sending, before it is checked: the scope depends on it.
+    pub fn sending(&self) -> Sending {
+        let said = match self {
+            Self::Query(_) => return Sending::No,
+            Self::Arguments(arguments) => arguments.get("send").cloned(),
+            Self::Body(body) => match of_body(body) {
+                Ok(mut fields) => fields.remove("send"),
+                Err(_) => return Sending::Unclear,
+            },
+        };
+        match said {
+            None | Some(Value::Null | Value::Bool(false)) => Sending::No,
+            Some(Value::Bool(true)) => Sending::Yes,
+            Some(_) => Sending::Unclear,
+        }
+    }
 }
 
 /// An input's schema, published and enforced.

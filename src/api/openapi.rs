@@ -72,6 +72,7 @@ fn operation(entry: &Entry) -> Value {
     let needs = match spec.needs {
         Needs::Nothing => "Needs a valid key.".to_owned(),
         Needs::Scope(scope) => format!("Needs the `{scope}` scope."),
+        Needs::DraftOrSend => "Needs the `draft` scope, or the `send` scope when `send` is true.".to_owned(),
         Needs::TestKey(scope) => format!("Needs a test key with the `{scope}` scope."),
     };
     let repeat = match spec.repeatable {
@@ -87,6 +88,12 @@ fn operation(entry: &Entry) -> Value {
             "content": { "application/json": { "schema": entry.output } },
         } },
     });
+    if let Some(status) = spec.repeat_status {
+        operation["responses"][status.to_string()] = json!({
+            "description": "Done before.",
+            "content": { "application/json": { "schema": entry.output } },
+        });
+    }
     let parameters = parameters(entry);
     if !parameters.is_empty() {
         operation["parameters"] = Value::Array(parameters);

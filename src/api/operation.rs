@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::app::App;
-use crate::conversations::conversation::{Conversation, find_visible};
-use crate::db::{Connected, Handle};
+use crate::conversations::conversation::{Conversation, Locked, find_visible, lock_visible};
+use crate::db::{Connected, Handle, Tx};
 use crate::error::{Error, NO_CONVERSATION, Problem, Result};
 use crate::workspace::access::{Actor, Scope};
 
@@ -30,6 +30,11 @@ pub trait Operation: Send + Sync + 'static {
         target: Self::Target,
         input: Self::Input,
     ) -> impl Future<Output = Result<Self::Output>> + Send;
+
+    /// Whether the call found its work done already; then the answer has `repeat_status`.
+    fn is_repeat(_output: &Self::Output) -> bool {
+        false
+    }
 
     /// Rules between fields, which a schema cannot say. Their problems are told with all others.
     fn check(_given: &Map<String, Value>) -> Vec<Problem> {
@@ -52,6 +57,8 @@ pub struct Spec {
     pub needs: Needs,
     /// The status of success.
     pub status: u16,
+    /// The status when the same was done before, where that differs.
+    pub repeat_status: Option<u16>,
     /// Repeating the same request is harmless.
     pub repeatable: bool,
     /// It can reach people outside the team.
@@ -73,10 +80,16 @@ impl Spec {
             path,
             needs: Needs::Scope(Scope::Read),
             status: 200,
+            repeat_status: None,
             repeatable: true,
             reaches_out: false,
             most_body_bytes: ONE_MIB,
         }
+    }
+
+    /// A write that has an MCP tool and can be repeated.
+    pub const fn write(name: &'static str, path: &'static str) -> Self {
+        Self { method: Method::Post, needs: Needs::Scope(Scope::Write), ..Self::read(name, path) }
     }
 
     pub fn names_a_conversation(&self) -> bool {
@@ -105,15 +118,25 @@ pub enum Needs {
     /// Any valid key.
     Nothing,
     Scope(Scope),
+    /// `send` when the input says `send: true`, else `draft`.
+    DraftOrSend,
     /// A test key with this scope.
     TestKey(Scope),
 }
 
 impl Needs {
-    pub fn check(self, actor: &Actor) -> Result<()> {
+    /// `send` is what the input says of sending, as far as it can be read.
+    pub fn check(self, actor: &Actor, send: Sending) -> Result<()> {
         match self {
             Self::Nothing => Ok(()),
             Self::Scope(scope) => actor.needs(scope),
+            Self::DraftOrSend => match send {
+                Sending::Yes => actor.needs(Scope::Send),
+                Sending::No => actor.needs(Scope::Draft),
+                // Broken input is refused later; a key that may do neither is refused here.
+                Sending::Unclear if actor.has(Scope::Send) => Ok(()),
+                Sending::Unclear => actor.needs(Scope::Draft),
+            },
             Self::TestKey(_) if actor.livemode => {
                 Err(Error::Forbidden("This endpoint works with test keys only.".into()))
             }
@@ -123,8 +146,16 @@ impl Needs {
 
     /// Whether a client with this key sees the tool.
     pub fn shown_to(self, actor: &Actor) -> bool {
-        self.check(actor).is_ok()
+        self.check(actor, Sending::Unclear).is_ok()
     }
+}
+
+/// Whether the input asks for sending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sending {
+    Yes,
+    No,
+    Unclear,
 }
 
 /// One call of an operation.
@@ -158,5 +189,11 @@ impl<D: Connected> Target<D> for Conversation {
     async fn find(db: &mut D, actor: &Actor, id: Option<&str>) -> Result<Self> {
         let now = db.now();
         find_visible(db, actor, now, id.ok_or(NO_CONVERSATION)?).await
+    }
+}
+
+impl Target<Tx<'static>> for Locked {
+    async fn find(tx: &mut Tx<'static>, actor: &Actor, id: Option<&str>) -> Result<Self> {
+        lock_visible(tx, actor, id.ok_or(NO_CONVERSATION)?).await
     }
 }

@@ -26,9 +26,16 @@ pub static OPERATIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         entry::<me::Me>(),
         entry::<list_conversations::ListConversations>(),
         entry::<get_conversation::GetConversation>(),
+        entry::<add_note::AddNote>(),
+        entry::<set_status::SetStatus>(),
+        entry::<tag_conversation::TagConversation>(),
+        entry::<assign_conversation::AssignConversation>(),
+        entry::<reply::Reply>(),
+        entry::<request_documents::RequestDocuments>(),
         entry::<list_mailboxes::ListMailboxes>(),
         entry::<list_tags::ListTags>(),
         entry::<search_documents::SearchDocuments>(),
+        entry::<record_sent::RecordSent>(),
         entry::<simulate_inbound::SimulateInbound>(),
         entry::<openapi::OpenApi>(),
     ]
@@ -50,7 +57,7 @@ type Run = for<'a> fn(
     PoolConnection<Postgres>,
     &'a Entry,
     Request<'a>,
-) -> BoxFuture<'a, Result<String>>;
+) -> BoxFuture<'a, Result<Answer>>;
 
 /// What was asked: the id in the path, and the query, body or arguments.
 pub struct Request<'a> {
@@ -58,8 +65,15 @@ pub struct Request<'a> {
     pub given: Given<'a>,
 }
 
+/// The status and the body's JSON text.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub body: String,
+}
+
 impl Entry {
-    /// Runs the operation for a caller whose key was checked. The answer is the body's JSON text.
+    /// Runs the operation for a caller whose key was checked.
     ///
     /// The order is the specification's: plan and scope, then what the path names, then everything that is
     /// wrong with the input. No answer before the second step depends on stored data.
@@ -69,9 +83,9 @@ impl Entry {
         actor: &Actor,
         conn: PoolConnection<Postgres>,
         request: Request<'_>,
-    ) -> Result<String> {
+    ) -> Result<Answer> {
         actor.plan.needs_api()?;
-        self.spec.needs.check(actor)?;
+        self.spec.needs.check(actor, request.given.sending())?;
         (self.run)(app, actor, conn, self, request).await
     }
 }
@@ -92,15 +106,19 @@ async fn run<O: Operation>(
     conn: PoolConnection<Postgres>,
     entry: &Entry,
     request: Request<'_>,
-) -> Result<String> {
+) -> Result<Answer> {
     let db = O::Db::begin(conn, app.frame(actor.workspace)).await?;
     let mut call = Call { app, actor, db };
     let target = O::Target::find(&mut call.db, actor, request.id).await?;
     let input = entry.input.read(request.given, O::check)?;
     let output = O::run(&mut call, target, input).await?;
+    let status = match O::SPEC.repeat_status {
+        Some(status) if O::is_repeat(&output) => status,
+        _ => O::SPEC.status,
+    };
     let body = serde_json::to_string(&output)?;
     call.db.finish().await?;
-    Ok(body)
+    Ok(Answer { status, body })
 }
 
 /// The schema of what is sent out: a field that is always there is required, null or not.

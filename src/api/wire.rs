@@ -8,6 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::app_mail::record;
 use crate::clock::written;
 use crate::conversations::conversation::{self, MemberId};
 use crate::conversations::list;
@@ -112,6 +113,23 @@ pub struct Conversation {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub reference: Option<String>,
+    /// The email the app sent, when it was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "AppSent")]
+    pub app_sent: Option<AppSent>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AppSent {
+    pub message_id: String,
+    pub reference: String,
+    pub to: Vec<String>,
+    pub subject: String,
+    /// When it was recorded.
+    pub sent_at: Timestamp,
+    /// Null when the app did not record it, cut after 8,000 characters.
+    pub text: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -199,6 +217,7 @@ impl Conversation {
         conversation: conversation::Conversation,
         timeline: Vec<timeline::Item>,
         team: Vec<conversation::Member>,
+        app_sent: Option<record::Sent>,
     ) -> Self {
         Self {
             id: conversation.id,
@@ -217,6 +236,20 @@ impl Conversation {
             timeline: timeline.into_iter().map(TimelineItem::from).collect(),
             team: Team::from(team),
             reference: conversation.reference,
+            app_sent: app_sent.map(AppSent::from),
+        }
+    }
+}
+
+impl From<record::Sent> for AppSent {
+    fn from(sent: record::Sent) -> Self {
+        Self {
+            message_id: sent.message_id,
+            reference: sent.reference,
+            to: sent.recipients,
+            subject: sent.subject,
+            sent_at: Timestamp(sent.recorded_at),
+            text: sent.text,
         }
     }
 }

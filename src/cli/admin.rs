@@ -11,6 +11,7 @@ use crate::app::App;
 use crate::error::{Error, Result};
 use crate::ids::{AgentId, MailboxId, PersonId, WorkspaceId};
 use crate::mail::receive::{Delivery, Outcome, receive};
+use crate::mail::thread::Dmarc;
 use crate::workspace::access::Scope;
 use crate::workspace::people::{self, Role};
 use crate::workspace::plan::Plan;
@@ -159,7 +160,13 @@ async fn import(
     for file in files {
         let outcome = match tokio::fs::read(file).await {
             Ok(raw) => {
-                let delivery = Delivery { mailbox: mailbox.clone(), raw, joins: None };
+                let delivery = Delivery {
+                    mailbox: mailbox.clone(),
+                    raw,
+                    recipient: None,
+                    joins: None,
+                    dmarc: Dmarc::Unknown,
+                };
                 receive(app, workspace, delivery).await.map_err(|error| error.to_string())
             }
             Err(error) => Err(error.to_string()),

@@ -1,15 +1,22 @@
-//! One conversation, found for someone who can see it (specification 2.4, 5.7).
+//! One conversation, found for someone who can see it (specification 2.4, 5.7), or locked to change it.
 //!
 //! Unknown, malformed, hidden, foreign and wrong-mode ids all give the same error from the same query:
 //! workspace, mode and visible inboxes are part of it, so there is no difference to observe.
+
+use std::ops::Deref;
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::conversations::status::Status;
+use crate::conversations::transitions::{self, Trigger};
+use crate::db::Tx;
 use crate::error::{NO_CONVERSATION, Result};
-use crate::ids::{AgentId, ConversationId, MailboxId, PersonId};
-use crate::workspace::access::Actor;
+use crate::events::event::{Assignee, Turn};
+use crate::events::record::Place;
+use crate::ids::{AgentId, ConversationId, MailboxId, PersonId, WorkspaceId};
+use crate::workspace::access::{Actor, By, SANDBOX};
+use crate::workspace::mailboxes::Mailbox;
 
 #[derive(Clone, Debug)]
 pub struct Conversation {
@@ -17,10 +24,12 @@ pub struct Conversation {
     pub audience: i64,
     pub mailbox_id: MailboxId,
     pub mailbox_address: String,
+    pub mailbox_name: String,
     pub contact: Contact,
     pub subject: String,
     pub status: Status,
     pub snoozed_until: Option<DateTime<Utc>>,
+    pub announced_turn: Option<Turn>,
     pub assignee: Option<Member>,
     pub tags: Vec<String>,
     pub topic: Option<String>,
@@ -59,6 +68,52 @@ impl MemberId {
             _ => Some(Self::Agent(AgentId(id))),
         }
     }
+
+    /// As those columns have it.
+    pub fn columns(self) -> (&'static str, i64) {
+        match self {
+            Self::Person(id) => ("user", id.0),
+            Self::Agent(id) => ("agent", id.0),
+        }
+    }
+}
+
+impl From<&Member> for Assignee {
+    fn from(member: &Member) -> Self {
+        let name = Some(member.name.clone());
+        match member.id {
+            MemberId::Person(id) => Self::User { id, name },
+            MemberId::Agent(id) => Self::Agent { id, name },
+        }
+    }
+}
+
+impl Conversation {
+    pub fn livemode(&self) -> bool {
+        self.audience != SANDBOX
+    }
+
+    /// Where its events happen.
+    pub fn place(&self) -> Place<'_> {
+        Place {
+            audience: self.audience,
+            livemode: self.livemode(),
+            conversation: Some(self.id),
+            inbox: &self.mailbox_name,
+        }
+    }
+}
+
+/// A conversation that nobody else can change until the transaction ends. Every verb that changes one takes
+/// this, so that what it read is still true when it writes.
+#[derive(Debug)]
+pub struct Locked(Conversation);
+
+impl Deref for Locked {
+    type Target = Conversation;
+    fn deref(&self) -> &Conversation {
+        &self.0
+    }
 }
 
 /// A conversation the actor can see. A snooze that has run out reads as ended (specification 3.1).
@@ -69,35 +124,87 @@ pub async fn find_visible(
     id: &str,
 ) -> Result<Conversation> {
     let id: ConversationId = id.parse().map_err(|_| NO_CONVERSATION)?;
+    let mut found = fetch(conn, actor.workspace, id, &actor.audiences()).await?;
+    if found.snoozed_until.is_some_and(|until| until <= now) {
+        found.snoozed_until = None;
+        found.status = Status::Open;
+    }
+    Ok(found)
+}
+
+/// A conversation the actor can see, locked to change it.
+pub async fn lock_visible(tx: &mut Tx<'_>, actor: &Actor, id: &str) -> Result<Locked> {
+    let id: ConversationId = id.parse().map_err(|_| NO_CONVERSATION)?;
+    lock(tx, id, &actor.audiences()).await
+}
+
+/// A conversation of an inbox, locked for mail that belongs to it.
+pub async fn lock_in(tx: &mut Tx<'_>, mailbox: &Mailbox, id: ConversationId) -> Result<Locked> {
+    let locked = lock(tx, id, &[mailbox.audience]).await?;
+    if locked.mailbox_id == mailbox.id { Ok(locked) } else { Err(NO_CONVERSATION) }
+}
+
+/// Locks first and reads then: what is read is what the last writer left. A snooze that has run out is ended
+/// before anything else is done, as if the worker had been there already.
+async fn lock(tx: &mut Tx<'_>, id: ConversationId, audiences: &[i64]) -> Result<Locked> {
+    let (workspace, now) = (tx.workspace(), tx.now());
+    sqlx::query!(
+        "select from conversations where workspace_id = $1 and id = $2 and audience = any($3) for no key update",
+        workspace.0,
+        id.0,
+        audiences
+    )
+    .fetch_optional(&mut **tx)
+    .await?
+    .ok_or(NO_CONVERSATION)?;
+    let locked = Locked(fetch(tx, workspace, id, audiences).await?);
+    if locked.snoozed_until.is_none_or(|until| until > now) {
+        return Ok(locked);
+    }
+    transitions::apply(tx, &locked, Trigger::SnoozeRanOut, &By::System).await?;
+    Ok(Locked(fetch(tx, workspace, id, audiences).await?))
+}
+
+async fn fetch(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    id: ConversationId,
+    audiences: &[i64],
+) -> Result<Conversation> {
     let row = sqlx::query!(
         r#"select c.id as "id: ConversationId", c.audience, c.mailbox_id as "mailbox_id: MailboxId",
                contact_name, contact_email, subject, topic, urgency, risk, risk_reasons, reference, last_message_at,
-               case when snoozed_until <= $4 then 'open' else status end as "status!: Status",
-               case when snoozed_until > $4 then snoozed_until end as snoozed_until,
+               status as "status: Status", snoozed_until, announced_turn as "announced_turn: Turn",
                assignee_type, assignee_id,
                coalesce((select name from people where workspace_id = $1 and people.id = c.assignee_id),
                         (select name from agents where workspace_id = $1 and agents.id = c.assignee_id)) as assignee,
                (select address from mailboxes where workspace_id = $1 and mailboxes.id = c.mailbox_id) as "address!",
+               (select name from mailboxes where workspace_id = $1 and mailboxes.id = c.mailbox_id) as "inbox!",
                array(select name from conversation_tags tagged
                      join tags on tags.workspace_id = tagged.workspace_id and tags.id = tagged.tag_id
                      where tagged.workspace_id = $1 and tagged.conversation_id = c.id
                      order by folded) as "tags!"
            from conversations c
            where c.workspace_id = $1 and c.id = $2 and c.audience = any($3)"#,
-        actor.workspace.0, id.0, &actor.audiences(), now)
-        .fetch_optional(conn)
-        .await?
-        .ok_or(NO_CONVERSATION)?;
+        workspace.0,
+        id.0,
+        audiences
+    )
+    .fetch_optional(conn)
+    .await?
+    .ok_or(NO_CONVERSATION)?;
     let assignee = MemberId::stored(row.assignee_type.as_deref(), row.assignee_id);
     Ok(Conversation {
         id: row.id,
         audience: row.audience,
         mailbox_id: row.mailbox_id,
         mailbox_address: row.address,
+        mailbox_name: row.inbox,
         contact: Contact { name: row.contact_name, email: row.contact_email },
         subject: row.subject,
         status: row.status,
         snoozed_until: row.snoozed_until,
+        announced_turn: row.announced_turn,
         assignee: assignee.map(|id| Member { id, name: row.assignee.unwrap_or_default() }),
         tags: row.tags,
         topic: row.topic,

@@ -1,13 +1,17 @@
 //! Conversations: finding, listing, searching and reading them, and whose turn it is (specification 2.3,
 //! 2.4, 3.1, 3.2). A `Conversation` can only be had through a query that knows who is asking.
 
+pub mod assign;
 pub mod conversation;
 pub mod counts;
 pub mod inbound;
 pub mod inboxes;
 pub mod list;
+pub mod notes;
 pub mod search;
+pub mod snooze;
 pub mod status;
 pub mod tags;
 pub mod team;
 pub mod timeline;
+pub mod transitions;

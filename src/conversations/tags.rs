@@ -1,11 +1,19 @@
 //! Tags of a workspace with their counts (specification 2.6, 4.11).
 //! One vocabulary serves live and sandbox; counts never include what the actor cannot see.
 
-use sqlx::PgConnection;
+use std::collections::BTreeMap;
 
+use serde_json::json;
+use sqlx::PgConnection;
+use unicode_normalization::UnicodeNormalization;
+
+use crate::conversations::conversation::Locked;
+use crate::conversations::timeline;
+use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::TagId;
-use crate::workspace::access::Actor;
+use crate::text;
+use crate::workspace::access::{Actor, By};
 
 #[derive(Debug)]
 pub struct CountedTag {
@@ -38,4 +46,102 @@ pub async fn list(conn: &mut PgConnection, actor: &Actor) -> Result<Vec<CountedT
     )
     .fetch_all(conn)
     .await?)
+}
+
+/// Removes first, then adds, so that a name in both lists ends up present. Unknown names are made. One
+/// timeline entry tells what really changed.
+pub async fn change(
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    by: &By,
+    add: &[String],
+    remove: &[String],
+) -> Result<()> {
+    let add = by_identity(add);
+    let mut remove = by_identity(remove);
+    remove.retain(|folded, _| !add.contains_key(folded));
+    let removed = take_away(tx, conversation, &remove).await?;
+    let added = put_on(tx, conversation, &add).await?;
+    if added.is_empty() && removed.is_empty() {
+        return Ok(());
+    }
+    timeline::append(tx, conversation.id, by, "tags", json!({ "added": added, "removed": removed })).await
+}
+
+async fn take_away(tx: &mut Tx<'_>, conversation: &Locked, names: &Names) -> Result<Vec<String>> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let workspace = tx.workspace().0;
+    let folded: Vec<String> = names.keys().cloned().collect();
+    Ok(sqlx::query_scalar!(
+        "delete from conversation_tags using tags
+         where conversation_tags.workspace_id = $1 and conversation_id = $2 and tag_id = tags.id
+           and tags.workspace_id = $1 and folded = any($3)
+         returning tags.name",
+        workspace,
+        conversation.id.0,
+        &folded
+    )
+    .fetch_all(&mut **tx)
+    .await?)
+}
+
+async fn put_on(tx: &mut Tx<'_>, conversation: &Locked, names: &Names) -> Result<Vec<String>> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let workspace = tx.workspace().0;
+    let ids: Vec<i64> = names.iter().map(|_| tx.mint::<TagId>().0).collect();
+    let (folded, spelled): (Vec<String>, Vec<String>) =
+        names.iter().map(|(folded, name)| (folded.clone(), name.clone())).unzip();
+    let in_sandbox = !conversation.livemode();
+    // In the order of their identity, as every call does: two calls that make the same tags cannot lock
+    // each other out.
+    sqlx::query!(
+        "insert into tags (workspace_id, id, name, folded, in_sandbox)
+         select $1, id, name, folded, $5 from unnest($2::bigint[], $3::text[], $4::text[]) new(id, name, folded)
+         order by folded
+         on conflict (workspace_id, folded) do update set in_sandbox = true
+             where excluded.in_sandbox and not tags.in_sandbox",
+        workspace,
+        &ids,
+        &spelled,
+        &folded,
+        in_sandbox
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(sqlx::query_scalar!(
+        r#"with added as (
+               insert into conversation_tags (workspace_id, conversation_id, tag_id, audience)
+               select $1, $2, id, $4 from tags where workspace_id = $1 and folded = any($3)
+               on conflict do nothing
+               returning tag_id)
+           select name from added join tags on workspace_id = $1 and id = tag_id order by folded"#,
+        workspace,
+        conversation.id.0,
+        &folded,
+        conversation.audience
+    )
+    .fetch_all(&mut **tx)
+    .await?)
+}
+
+/// Identity → spelling, in the order of the identities.
+type Names = BTreeMap<String, String>;
+
+/// Names that differ only in letter case or white space are one tag; the first spelling is kept.
+fn by_identity(names: &[String]) -> Names {
+    let mut known = Names::new();
+    for name in names {
+        let name = spelling(name);
+        known.entry(name.to_lowercase()).or_insert(name);
+    }
+    known
+}
+
+/// A tag's name as it is stored.
+pub fn spelling(name: &str) -> String {
+    text::line(&name.nfc().collect::<String>())
 }

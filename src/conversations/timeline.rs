@@ -12,11 +12,10 @@ use sqlx::types::Json;
 use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::{ConversationId, MessageId, NoteId, WorkspaceId};
+use crate::workspace::access::By;
 
 /// Characters of a message's text that a read shows.
 pub const SHOWN_TEXT: i32 = 8_000;
-/// The actor of what the service does by itself.
-pub const SYSTEM: &str = "System";
 
 #[derive(Debug)]
 pub enum Item {
@@ -102,7 +101,7 @@ pub async fn read(
 pub async fn append(
     tx: &mut Tx<'_>,
     conversation: ConversationId,
-    actor: &str,
+    by: &By,
     event: &str,
     data: Value,
 ) -> Result<()> {
@@ -116,7 +115,7 @@ pub async fn append(
         workspace,
         conversation.0,
         now,
-        actor,
+        by.name(),
         event,
         data
     )

@@ -3,3 +3,4 @@
 
 pub mod file;
 pub mod library;
+pub mod request;

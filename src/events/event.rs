@@ -12,6 +12,7 @@ use crate::ids::{
     AgentId, BookingId, BookingTypeId, ConversationId, DocumentRequestId, MailboxId, MessageId, PersonId,
     WebhookId,
 };
+use crate::workspace::access::By;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
@@ -180,6 +181,17 @@ impl Event {
             Self::BookingCancelled(_) => "booking.cancelled",
             Self::ScoutHeld(_) => "scout.held",
             Self::WebhookTest(_) => "webhook.test",
+        }
+    }
+}
+
+impl From<&By> for Doer {
+    fn from(by: &By) -> Self {
+        let name = by.name().to_owned();
+        match by {
+            By::Agent { id, .. } => Self::Agent { id: Some(*id), name },
+            By::Person { id, .. } => Self::User { id: Some(*id), name },
+            By::System => Self::System { id: None, name },
         }
     }
 }

@@ -1,8 +1,6 @@
 //! The only way an event comes into being: inside the transaction of the change it tells of.
 //! An event exists exactly if its change was committed (specification 6.1).
 
-use url::Url;
-
 use crate::db::Tx;
 use crate::error::Result;
 use crate::events::envelope;
@@ -17,8 +15,6 @@ pub struct Place<'a> {
     pub conversation: Option<ConversationId>,
     /// The inbox's name.
     pub inbox: &'a str,
-    /// The service's public address, for links into the app.
-    pub public_url: &'a Url,
 }
 
 pub async fn record(tx: &mut Tx<'_>, place: Place<'_>, event: &Event) -> Result<EventId> {
@@ -27,7 +23,7 @@ pub async fn record(tx: &mut Tx<'_>, place: Place<'_>, event: &Event) -> Result<
     let url = place
         .conversation
         .filter(|_| place.livemode)
-        .and_then(|conversation| place.public_url.join(&format!("conversations/{conversation}")).ok())
+        .and_then(|conversation| tx.frame().public_url.join(&format!("conversations/{conversation}")).ok())
         .map(String::from);
     let body = envelope::body(id, event, tx.frame(), place.livemode, place.inbox, url)?;
     let (workspace, now) = (tx.workspace().0, tx.now());

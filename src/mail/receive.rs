@@ -7,15 +7,17 @@
 use sha2::{Digest, Sha256};
 
 use crate::app::App;
-use crate::conversations::conversation::Contact;
-use crate::conversations::inbound::{self, Inbound, Risk, Stored};
+use crate::app_mail::record::answered;
+use crate::conversations::conversation::{Contact, lock_in};
+use crate::conversations::inbound::{self, Inbound, Risk, Stored, takes_part};
 use crate::conversations::timeline::Attachment;
 use crate::db::Tx;
 use crate::documents::file::{NewDocument, file};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
 use crate::mail::parse::{ParsedMail, Refusal, parse};
-use crate::mail::{quote, scam, thread};
+use crate::mail::thread::{Dmarc, Placement, place};
+use crate::mail::{quote, scam};
 use crate::workspace::identity;
 use crate::workspace::mailboxes::Mailbox;
 
@@ -23,8 +25,11 @@ use crate::workspace::mailboxes::Mailbox;
 pub struct Delivery {
     pub mailbox: Mailbox,
     pub raw: Vec<u8>,
+    /// The address it was handed over for, when that is known apart from the header.
+    pub recipient: Option<String>,
     /// A conversation the sandbox's caller chose; other mail is placed by what it answers.
     pub joins: Option<ConversationId>,
+    pub dmarc: Dmarc,
 }
 
 #[derive(Debug)]
@@ -35,14 +40,17 @@ pub enum Outcome {
     Refused(Refusal),
 }
 
-pub async fn receive(app: &App, workspace: WorkspaceId, delivery: Delivery) -> Result<Outcome> {
-    let mail = match parse(&delivery.raw) {
+pub async fn receive(app: &App, workspace: WorkspaceId, mut delivery: Delivery) -> Result<Outcome> {
+    let raw = std::mem::take(&mut delivery.raw);
+    // A large mail takes a moment to take apart: not on the threads that answer requests.
+    let (parsed, raw) =
+        tokio::task::spawn_blocking(move || (parse(&raw), raw)).await.map_err(Error::internal)?;
+    let mail = match parsed {
         Ok(mail) => mail,
         Err(refusal) => return Ok(Outcome::Refused(refusal)),
     };
-    let id_hash = id_hash(mail.message_id.as_deref());
-    let files = Files::store(app, workspace, &mail, delivery.raw).await?;
-    let outcome = store(app, workspace, &delivery.mailbox, delivery.joins, &mail, id_hash, &files).await;
+    let files = Files::store(app, workspace, &mail, raw).await?;
+    let outcome = store(app, workspace, &delivery, &mail, &files).await;
     if !matches!(outcome, Ok(Outcome::Stored(_))) {
         app.blobs.discard(&files.keys()).await;
     }
@@ -81,27 +89,31 @@ impl Files {
 async fn store(
     app: &App,
     workspace: WorkspaceId,
-    mailbox: &Mailbox,
-    joins: Option<ConversationId>,
+    delivery: &Delivery,
     mail: &ParsedMail,
-    id_hash: i64,
     files: &Files,
 ) -> Result<Outcome> {
+    let mailbox = &delivery.mailbox;
+    let id_hash = id_hash(mail.message_id.as_deref());
     let mut tx = app.begin(workspace).await?;
     let known = same_id(&mut tx, mailbox, id_hash).await?;
-    if let Some(stored) = known.iter().find(|known| known.content_hash == mail.fingerprint) {
-        return Ok(Outcome::Duplicate(stored.place));
+    if let Some(twin) = known.iter().find(|known| known.content_hash == mail.fingerprint) {
+        return Ok(Outcome::Duplicate(twin.place));
     }
-    let joins = match joins {
-        Some(chosen) => Some(chosen),
-        None => thread::find(&mut tx, mailbox.id, &mail.references).await?,
-    };
-    let inbound = judged(&mut tx, joins, mail, id_hash, !known.is_empty(), files).await?;
-    let stored = match joins {
-        Some(conversation) => {
-            inbound::join(&mut tx, mailbox, conversation, &inbound, &app.config.public_url).await?
+    let placement = match delivery.joins {
+        Some(chosen) => Placement { joins: Some(chosen), ..Placement::default() },
+        None => {
+            let age = app.config.app_mail_keep().age;
+            place(&mut tx, mailbox, delivery.recipient.as_deref(), mail, delivery.dmarc, age).await?
         }
-        None => inbound::start(&mut tx, mailbox, &inbound, &app.config.public_url).await?,
+    };
+    let inbound = judged(&mut tx, delivery, &placement, mail, id_hash, !known.is_empty(), files).await?;
+    let stored = match placement.joins {
+        Some(conversation) => {
+            let conversation = lock_in(&mut tx, mailbox, conversation).await?;
+            inbound::join(&mut tx, mailbox, &conversation, &inbound).await?
+        }
+        None => inbound::start(&mut tx, mailbox, &inbound).await?,
     };
     let Ok(stored) = stored else {
         // Another node stored the same mail between our look and our insert: it is committed now.
@@ -109,26 +121,38 @@ async fn store(
         let mut tx = app.begin(workspace).await?;
         let known = same_id(&mut tx, mailbox, id_hash).await?;
         let twin = known.into_iter().find(|known| known.content_hash == mail.fingerprint);
-        return twin.map(|twin| Outcome::Duplicate(twin.place)).ok_or_else(|| {
-            crate::error::Error::internal("a duplicate mail was refused, but its twin is not there")
-        });
+        let lost = || Error::internal("a duplicate mail was refused, but its twin is not there");
+        return twin.map(|twin| Outcome::Duplicate(twin.place)).ok_or_else(lost);
     };
-    for (parsed, (attachment, content_hash)) in mail.attachments.iter().zip(&files.attachments) {
-        if parsed.is_filed() {
-            let document = NewDocument {
-                audience: mailbox.audience,
-                conversation: stored.conversation,
-                filename: &attachment.filename,
-                content_type: &attachment.content_type,
-                size: attachment.size,
-                content_hash: *content_hash,
-                blob: &attachment.blob,
-            };
-            file(&mut tx, document).await?;
-        }
+    if let Some(message_id) = &placement.answers {
+        answered(&mut tx, mailbox.livemode(), message_id, stored.conversation).await?;
     }
+    file_attachments(&mut tx, mailbox, stored, mail, files).await?;
     tx.commit().await?;
     Ok(Outcome::Stored(stored))
+}
+
+async fn file_attachments(
+    tx: &mut Tx<'_>,
+    mailbox: &Mailbox,
+    stored: Stored,
+    mail: &ParsedMail,
+    files: &Files,
+) -> Result<()> {
+    let attachments = mail.attachments.iter().zip(&files.attachments);
+    for (_, (attachment, content_hash)) in attachments.filter(|(parsed, _)| parsed.is_filed()) {
+        let document = NewDocument {
+            audience: mailbox.audience,
+            conversation: stored.conversation,
+            filename: &attachment.filename,
+            content_type: &attachment.content_type,
+            size: attachment.size,
+            content_hash: *content_hash,
+            blob: &attachment.blob,
+        };
+        file(tx, document).await?;
+    }
+    Ok(())
 }
 
 struct Known {
@@ -161,7 +185,8 @@ async fn same_id(tx: &mut Tx<'_>, mailbox: &Mailbox, id_hash: i64) -> Result<Vec
 /// The mail as it will be stored: history taken away, and the scam check's opinion.
 async fn judged(
     tx: &mut Tx<'_>,
-    joins: Option<ConversationId>,
+    delivery: &Delivery,
+    placement: &Placement,
     mail: &ParsedMail,
     id_hash: i64,
     repeated_id: bool,
@@ -170,15 +195,14 @@ async fn judged(
     let workspace = tx.workspace();
     let us = identity::of(tx, workspace).await?;
     let sender = mail.from.as_ref().map(|from| from.email.as_str());
-    let new_sender_in_thread = match joins {
-        Some(conversation) => !takes_part(tx, conversation, sender).await?,
-        None => false,
+    let new_sender_in_thread = match (placement.joins, sender) {
+        (Some(conversation), Some(sender)) => !takes_part(tx, conversation, sender).await?,
+        (joins, _) => joins.is_some(),
     };
     let assessment = scam::assess(
         mail,
         &scam::Context {
-            // Neither simulated nor imported mail has a sending server to check.
-            dmarc_failed: false,
+            dmarc_failed: delivery.dmarc == Dmarc::Fail,
             our_domains: &us.domains,
             team_names: &us.team_names,
             workspace_name: &us.name,
@@ -187,12 +211,15 @@ async fn judged(
         },
     );
     let text = quote::without_history(&mail.text);
+    let written_to = mail.to.iter().chain(&mail.cc).map(|address| address.email.clone());
     Ok(Inbound {
         from: Contact {
             name: mail.from.as_ref().and_then(|from| from.name.clone()),
             email: sender.map(str::to_owned),
         },
+        also_to: written_to.filter(|address| *address != delivery.mailbox.address).collect(),
         subject: mail.subject.clone(),
+        reference: placement.reference.clone(),
         whole_text: (text != mail.text).then(|| mail.text.clone()),
         text,
         attachments: files.attachments.iter().map(|(attachment, _)| attachment.clone()).collect(),
@@ -207,18 +234,6 @@ async fn judged(
         content_hash: mail.fingerprint,
         raw_blob: files.raw.clone(),
     })
-}
-
-/// Whether this sender has written on the conversation before.
-async fn takes_part(tx: &mut Tx<'_>, conversation: ConversationId, sender: Option<&str>) -> Result<bool> {
-    let workspace = tx.workspace().0;
-    Ok(sqlx::query_scalar!(
-        r#"select exists (select from conversations where workspace_id = $1 and id = $2 and contact_email = $3)
-               or exists (select from messages where workspace_id = $1 and conversation_id = $2
-                          and direction = 'inbound' and from_email = $3) as "takes_part!""#,
-        workspace, conversation.0, sender)
-        .fetch_one(&mut **tx)
-        .await?)
 }
 
 /// Mail without a Message-ID shares one hash; its content alone tells it apart.

@@ -6,10 +6,12 @@ use mail_builder::headers::message_id::MessageId;
 use sqlx::PgConnection;
 
 use crate::app::App;
+use crate::app_mail::reference;
 use crate::conversations::conversation::Conversation;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
 use crate::mail::receive::Delivery;
+use crate::mail::thread::Dmarc;
 use crate::workspace::mailboxes;
 
 pub struct Simulated {
@@ -19,6 +21,10 @@ pub struct Simulated {
     pub text: String,
     pub files: Vec<SimulatedFile>,
     pub joins: Option<Conversation>,
+    /// The sandbox address, with a plus tag perhaps.
+    pub to: Option<String>,
+    pub in_reply_to: Option<String>,
+    pub dmarc: Dmarc,
 }
 
 pub struct SimulatedFile {
@@ -35,6 +41,12 @@ pub async fn delivery(
     mail: Simulated,
 ) -> Result<Delivery> {
     let mailbox = mailboxes::sandbox(conn, workspace).await?;
+    if let Some(to) = &mail.to
+        && !to.eq_ignore_ascii_case(&mailbox.address)
+        && reference::tag_of(to, &mailbox.address).is_none()
+    {
+        return Err(Error::problem("to", "must be the sandbox address, with a plus tag if you like"));
+    }
     let domain = mail.from.rsplit('@').next().unwrap_or("sandbox.test").to_lowercase();
     let subject = match (&mail.subject, &mail.joins) {
         (Some(subject), _) => subject.clone(),
@@ -45,16 +57,21 @@ pub async fn delivery(
         .message_id(MessageId::new(format!("{}@{domain}", app.random.hex(32))))
         .date(app.clock.now().timestamp())
         .from((one_line(mail.name.as_deref().unwrap_or_default()), mail.from))
-        .to(mailbox.address.clone())
+        .to(mail.to.clone().unwrap_or_else(|| mailbox.address.clone()))
         .subject(one_line(&subject))
         .text_body(mail.text);
+    if let Some(answered) = mail.in_reply_to.filter(|_| mail.joins.is_none()) {
+        message = message.in_reply_to(MessageId::new(one_line(answered.trim_matches(['<', '>', ' ']))));
+    }
     for file in mail.files {
         message = message.attachment(file.content_type, one_line(&file.filename), file.content);
     }
     Ok(Delivery {
         mailbox,
         raw: message.write_to_vec()?,
+        recipient: mail.to,
         joins: mail.joins.map(|conversation| conversation.id),
+        dmarc: mail.dmarc,
     })
 }
 

@@ -40,6 +40,10 @@ impl Actor {
         }
     }
 
+    pub fn by(&self) -> By {
+        By::Agent { id: self.agent, name: self.name.clone() }
+    }
+
     pub fn has(&self, scope: Scope) -> bool {
         self.scopes.contains(&scope)
     }
@@ -48,6 +52,23 @@ impl Actor {
         match self.has(scope) {
             true => Ok(()),
             false => Err(Error::Forbidden(format!("This key lacks the {scope} scope."))),
+        }
+    }
+}
+
+/// Who did something, as the timeline and events tell it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum By {
+    Agent { id: AgentId, name: String },
+    Person { id: PersonId, name: String },
+    System,
+}
+
+impl By {
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Agent { name, .. } | Self::Person { name, .. } => name,
+            Self::System => "System",
         }
     }
 }

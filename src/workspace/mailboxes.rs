@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 use crate::app::App;
 use crate::db::Tx;
 use crate::error::{Error, NO_MAILBOX, Result};
-use crate::ids::{MailboxId, PersonId, WorkspaceId};
+use crate::ids::{ConversationId, MailboxId, PersonId, WorkspaceId};
 use crate::workspace::access::{Actor, SANDBOX};
 use crate::workspace::people::{a_name, an_address, role_of};
 
@@ -119,4 +119,23 @@ pub async fn live(conn: &mut PgConnection, workspace: WorkspaceId, id: MailboxId
     .fetch_optional(conn)
     .await?
     .ok_or(NO_MAILBOX)
+}
+
+/// The inbox a conversation stands in, for the service's own work on it.
+pub async fn of_conversation(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    conversation: ConversationId,
+) -> Result<Option<Mailbox>> {
+    Ok(sqlx::query_as!(
+        Mailbox,
+        r#"select mailboxes.id as "id: MailboxId", mailboxes.audience as "audience!", address, name
+           from conversations join mailboxes
+             on mailboxes.workspace_id = conversations.workspace_id and mailboxes.id = conversations.mailbox_id
+           where conversations.workspace_id = $1 and conversations.id = $2"#,
+        workspace.0,
+        conversation.0
+    )
+    .fetch_optional(conn)
+    .await?)
 }

@@ -117,7 +117,8 @@ async fn call(caller: &Caller, tool: &Entry, mut arguments: JsonObject) -> Answe
     }
     let conn = caller.app.connection().await?;
     let request = Request { id: id.as_deref(), given: Given::Arguments(arguments) };
-    tool.call(&caller.app, &caller.actor, conn, request).await
+    let answer = tool.call(&caller.app, &caller.actor, conn, request).await?;
+    Ok(answer.body)
 }
 
 fn describe(tool: &Entry) -> Tool {

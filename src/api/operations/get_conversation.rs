@@ -4,6 +4,7 @@
 use super::NoInput;
 use crate::api::operation::{Call, Operation, Spec};
 use crate::api::wire;
+use crate::app_mail::record;
 use crate::conversations::conversation::Conversation;
 use crate::conversations::{team, timeline};
 use crate::db::Snapshot;
@@ -30,6 +31,11 @@ impl Operation for GetConversation {
         let workspace = call.actor.workspace;
         let timeline = timeline::read(&mut call.db, workspace, conversation.id).await?;
         let team = team::of(&mut call.db, workspace, &conversation).await?;
-        Ok(wire::Conversation::new(conversation, timeline, team))
+        // Only a conversation with a reference can have been started by recorded mail.
+        let app_sent = match &conversation.reference {
+            Some(_) => record::of_conversation(&mut call.db, workspace, conversation.id).await?,
+            None => None,
+        };
+        Ok(wire::Conversation::new(conversation, timeline, team, app_sent))
     }
 }

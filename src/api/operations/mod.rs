@@ -1,18 +1,121 @@
 //! One file for each operation, named as its MCP tool where it has one.
 //! Each states its place, scope, input and output, and runs one verb of the product.
 
+pub mod add_note;
+pub mod assign_conversation;
 pub mod get_conversation;
 pub mod list_conversations;
 pub mod list_mailboxes;
 pub mod list_tags;
 pub mod me;
 pub mod openapi;
+pub mod record_sent;
+pub mod reply;
+pub mod request_documents;
 pub mod search_documents;
+pub mod set_status;
 pub mod simulate_inbound;
+pub mod tag_conversation;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+
+use crate::api::wire::Timestamp;
+use crate::documents::request::Item;
+use crate::ids::{DocumentRequestId, MessageId};
+use crate::replies::write;
+use crate::text;
 
 /// An operation without parameters.
 #[derive(Deserialize, JsonSchema)]
 pub struct NoInput {}
+
+/// `{"ok": true}`: it is done, and there is nothing more to say.
+#[derive(Serialize, JsonSchema)]
+pub struct Done {
+    ok: bool,
+    #[serde(skip)]
+    again: bool,
+}
+
+impl Done {
+    pub fn ok() -> Self {
+        Self { ok: true, again: false }
+    }
+
+    /// It was done before.
+    pub fn again() -> Self {
+        Self { ok: true, again: true }
+    }
+}
+
+/// A document that is asked for.
+#[derive(Deserialize, JsonSchema)]
+pub struct AskedItem {
+    #[schemars(length(max = 120), regex(pattern = r"\S"), extend("x-says" = "must not be blank"))]
+    label: String,
+    #[schemars(length(max = 500))]
+    description: Option<String>,
+    /// False marks it nice to have.
+    #[serde(default = "yes")]
+    required: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl AskedItem {
+    fn stored(self) -> Item {
+        let description = self.description.map(|description| text::lines(&description).trim().to_owned());
+        Item {
+            label: text::line(&self.label),
+            description: description.filter(|description| !description.is_empty()),
+            required: self.required,
+        }
+    }
+}
+
+/// What became of a reply or a document request.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Written {
+    message_id: MessageId,
+    status: WrittenStatus,
+    /// When it leaves, after the undo window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Timestamp")]
+    sends_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "DocumentRequestId")]
+    request_id: Option<DocumentRequestId>,
+    /// What happens next.
+    note: String,
+}
+
+/// `draft` waits for a person's approval; `scheduled` goes out on its own.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum WrittenStatus {
+    Draft,
+    Scheduled,
+}
+
+impl From<write::Written> for Written {
+    fn from(written: write::Written) -> Self {
+        let (status, note) = match written.sends_at {
+            None => (WrittenStatus::Draft, "A person has to approve this before it goes out.".to_owned()),
+            Some(at) => {
+                let at = crate::clock::written(at);
+                (WrittenStatus::Scheduled, format!("Goes out at {at} unless someone stops it."))
+            }
+        };
+        Self {
+            message_id: written.message,
+            status,
+            sends_at: written.sends_at.map(Timestamp),
+            request_id: written.request,
+            note,
+        }
+    }
+}

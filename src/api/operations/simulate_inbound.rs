@@ -7,13 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::api::operation::{Call, Method, Needs, Nothing, Operation, Spec};
+use crate::api::operation::{Call, Needs, Nothing, Operation, Spec};
 use crate::conversations::conversation::find_visible;
 use crate::db::Released;
 use crate::error::{Error, Problem, Result};
 use crate::ids::{ConversationId, MessageId};
 use crate::mail::receive::{Outcome, receive};
 use crate::mail::sandbox::{Simulated, SimulatedFile, delivery};
+use crate::mail::thread::Dmarc;
 use crate::rate::{Subject, too_much_mail};
 use crate::workspace::access::Scope;
 
@@ -42,6 +43,21 @@ pub struct Input {
     #[schemars(length(max = 5))]
     #[serde(default)]
     attachments: Vec<File>,
+    /// The sandbox address it was written to, with a plus tag to carry a reference.
+    #[schemars(length(max = 254))]
+    to: Option<String>,
+    /// The Message-ID it answers: of recorded app mail, or of a message we sent. Ignored with `conversationId`.
+    #[schemars(length(max = 1000))]
+    in_reply_to: Option<String>,
+    /// What the sender domain's DMARC check says; `pass` when left out.
+    dmarc: Option<DmarcName>,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum DmarcName {
+    Pass,
+    Fail,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -66,17 +82,14 @@ pub struct Output {
 
 impl Operation for SimulateInbound {
     const SPEC: Spec = Spec {
-        name: "simulate_inbound",
         has_tool: false,
         title: "Simulate an incoming email",
         about: "Test keys only. The email goes through the normal pipeline into the sandbox inbox.",
-        method: Method::Post,
-        path: "/sandbox/inbound",
         needs: Needs::TestKey(Scope::Write),
         status: 201,
         repeatable: false,
-        reaches_out: false,
         most_body_bytes: 16 << 20,
+        ..Spec::write("simulate_inbound", "/sandbox/inbound")
     };
     type Db = Released;
     type Target = Nothing;
@@ -97,6 +110,12 @@ impl Operation for SimulateInbound {
             text: input.text,
             files: input.attachments.into_iter().map(SimulatedFile::try_from).collect::<Result<_>>()?,
             joins,
+            to: input.to.map(|to| to.trim().to_owned()),
+            in_reply_to: input.in_reply_to,
+            dmarc: match input.dmarc {
+                Some(DmarcName::Fail) => Dmarc::Fail,
+                Some(DmarcName::Pass) | None => Dmarc::Pass,
+            },
         };
         let delivery = delivery(&mut conn, app, actor.workspace, mail).await?;
 

@@ -15,6 +15,7 @@ use rookery::config::Config;
 use rookery::db::MIGRATIONS;
 use rookery::ids::{AgentId, ConversationId, MailboxId, PersonId, WorkspaceId};
 use rookery::mail::receive::{Delivery, Outcome, receive};
+use rookery::mail::thread::Dmarc;
 use rookery::random::Random;
 use rookery::worker;
 use rookery::workspace::people::{self, Role};
@@ -87,6 +88,7 @@ impl World {
             ("PUBLIC_URL", "https://rookery.example"),
             ("BLOBS", &format!("file://{}", blobs.display())),
             ("DATABASE_CONNECTIONS", "5"),
+            ("SECRET_KEY", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="),
         ];
         let given =
             given.iter().chain(settings).map(|(key, value)| (format!("ROOKERY_{key}"), (*value).to_owned()));
@@ -155,7 +157,10 @@ impl World {
                  select workspace_id, 'open' as what, mailbox_id as subject_id, audience, count(*) as n
                  from conversations where view = 'open' group by 1, 3, 4
                  union all
-                 select workspace_id, 'tag', tag_id, audience, count(*) from conversation_tags group by 1, 3, 4)
+                 select workspace_id, 'tag', tag_id, audience, count(*) from conversation_tags group by 1, 3, 4
+                 union all
+                 select workspace_id, 'app-mail', livemode::int, 0, count(*) from app_mail
+                 where conversation_id is null group by 1, 3)
              select what, coalesce(counts.n, 0), coalesce(counted.n, 0)
              from counts full join counted using (workspace_id, what, subject_id, audience)
              where coalesce(counts.n, 0) <> coalesce(counted.n, 0)",
@@ -212,7 +217,9 @@ impl<'w> Workspace<'w> {
         let mailbox =
             mailboxes::live(&mut *app.connection().await.unwrap(), self.id, mailbox).await.expect("an inbox");
         let raw = raw.replace('\n', "\r\n").into_bytes();
-        receive(app, self.id, Delivery { mailbox, raw, joins: None }).await.expect("the pipeline works")
+        receive(app, self.id, Delivery { mailbox, raw, recipient: None, joins: None, dmarc: Dmarc::Unknown })
+            .await
+            .expect("the pipeline works")
     }
 
     /// A short mail that arrives at a live inbox and opens a conversation.
@@ -262,6 +269,31 @@ impl Key<'_> {
         ToolAnswer::of(&reply)
     }
 
+    /// Writes by REST and then by MCP: both must be done, with the same kind of answer. Gives REST's.
+    pub async fn write(&self, id: &str, path: &str, tool: &str, body: Value, status: u16) -> Value {
+        let reply = self.post(&format!("/conversations/{id}/{path}"), body.clone()).await;
+        assert_eq!(reply.status, status, "{}", reply.text);
+        let mut arguments = body;
+        arguments["id"] = json!(id);
+        match self.tool(tool, arguments).await {
+            ToolAnswer::Done { structured, .. } => {
+                assert_eq!(keys_of(&structured), keys_of(&reply.json()), "{tool}")
+            }
+            failed => panic!("{tool}: {failed:?}"),
+        }
+        reply.json()
+    }
+
+    /// Refused by REST and by MCP with the same status and sentence, which is given.
+    pub async fn refused(&self, id: &str, path: &str, tool: &str, body: Value) -> (u16, String) {
+        let reply = self.post(&format!("/conversations/{id}/{path}"), body.clone()).await;
+        let mut arguments = body;
+        arguments["id"] = json!(id);
+        let answer = ToolAnswer::Failed { status: reply.status, sentence: reply.error() };
+        assert_eq!(self.tool(tool, arguments).await, answer, "{tool}");
+        (reply.status, reply.error())
+    }
+
     /// Reads by REST and by MCP: both must say the same, with the same status. Gives the status and the JSON.
     pub async fn read(&self, path: &str, tool: &str, arguments: Value) -> (u16, Value) {
         let (rest, mcp) = (self.get(path).await, self.tool(tool, arguments).await);
@@ -306,6 +338,10 @@ impl Key<'_> {
         assert_eq!(status, 200, "{json}");
         json
     }
+}
+
+fn keys_of(value: &Value) -> Vec<&String> {
+    value.as_object().map(|fields| fields.keys().collect()).unwrap_or_default()
 }
 
 /// A query string as a tool's arguments: numbers as numbers, empty values left out.

@@ -1,0 +1,53 @@
+//! `POST /conversations/{id}/assign` (specification 4.7): to a teammate, to this agent, or to nobody.
+//! Whoever cannot see the inbox cannot be given its conversations, and is not told apart from a stranger.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::Done;
+use crate::api::operation::{Call, Operation, Spec};
+use crate::conversations::conversation::{Locked, MemberId};
+use crate::conversations::{assign, team};
+use crate::db::Tx;
+use crate::error::{Error, Result};
+
+pub struct AssignConversation;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Input {
+    /// `user:usr_…` or `agent:agt_…` from the conversation's `team`, `me`, or `none`.
+    #[schemars(length(max = 80), regex(pattern = "^(me|none|user:usr_[0-9a-z]+|agent:agt_[0-9a-z]+)$"))]
+    #[schemars(extend("x-says" = "must be me, none, user:usr_… or agent:agt_…"))]
+    to: String,
+}
+
+impl Operation for AssignConversation {
+    const SPEC: Spec = Spec {
+        title: "Assign a conversation",
+        about: "Gives a conversation to a person or an agent of its team, to this agent (`me`), or to nobody (`none`).",
+        ..Spec::write("assign_conversation", "/conversations/{id}/assign")
+    };
+    type Db = Tx<'static>;
+    type Target = Locked;
+    type Input = Input;
+    type Output = Done;
+
+    async fn run(call: &mut Call<'_, Tx<'static>>, conversation: Locked, input: Input) -> Result<Done> {
+        let by = call.actor.by();
+        if input.to == "none" {
+            assign::to(&mut call.db, &conversation, &by, None).await?;
+            return Ok(Done::ok());
+        }
+        let wanted = match input.to.split_once(':') {
+            Some(("user", id)) => id.parse().ok().map(MemberId::Person),
+            Some((_, id)) => id.parse().ok().map(MemberId::Agent),
+            None => Some(MemberId::Agent(call.actor.agent)),
+        };
+        let team = team::of(&mut call.db, call.actor.workspace, &conversation).await?;
+        let member = team.iter().find(|member| Some(member.id) == wanted);
+        let member =
+            member.ok_or_else(|| Error::problem("to", "nobody of that id can be given this conversation"))?;
+        assign::to(&mut call.db, &conversation, &by, Some(member)).await?;
+        Ok(Done::ok())
+    }
+}

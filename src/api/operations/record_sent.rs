@@ -1,0 +1,109 @@
+//! `POST /app-mail` (specification 4.13.2): records what an app sent, so that the answer comes back with the
+//! app's reference. Recording the same Message-ID again is safe.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::Done;
+use crate::api::operation::{Call, Needs, Nothing, Operation, Spec};
+use crate::app_mail::record::{Record, record};
+use crate::app_mail::reference;
+use crate::db::Tx;
+use crate::error::{Problem, Result};
+use crate::text;
+use crate::workspace::access::Scope;
+
+pub struct RecordSent;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Input {
+    /// The Message-ID header the email went out with, with or without angle brackets. It must be unguessable.
+    #[schemars(length(max = 1000), regex(pattern = r"^\s*<?[^\s@<>]+@[^\s@<>]+>?\s*$"))]
+    #[schemars(extend("x-says" = "must be a Message-ID such as a1b2@app.example"))]
+    message_id: String,
+    /// Letters, digits, `_` and `-` with at least one digit. It comes back in lower case.
+    #[schemars(length(max = 40), regex(pattern = r"^[A-Za-z0-9_-]*[0-9][A-Za-z0-9_-]*$"))]
+    #[schemars(extend("x-says" = "must be letters, digits, _ and - with at least one digit"))]
+    reference: String,
+    /// Who it went to: `a@b.example` or `Name <a@b.example>`.
+    #[schemars(length(min = 1, max = 50), inner(length(max = 500)))]
+    to: Vec<String>,
+    #[schemars(length(max = 998))]
+    subject: String,
+    #[schemars(length(max = 100_000))]
+    text: Option<String>,
+    #[schemars(length(max = 500_000))]
+    html: Option<String>,
+}
+
+impl Operation for RecordSent {
+    const SPEC: Spec = Spec {
+        title: "Record a sent email",
+        about: "Records an email your app sent by itself. A reply from someone it went to is filed with your reference.",
+        needs: Needs::Scope(Scope::Record),
+        status: 201,
+        repeat_status: Some(200),
+        most_body_bytes: 8 << 20,
+        ..Spec::write("record_sent", "/app-mail")
+    };
+    type Db = Tx<'static>;
+    type Target = Nothing;
+    type Input = Input;
+    type Output = Done;
+
+    async fn run(call: &mut Call<'_, Tx<'static>>, _: Nothing, input: Input) -> Result<Done> {
+        let mut to: Vec<String> = input.to.iter().filter_map(|recipient| address(recipient)).collect();
+        to.sort();
+        to.dedup();
+        let sent = Record {
+            message_id: bare(&input.message_id).to_owned(),
+            reference: reference::of(&input.reference).unwrap_or_default(),
+            to,
+            subject: text::line(&input.subject),
+            text: input.text.as_deref().map(text::lines),
+            html: input.html,
+        };
+        let keep = call.app.config.app_mail_keep();
+        let first = record(&mut call.db, call.actor.livemode, &sent, keep).await?;
+        Ok(if first { Done::ok() } else { Done::again() })
+    }
+
+    fn is_repeat(output: &Done) -> bool {
+        output.again
+    }
+
+    fn check(given: &Map<String, Value>) -> Vec<Problem> {
+        let problem = |field: String, what: &str| Problem { field, what: what.into() };
+        let recipients = given.get("to").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let strange =
+            |(_, recipient): &(usize, &Value)| recipient.as_str().is_some_and(|text| address(text).is_none());
+        let mut problems: Vec<Problem> = recipients
+            .iter()
+            .enumerate()
+            .filter(strange)
+            .map(|(index, _)| problem(format!("to[{index}]"), "must be a mail address"))
+            .collect();
+        let id = given.get("messageId").and_then(Value::as_str).map(|id| bare(id).chars().count());
+        if id.is_some_and(|length| length > 998) {
+            problems.push(problem("messageId".into(), "must be at most 998 characters"));
+        }
+        problems
+    }
+}
+
+/// Without white space and angle brackets around it.
+fn bare(message_id: &str) -> &str {
+    let id = message_id.trim();
+    id.strip_prefix('<').unwrap_or(id).strip_suffix('>').unwrap_or(id.strip_prefix('<').unwrap_or(id))
+}
+
+/// The address of `a@b.example` or `Name <a@b.example>`, in lower case.
+fn address(recipient: &str) -> Option<String> {
+    let inner = match recipient.trim().strip_suffix('>') {
+        Some(named) => named.rsplit_once('<')?.1,
+        None => recipient.trim(),
+    };
+    crate::workspace::people::an_address("to", inner).ok()
+}

@@ -1,0 +1,61 @@
+//! `POST /conversations/{id}/replies` (specification 4.8): a draft for a person to approve, or, with the
+//! `send` scope and `send: true`, a message that leaves after the undo window.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{AskedItem, Written};
+use crate::api::operation::{Call, Needs, Operation, Spec};
+use crate::conversations::conversation::Locked;
+use crate::db::Tx;
+use crate::documents::request::Asked;
+use crate::error::Result;
+use crate::replies::write::{NewReply, write};
+
+pub struct Reply;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Input {
+    /// Plain text.
+    #[schemars(length(max = 50_000), regex(pattern = r"\S"), extend("x-says" = "must not be blank"))]
+    body: String,
+    /// False makes a draft that waits for a person. True sends after the undo window and needs the `send` scope.
+    #[serde(default)]
+    send: bool,
+    /// One line for the person who approves it. The customer does not see it.
+    #[schemars(length(max = 500))]
+    summary: Option<String>,
+    /// Documents to ask for. A private upload link and a checklist are added under the reply: do not write
+    /// the link yourself.
+    #[serde(default)]
+    #[schemars(length(max = 20))]
+    documents: Vec<AskedItem>,
+}
+
+impl Operation for Reply {
+    const SPEC: Spec = Spec {
+        title: "Reply",
+        about: "Writes a reply to the customer. By default it is a draft that a person has to approve.",
+        needs: Needs::DraftOrSend,
+        status: 201,
+        repeatable: false,
+        reaches_out: true,
+        ..Spec::write("reply", "/conversations/{id}/replies")
+    };
+    type Db = Tx<'static>;
+    type Target = Locked;
+    type Input = Input;
+    type Output = Written;
+
+    async fn run(call: &mut Call<'_, Tx<'static>>, conversation: Locked, input: Input) -> Result<Written> {
+        let items: Vec<_> = input.documents.into_iter().map(AskedItem::stored).collect();
+        let reply = NewReply {
+            body: &input.body,
+            summary: input.summary.as_deref(),
+            asks: (!items.is_empty()).then_some(Asked { items, due: None }),
+            send: input.send,
+        };
+        let written = write(call.app, &mut call.db, &conversation, call.actor, reply).await?;
+        Ok(Written::from(written))
+    }
+}

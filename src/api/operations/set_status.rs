@@ -1,0 +1,51 @@
+//! `POST /conversations/{id}/status` (specification 4.5): open, waiting or closed.
+//! Any status can move to any other; the same one again changes nothing.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::Done;
+use crate::api::operation::{Call, Operation, Spec};
+use crate::conversations::conversation::Locked;
+use crate::conversations::status::Status;
+use crate::conversations::transitions::{Trigger, apply};
+use crate::db::Tx;
+use crate::error::Result;
+
+pub struct SetStatus;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Input {
+    /// `waiting` is waiting on the customer.
+    status: StatusName,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum StatusName {
+    Open,
+    Waiting,
+    Closed,
+}
+
+impl Operation for SetStatus {
+    const SPEC: Spec = Spec {
+        title: "Set the status",
+        about: "Opens, parks or closes a conversation. Ends a snooze when the status really changes.",
+        ..Spec::write("set_status", "/conversations/{id}/status")
+    };
+    type Db = Tx<'static>;
+    type Target = Locked;
+    type Input = Input;
+    type Output = Done;
+
+    async fn run(call: &mut Call<'_, Tx<'static>>, conversation: Locked, input: Input) -> Result<Done> {
+        let status = match input.status {
+            StatusName::Open => Status::Open,
+            StatusName::Waiting => Status::Waiting,
+            StatusName::Closed => Status::Closed,
+        };
+        apply(&mut call.db, &conversation, Trigger::StatusChosen(status), &call.actor.by()).await?;
+        Ok(Done::ok())
+    }
+}

@@ -1,0 +1,67 @@
+//! `POST /conversations/{id}/tags` (specification 4.6): adds and removes tags.
+//! Unknown names are made; a name in both lists ends up present.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::Done;
+use crate::api::operation::{Call, Operation, Spec};
+use crate::conversations::conversation::Locked;
+use crate::conversations::tags;
+use crate::db::Tx;
+use crate::error::{Problem, Result};
+
+pub struct TagConversation;
+
+const LONGEST_NAME: usize = 40;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Input {
+    #[serde(default)]
+    #[schemars(length(max = 10))]
+    add: Vec<Name>,
+    #[serde(default)]
+    #[schemars(length(max = 10))]
+    remove: Vec<Name>,
+}
+
+/// A tag's name.
+#[derive(Deserialize, JsonSchema)]
+struct Name(
+    #[schemars(length(max = 40), regex(pattern = r"\S"), extend("x-says" = "must not be blank"))] String,
+);
+
+impl Operation for TagConversation {
+    const SPEC: Spec = Spec {
+        title: "Tag a conversation",
+        about: "Adds and removes tags. Unknown names are made. Letter case and outer spaces do not make another tag.",
+        ..Spec::write("tag_conversation", "/conversations/{id}/tags")
+    };
+    type Db = Tx<'static>;
+    type Target = Locked;
+    type Input = Input;
+    type Output = Done;
+
+    async fn run(call: &mut Call<'_, Tx<'static>>, conversation: Locked, input: Input) -> Result<Done> {
+        let names = |list: Vec<Name>| list.into_iter().map(|Name(name)| name).collect::<Vec<_>>();
+        let (add, remove) = (names(input.add), names(input.remove));
+        tags::change(&mut call.db, &conversation, &call.actor.by(), &add, &remove).await?;
+        Ok(Done::ok())
+    }
+
+    /// A name may grow when it is brought to its stored form, and is measured in that form too.
+    fn check(given: &Map<String, Value>) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for list in ["add", "remove"] {
+            let names = given.get(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            for (index, name) in names.iter().enumerate() {
+                if name.as_str().is_some_and(|name| tags::spelling(name).chars().count() > LONGEST_NAME) {
+                    let what = format!("must be at most {LONGEST_NAME} characters");
+                    problems.push(Problem { field: format!("{list}[{index}]"), what });
+                }
+            }
+        }
+        problems
+    }
+}

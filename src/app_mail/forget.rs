@@ -1,0 +1,36 @@
+//! Forgetting records that nobody answered (specification 8): after 30 days they are gone. Lookups do not
+//! see them from that moment on; this only takes the rows away.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::db::Tx;
+use crate::error::Result;
+use crate::ids::WorkspaceId;
+
+/// Workspaces that have records from before a time, as far as a short look tells.
+pub async fn stale(conn: &mut PgConnection, before: DateTime<Utc>) -> Result<Vec<WorkspaceId>> {
+    Ok(sqlx::query_scalar!(
+        r#"select distinct workspace_id as "id!: WorkspaceId" from (
+               select workspace_id from app_mail where conversation_id is null and recorded_at <= $1
+               order by recorded_at limit 10000) oldest"#,
+        before
+    )
+    .fetch_all(conn)
+    .await?)
+}
+
+pub async fn forget(tx: &mut Tx<'_>, before: DateTime<Utc>) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "delete from app_mail where ctid = any(array(
+             select ctid from app_mail
+             where workspace_id = $1 and conversation_id is null and recorded_at <= $2
+             limit 500 for update skip locked))",
+        workspace,
+        before
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}

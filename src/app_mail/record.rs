@@ -1,0 +1,163 @@
+//! Recording what an app sent (specification 4.13.2, 4.13.3), finding it again by Message-ID, and tying it to
+//! the conversation of the first reply. Live and sandbox records never meet.
+//!
+//! Until someone replies a repeat replaces what it gives; afterwards it only fills in missing words, because
+//! a wider list of recipients would let new people join.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::PgConnection;
+
+use crate::config::Keep;
+use crate::db::Tx;
+use crate::error::Result;
+use crate::ids::{ConversationId, WorkspaceId};
+
+#[derive(Clone, Debug)]
+pub struct Record {
+    pub message_id: String,
+    pub reference: String,
+    pub to: Vec<String>,
+    pub subject: String,
+    pub text: Option<String>,
+    pub html: Option<String>,
+}
+
+/// True when it was not on record before.
+pub async fn record(tx: &mut Tx<'_>, livemode: bool, record: &Record, keep: Keep) -> Result<bool> {
+    let (workspace, now) = (tx.workspace().0, tx.now());
+    let first = sqlx::query_scalar!(
+        r#"insert into app_mail as kept
+               (workspace_id, livemode, message_id, reference, recipients, subject, body_text, body_html, recorded_at)
+           values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+           on conflict (workspace_id, livemode, message_id) do update set
+               reference = case when kept.conversation_id is null then excluded.reference else kept.reference end,
+               recipients = case when kept.conversation_id is null then excluded.recipients else kept.recipients end,
+               subject = case when kept.conversation_id is null then excluded.subject else kept.subject end,
+               body_text = case when kept.conversation_id is null then coalesce(excluded.body_text, kept.body_text)
+                                else coalesce(kept.body_text, excluded.body_text) end,
+               body_html = case when kept.conversation_id is null then coalesce(excluded.body_html, kept.body_html)
+                                else coalesce(kept.body_html, excluded.body_html) end,
+               -- One that should have been forgotten starts anew.
+               recorded_at = case when kept.conversation_id is null and kept.recorded_at <= $10
+                                  then excluded.recorded_at else kept.recorded_at end
+           returning (xmax = 0) as "first!""#,
+        workspace,
+        livemode,
+        record.message_id,
+        record.reference,
+        &record.to,
+        record.subject,
+        record.text,
+        record.html,
+        now,
+        now - keep.age
+    )
+    .fetch_one(&mut **tx)
+    .await?;
+    if first {
+        evict(tx, livemode, keep).await?;
+    }
+    Ok(first)
+}
+
+/// Over the cap, the oldest unanswered records go.
+async fn evict(tx: &mut Tx<'_>, livemode: bool, keep: Keep) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "with waiting as (
+             select coalesce((select n from counts where workspace_id = $1 and what = 'app-mail'
+                                and subject_id = $2::bool::int and audience = 0), 0)
+                  + coalesce((select sum(change) from count_changes where workspace_id = $1 and what = 'app-mail'
+                                and subject_id = $2::bool::int), 0) as n)
+         delete from app_mail where ctid = any(array(
+             select ctid from app_mail
+             where workspace_id = $1 and livemode = $2 and conversation_id is null
+             order by recorded_at limit (select greatest(0, least(500, n - $3)) from waiting)))",
+        workspace,
+        livemode,
+        keep.most
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// A record that mail names, locked: of two first replies at once, the second finds the first one's
+/// conversation.
+#[derive(Debug)]
+pub struct Named {
+    pub message_id: String,
+    pub reference: String,
+    pub recipients: Vec<String>,
+    pub conversation: Option<ConversationId>,
+}
+
+pub async fn named(tx: &mut Tx<'_>, livemode: bool, ids: &[String], age: TimeDelta) -> Result<Option<Named>> {
+    if ids.is_empty() {
+        return Ok(None);
+    }
+    let (workspace, now) = (tx.workspace().0, tx.now());
+    Ok(sqlx::query_as!(
+        Named,
+        r#"select message_id, reference, recipients, conversation_id as "conversation: ConversationId"
+           from app_mail
+           where workspace_id = $1 and livemode = $2 and message_id = any($3)
+             and (conversation_id is not null or recorded_at > $4)
+           order by array_position($3, message_id) limit 1
+           for update"#,
+        workspace,
+        livemode,
+        ids,
+        now - age
+    )
+    .fetch_optional(&mut **tx)
+    .await?)
+}
+
+/// Ties a record to the conversation of its first reply, with which it stays.
+pub async fn answered(
+    tx: &mut Tx<'_>,
+    livemode: bool,
+    message_id: &str,
+    conversation: ConversationId,
+) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "update app_mail set conversation_id = $4
+         where workspace_id = $1 and livemode = $2 and message_id = $3 and conversation_id is null",
+        workspace,
+        livemode,
+        message_id,
+        conversation.0
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// The email an app sent, as the conversation shows it.
+#[derive(Debug)]
+pub struct Sent {
+    pub message_id: String,
+    pub reference: String,
+    pub recipients: Vec<String>,
+    pub subject: String,
+    pub recorded_at: DateTime<Utc>,
+    pub text: Option<String>,
+}
+
+pub async fn of_conversation(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    conversation: ConversationId,
+) -> Result<Option<Sent>> {
+    Ok(sqlx::query_as!(
+        Sent,
+        "select message_id, reference, recipients, subject, recorded_at, left(body_text, 8000) as text
+         from app_mail where workspace_id = $1 and conversation_id = $2",
+        workspace.0,
+        conversation.0
+    )
+    .fetch_optional(conn)
+    .await?)
+}

@@ -1,0 +1,50 @@
+//! Assigning (specification 4.7): to someone on the conversation's team, or to nobody. Giving it to whoever
+//! has it already changes nothing.
+
+use serde_json::{Value, json};
+
+use crate::conversations::conversation::{Locked, Member, MemberId};
+use crate::conversations::timeline;
+use crate::db::Tx;
+use crate::error::Result;
+use crate::events::event::{Assignee, ConversationAssigned, Doer, Event};
+use crate::events::record::record;
+use crate::workspace::access::By;
+
+pub async fn to(tx: &mut Tx<'_>, conversation: &Locked, by: &By, assignee: Option<&Member>) -> Result<()> {
+    if conversation.assignee.as_ref().map(|member| member.id) == assignee.map(|member| member.id) {
+        return Ok(());
+    }
+    let workspace = tx.workspace().0;
+    let (kind, id) = match assignee.map(|member| member.id.columns()) {
+        Some((kind, id)) => (Some(kind), id),
+        None => (None, 0),
+    };
+    sqlx::query!(
+        "update conversations set assignee_type = $3, assignee_id = $4 where workspace_id = $1 and id = $2",
+        workspace,
+        conversation.id.0,
+        kind,
+        id
+    )
+    .execute(&mut **tx)
+    .await?;
+    let data = json!({ "from": told(conversation.assignee.as_ref()), "to": told(assignee) });
+    timeline::append(tx, conversation.id, by, "assigned", data).await?;
+    let assigned = ConversationAssigned {
+        conversation_id: conversation.id,
+        assignee: assignee.map(Assignee::from),
+        assigned_by: Doer::from(by),
+    };
+    record(tx, conversation.place(), &Event::ConversationAssigned(assigned)).await?;
+    Ok(())
+}
+
+/// As the timeline tells it.
+fn told(member: Option<&Member>) -> Value {
+    let Some(member) = member else { return Value::Null };
+    match member.id {
+        MemberId::Person(id) => json!({ "type": "user", "id": id, "name": member.name }),
+        MemberId::Agent(id) => json!({ "type": "agent", "id": id, "name": member.name }),
+    }
+}

@@ -1,0 +1,53 @@
+//! Snoozing (specification 3.1): a conversation leaves the work list until a time. A person does it in the
+//! app; there is no API for it in v1.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::PgConnection;
+
+use crate::conversations::conversation::{Locked, lock_in};
+use crate::conversations::transitions::{Trigger, apply};
+use crate::db::Tx;
+use crate::error::{Error, Result};
+use crate::ids::{ConversationId, WorkspaceId};
+use crate::workspace::access::By;
+use crate::workspace::mailboxes;
+
+const SHORTEST: TimeDelta = TimeDelta::minutes(1);
+const LONGEST: TimeDelta = TimeDelta::days(366);
+
+pub async fn until(tx: &mut Tx<'_>, conversation: &Locked, by: &By, until: DateTime<Utc>) -> Result<()> {
+    let ahead = until - tx.now();
+    if ahead < SHORTEST || ahead > LONGEST {
+        return Err(Error::problem("until", "must be between a minute and a year ahead"));
+    }
+    apply(tx, conversation, Trigger::SnoozeChosen(until), by).await
+}
+
+/// A person brings it back before its time.
+pub async fn wake(tx: &mut Tx<'_>, conversation: &Locked, by: &By) -> Result<()> {
+    apply(tx, conversation, Trigger::WokenByPerson, by).await
+}
+
+/// Snoozes that have run out, a batch at a time, oldest first.
+pub async fn ran_out(
+    conn: &mut PgConnection,
+    now: DateTime<Utc>,
+) -> Result<Vec<(WorkspaceId, ConversationId)>> {
+    let due = sqlx::query!(
+        r#"select workspace_id as "workspace: WorkspaceId", id as "id: ConversationId" from conversations
+           where snoozed_until <= $1 order by snoozed_until limit 100"#,
+        now
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(due.into_iter().map(|row| (row.workspace, row.id)).collect())
+}
+
+/// Ends a snooze that has run out. Taking the lock does it, whoever comes first.
+pub async fn end(tx: &mut Tx<'_>, conversation: ConversationId) -> Result<()> {
+    let workspace = tx.workspace();
+    if let Some(mailbox) = mailboxes::of_conversation(tx, workspace, conversation).await? {
+        lock_in(tx, &mailbox, conversation).await?;
+    }
+    Ok(())
+}

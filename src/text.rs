@@ -1,0 +1,42 @@
+//! Text from outside, made safe to store and to show: no control characters, one kind of line end.
+//! What a person wrote stays as it is otherwise (specification 4).
+
+/// Several lines: CRLF becomes LF, controls other than TAB and LF go.
+pub fn lines(text: &str) -> String {
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    text.chars().filter(|letter| !letter.is_control() || matches!(letter, '\n' | '\t')).collect()
+}
+
+/// One line: controls and runs of white space become single spaces.
+pub fn line(text: &str) -> String {
+    let words = text.split(|letter: char| letter.is_whitespace() || letter.is_control());
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// The start of a text as one line of at most `most` characters.
+pub fn snippet(text: &str, most: usize) -> String {
+    // Four bytes a character at most, and white space may shrink: enough of the start is enough.
+    let end = text.char_indices().map(|(at, _)| at).nth(most * 8).unwrap_or(text.len());
+    line(&text[..end]).chars().take(most).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_cannot_hold_a_second_one() {
+        assert_eq!(line(" a\r\nBcc: b\u{85}c\u{2028}d\t"), "a Bcc: b c d");
+    }
+
+    #[test]
+    fn lines_keep_what_was_written() {
+        assert_eq!(lines("a\r\n\tb\rc\u{0}\u{7}"), "a\n\tb\nc");
+    }
+
+    #[test]
+    fn a_snippet_is_cut_in_characters() {
+        assert_eq!(snippet("  ü  ü  ü", 3), "ü ü");
+        assert_eq!(snippet(&"x".repeat(500), 200).len(), 200);
+    }
+}
