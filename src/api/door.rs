@@ -44,6 +44,8 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/readyz", get(ready))
         .route("/openapi.json", get(public_description))
         .route(MCP_PATH, any(frame))
+        .route(rest::PREFIX, any(frame))
+        .route(&format!("{}/", rest::PREFIX), any(frame))
         .route(&format!("{}/{{*path}}", rest::PREFIX), any(frame))
         .fallback(async || refusal(&NO_ENDPOINT))
         .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| {
