@@ -1,3 +1,4 @@
 //! What the machines' contract promises, through REST and MCP alike.
 
+mod general;
 mod me;
