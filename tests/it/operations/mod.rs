@@ -1,4 +1,5 @@
 //! What the machines' contract promises, through REST and MCP alike.
 
+mod auth;
 mod general;
 mod me;
