@@ -3,3 +3,4 @@
 mod auth;
 mod general;
 mod me;
+mod scopes;
