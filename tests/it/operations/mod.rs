@@ -3,4 +3,5 @@
 mod auth;
 mod general;
 mod me;
+mod rate;
 mod scopes;
