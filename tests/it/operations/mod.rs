@@ -2,6 +2,7 @@
 
 mod auth;
 mod browsers;
+mod errors;
 mod general;
 mod me;
 mod rate;
