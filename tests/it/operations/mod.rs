@@ -5,5 +5,6 @@ mod browsers;
 mod errors;
 mod general;
 mod me;
+mod openapi;
 mod rate;
 mod scopes;
