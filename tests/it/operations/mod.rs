@@ -4,6 +4,7 @@ mod auth;
 mod browsers;
 mod errors;
 mod general;
+mod mcp;
 mod me;
 mod openapi;
 mod rate;
