@@ -2,6 +2,8 @@
 //! HTTP. When the story is over, the world checks that no work was left behind and no count drifted.
 
 pub mod cluster;
+pub mod furnished;
+pub mod probe;
 mod reply;
 mod seed;
 
