@@ -2,6 +2,8 @@
 //! HTTP. When the story is over, the world checks that no work was left behind and no count drifted.
 
 pub mod cluster;
+pub mod furnished;
+pub mod probe;
 mod reply;
 mod seed;
 
@@ -140,6 +142,45 @@ impl World {
                 .await
                 .expect("events can be read");
         bodies.iter().map(|body| serde_json::from_str(body).expect("an event is JSON")).collect()
+    }
+
+    pub async fn event_count(&self) -> i64 {
+        self.scalar("select count(*) from events").await
+    }
+
+    /// Outbound messages with a due time.
+    pub async fn due_messages(&self) -> i64 {
+        self.scalar("select count(*) from messages where status = 'scheduled'").await
+    }
+
+    /// Everybody who was mentioned in a note, each once.
+    pub async fn mentioned(&self) -> Vec<PersonId> {
+        self.column("select distinct person_id from mentions order by 1").await
+    }
+
+    /// What drafts say to the person who approves them.
+    pub async fn summaries(&self) -> Vec<String> {
+        self.column("select summary from messages where summary is not null").await
+    }
+
+    pub async fn rfc_message_ids(&self) -> Vec<String> {
+        self.column("select rfc_message_id from messages where direction = 'outbound'").await
+    }
+
+    /// The states of all document requests.
+    pub async fn requests(&self) -> Vec<String> {
+        self.column("select state from document_requests").await
+    }
+
+    async fn scalar(&self, query: &'static str) -> i64 {
+        sqlx::query_scalar(query).fetch_one(&self.app.pool).await.expect("the query is sound")
+    }
+
+    async fn column<T>(&self, query: &'static str) -> Vec<T>
+    where
+        T: Send + Unpin + sqlx::Type<sqlx::Postgres> + for<'r> sqlx::Decode<'r, sqlx::Postgres>,
+    {
+        sqlx::query_scalar(query).fetch_all(&self.app.pool).await.expect("the query is sound")
     }
 
     /// No work may be left that nobody claims, and every count must agree with what it counts.
