@@ -5,9 +5,9 @@
 
 use std::collections::HashSet;
 
-use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::paths::{Location, LocationSegment};
+use jsonschema::{JsonType, Validator};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 use url::form_urlencoded;
@@ -211,8 +211,12 @@ fn sentence(kind: &ValidationErrorKind, around: Option<&Value>) -> String {
 }
 
 fn must_be(kind: &TypeKind, around: Option<&Value>) -> String {
-    let TypeKind::Single(expected) = kind else { return "has the wrong type".into() };
-    match expected.to_string().as_str() {
+    // Null is the same as absent, so an optional text is told to be a text.
+    let expected = match kind {
+        TypeKind::Single(expected) => Some(*expected),
+        TypeKind::Multiple(types) => types.iter().find(|expected| *expected != JsonType::Null),
+    };
+    match expected.map(|expected| expected.to_string()).unwrap_or_default().as_str() {
         "string" => "must be a string".into(),
         "boolean" => "must be true or false".into(),
         "integer" => whole_number(around),
@@ -243,6 +247,7 @@ mod tests {
                 "body": { "type": "string", "maxLength": 5, "pattern": "\\S", "x-says": "must not be blank" },
                 "send": { "type": "boolean" },
                 "limit": { "type": "integer", "minimum": 1, "maximum": 100 },
+                "name": { "type": ["string", "null"] },
                 "view": { "type": "string", "enum": ["open", "closed"] },
                 "documents": { "type": "array", "maxItems": 2, "items": {
                     "type": "object",
@@ -274,9 +279,9 @@ mod tests {
 
     #[test]
     fn nothing_is_coerced_and_no_problem_holds_a_semicolon() {
-        let body = json!({ "body": 5, "limit": "5", "documents": {} });
+        let body = json!({ "body": 5, "limit": "5", "name": 5, "documents": {} });
         let problems = problems(Given::Body(body.to_string().as_bytes()));
-        insta::assert_snapshot!(problems, @"body: must be a string; limit: must be a whole number from 1 to 100; documents: must be a list");
+        insta::assert_snapshot!(problems, @"body: must be a string; limit: must be a whole number from 1 to 100; name: must be a string; documents: must be a list");
     }
 
     #[test]
