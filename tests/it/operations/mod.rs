@@ -1,3 +1,26 @@
 //! What the machines' contract promises, through REST and MCP alike.
 
+mod conversation;
+mod documents;
+mod filters;
+mod list;
+mod mailboxes;
 mod me;
+mod sandbox;
+mod search;
+mod tags;
+mod visibility;
+
+/// The request limit is another test's subject.
+const UNHURRIED: &[(&str, &str)] = &[("RATE_LIMIT_REQUESTS", "100000")];
+
+/// A parameter as a URL has it.
+fn parameter(name: &str, value: &str) -> String {
+    let value: String = url::form_urlencoded::byte_serialize(value.as_bytes()).collect();
+    format!("{name}={value}")
+}
+
+/// Ids as the answers write them.
+fn written(ids: &[rookery::ids::ConversationId]) -> Vec<String> {
+    ids.iter().map(ToString::to_string).collect()
+}

@@ -2,6 +2,7 @@
 //! HTTP. When the story is over, the world checks that no work was left behind and no count drifted.
 
 pub mod cluster;
+mod many;
 mod reply;
 mod seed;
 
