@@ -3,6 +3,7 @@
 
 pub mod cluster;
 pub mod furnished;
+mod many;
 pub mod probe;
 mod reply;
 mod seed;
