@@ -181,8 +181,9 @@ async fn every_wrong_field_is_named_at_once() {
                     "text": "t",
                     "attachments": [{ "filename": "", "contentType": "pdf", "content": "%" }, {}],
                 }),
-                "attachments[0].content: must be base64; attachments[0].filename: must not be blank; \
+                "attachments[0].filename: must not be blank; \
                  attachments[0].contentType: must look like application/pdf; \
+                 attachments[0].content: must be base64; \
                  attachments[1].filename: is required; attachments[1].contentType: is required; \
                  attachments[1].content: is required",
             ),

@@ -213,7 +213,7 @@ impl<'w> Workspace<'w> {
     pub async fn receives(&self, mailbox: MailboxId, raw: &str) -> Outcome {
         let app = &self.world.app;
         let mailbox =
-            mailboxes::live(&mut *app.connection().await.unwrap(), self.id, mailbox).await.expect("an inbox");
+            mailboxes::live(&mut app.connection().await.unwrap(), self.id, mailbox).await.expect("an inbox");
         let raw = raw.replace('\n', "\r\n").into_bytes();
         receive(app, self.id, Delivery { mailbox, raw, joins: None }).await.expect("the pipeline works")
     }
