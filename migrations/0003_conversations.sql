@@ -208,3 +208,4 @@ create table unindexed_conversations (
     primary key (workspace_id, conversation_id),
     foreign key (workspace_id, conversation_id) references conversations (workspace_id, id) on delete cascade
 ) with (autovacuum_vacuum_scale_factor = 0.01);
+create index unindexed_newest on unindexed_conversations (workspace_id, since desc, conversation_id);

@@ -30,6 +30,16 @@ pub fn hashed<'a>(workspace: WorkspaceId, texts: impl IntoIterator<Item = &'a st
     hashes.into_iter().collect()
 }
 
+/// What a search asks for: the hashes of all its words. A word that is too long to be indexed is in no
+/// conversation, so there is nothing to find.
+pub fn asked(workspace: WorkspaceId, query: &str) -> Vec<i64> {
+    let overlong = |run: &str| run.chars().count() > LONGEST_WORD && !run.chars().any(is_unspaced);
+    match fold(query).split(|letter: char| !letter.is_alphanumeric()).any(overlong) {
+        true => Vec::new(),
+        false => hashed(workspace, [query]),
+    }
+}
+
 /// The hashes of all pieces of one to three letters of a folded text.
 pub fn pieces(workspace: WorkspaceId, folded: &str) -> Vec<i64> {
     let letters: Vec<char> = folded.chars().collect();

@@ -292,6 +292,7 @@ mod tests {
                 "body": { "type": "string", "maxLength": 5, "pattern": "\\S", "x-says": "must not be blank" },
                 "send": { "type": "boolean" },
                 "limit": { "type": "integer", "minimum": 1, "maximum": 100 },
+                "name": { "type": ["string", "null"] },
                 "view": { "type": "string", "enum": ["open", "closed"] },
                 "documents": { "type": "array", "maxItems": 2, "items": {
                     "type": "object",
@@ -323,9 +324,9 @@ mod tests {
 
     #[test]
     fn nothing_is_coerced_and_no_problem_holds_a_semicolon() {
-        let body = json!({ "body": 5, "limit": "5", "documents": {} });
+        let body = json!({ "body": 5, "limit": "5", "name": 5, "documents": {} });
         let problems = problems(Given::Body(body.to_string().as_bytes()));
-        insta::assert_snapshot!(problems, @"body: must be a string; limit: must be a whole number from 1 to 100; documents: must be a list");
+        insta::assert_snapshot!(problems, @"body: must be a string; limit: must be a whole number from 1 to 100; name: must be a string; documents: must be a list");
     }
 
     #[test]

@@ -84,9 +84,14 @@ impl Entry {
         conn: PoolConnection<Postgres>,
         request: Request<'_>,
     ) -> Result<Answer> {
-        actor.plan.needs_api()?;
-        self.spec.needs.check(actor, request.given.sending())?;
+        self.permit(actor, &request.given)?;
         (self.run)(app, actor, conn, self, request).await
+    }
+
+    /// Plan and scope.
+    pub fn permit(&self, actor: &Actor, given: &Given<'_>) -> Result<()> {
+        actor.plan.needs_api()?;
+        self.spec.needs.check(actor, given.sending())
     }
 }
 

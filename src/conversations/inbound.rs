@@ -194,7 +194,7 @@ async fn insert_message(
     Ok(inserted.rows_affected() == 1)
 }
 
-/// Marks the conversation with the mail's risk. True when it is held as a likely scam.
+/// Marks the conversation with the mail's risk; a weaker one does not cover up a hold. True when it is held as a likely scam.
 async fn hold(
     tx: &mut Tx<'_>,
     place: Place<'_>,
@@ -206,7 +206,7 @@ async fn hold(
     sqlx::query!(
         "update conversations
          set risk = $3, risk_reasons = $4, held_at = case when $5 then coalesce(held_at, $6) else held_at end
-         where workspace_id = $1 and id = $2",
+         where workspace_id = $1 and id = $2 and (held_at is null or $5)",
         workspace,
         conversation.0,
         risk.label,

@@ -62,8 +62,9 @@ pub struct Summary {
     pub reference: Option<String>,
 }
 
-/// A page of ids and what a summary shows of each. Scalar subqueries throughout: whatever the planner
-/// believes of the page's size, it can only look up one row at a time.
+/// A page of ids and what a summary shows of each. A walk ends for all branches together: a hit of a quiet
+/// inbox must not come before a newer one that stands deep in a busy inbox. Scalar subqueries throughout:
+/// whatever the planner believes of the page's size, it can only look up one row at a time.
 macro_rules! decorated {
     ($page:tt, $($argument:expr),+ $(,)?) => {
         sqlx::query_as!(
@@ -77,14 +78,16 @@ macro_rules! decorated {
                             (select name from agents where workspace_id = $1 and agents.id = c.assignee_id)) as assignee,
                    array(select (select name from tags where workspace_id = $1 and tags.id = tagged.tag_id)
                          from conversation_tags tagged
-                         where tagged.workspace_id = $1 and tagged.conversation_id = c.id) as "tags!",
+                         where tagged.workspace_id = $1 and tagged.conversation_id = c.id
+                         order by (select folded from tags where workspace_id = $1 and tags.id = tagged.tag_id))
+                       as "tags!",
                    c.topic, c.urgency, c.risk, c.reference
                from (select id, last_message_at
                      from (select id, last_message_at from ("# + $page + r#") branches
-                           order by last_message_at desc, id desc) ordered
+                           order by last_message_at desc, id desc limit $5) walked
                      where case when $7::bigint[] is null then true else coalesce(
                          (select words @> $7 from conversation_words
-                          where workspace_id = $1 and conversation_id = ordered.id), false) end
+                          where workspace_id = $1 and conversation_id = walked.id), false) end
                      order by last_message_at desc, id desc
                      limit $6) page
                cross join lateral (select * from conversations
@@ -116,7 +119,7 @@ pub async fn list(
     by_words(conn, actor, now, filter, words).await
 }
 
-/// The newest conversations of a view, `depth` of each branch, of which `limit` that have all words.
+/// The newest `depth` conversations of a view, of which `limit` that have all words.
 async fn page(
     conn: &mut PgConnection,
     actor: &Actor,
@@ -291,8 +294,6 @@ struct Row {
 impl From<Row> for Summary {
     fn from(row: Row) -> Self {
         let assignee = MemberId::stored(row.assignee_type.as_deref(), row.assignee_id);
-        let mut tags = row.tags;
-        tags.sort_by_key(|name| crate::words::fold(name));
         Self {
             id: row.id,
             subject: row.subject,
@@ -303,7 +304,7 @@ impl From<Row> for Summary {
             last_message_at: row.last_message_at,
             message_count: row.message_count,
             assignee: assignee.map(|id| Member { id, name: row.assignee.unwrap_or_default() }),
-            tags,
+            tags: row.tags,
             topic: row.topic,
             urgency: row.urgency,
             risk: row.risk,

@@ -8,6 +8,7 @@ pub mod inbound;
 pub mod inboxes;
 pub mod list;
 pub mod notes;
+pub mod outbound;
 pub mod search;
 pub mod snooze;
 pub mod status;

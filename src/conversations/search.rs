@@ -72,10 +72,11 @@ pub async fn unindexed(conn: &mut PgConnection) -> Result<Vec<WorkspaceId>> {
 /// Indexes one batch of a workspace's noted conversations.
 pub async fn index(tx: &mut Tx<'_>) -> Result<()> {
     let workspace = tx.workspace();
-    // Not "skip locked": a search that finds a conversation in the worker's hands waits for its words.
+    // Newest first, so that a search sees the latest mail even while an import is being worked off. Not
+    // "skip locked": a search that finds a conversation in the worker's hands waits for its words.
     let noted = sqlx::query_scalar!(
         "select conversation_id from unindexed_conversations where workspace_id = $1
-         order by conversation_id limit $2 for update",
+         order by since desc, conversation_id limit $2 for update",
         workspace.0,
         BATCH
     )

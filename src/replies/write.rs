@@ -5,9 +5,8 @@
 use chrono::{DateTime, Utc};
 
 use crate::app::App;
-use crate::conversations::conversation::Locked;
-use crate::conversations::inbound::SNIPPET;
-use crate::conversations::search;
+use crate::conversations::conversation::{Locked, MemberId};
+use crate::conversations::outbound::{self, Outbound};
 use crate::db::Tx;
 use crate::documents::request::{self, Asked, Carrier};
 use crate::error::{Error, Result};
@@ -54,61 +53,16 @@ pub async fn write(
         };
         body = format!("{}\n\n{}", body.trim_end(), request::checklist(asked, link.as_deref()));
     }
-    insert(tx, conversation, author, message, &body, reply.summary, sends_at).await?;
+    let written = Outbound {
+        message,
+        author: MemberId::Agent(author.agent),
+        text: &body,
+        summary: reply.summary.map(text::line),
+        sends_at,
+    };
+    outbound::add(tx, conversation, written).await?;
     if let (Some(asked), Some(id)) = (&reply.asks, request) {
         request::create(tx, id, Carrier { conversation: conversation.id, message }, asked).await?;
     }
-    // A draft is not mail yet: it is neither counted nor found.
-    if reply.send {
-        search::note(tx, conversation.id).await?;
-    }
     Ok(Written { message, sends_at, request })
-}
-
-async fn insert(
-    tx: &mut Tx<'_>,
-    conversation: &Locked,
-    author: &Actor,
-    message: MessageId,
-    body: &str,
-    summary: Option<&str>,
-    sends_at: Option<DateTime<Utc>>,
-) -> Result<()> {
-    let (workspace, now) = (tx.workspace().0, tx.now());
-    let status = if sends_at.is_some() { "scheduled" } else { "draft" };
-    // Fixed now, so that every later try of this message carries the same one; and unguessable, so that
-    // only who got the mail can answer it.
-    let domain = conversation.mailbox_address.rsplit('@').next().unwrap_or_default();
-    let rfc_message_id = format!("{message}.{}@{domain}", tx.frame().random.hex(32));
-    sqlx::query!(
-        "with numbered as (
-             update conversations
-             set last_item = last_item + 1,
-                 message_count = message_count + case when $6 = 'scheduled' then 1 else 0 end,
-                 last_message_at = case when $6 = 'scheduled' then $5 else last_message_at end,
-                 snippet = case when $6 = 'scheduled' then $12 else snippet end
-             where workspace_id = $1 and id = $2
-             returning last_item, mailbox_id)
-         insert into messages
-             (workspace_id, conversation_id, id, mailbox_id, item, at, direction, status, sends_at, from_name,
-              from_email, text, rfc_message_id, author_type, author_id, summary)
-         select $1, $2, $3, mailbox_id, last_item, $5, 'outbound', $6, $7, $8, $9, $10, $11, 'agent', $4, $13
-         from numbered",
-        workspace,
-        conversation.id.0,
-        message.0,
-        author.agent.0,
-        now,
-        status,
-        sends_at,
-        conversation.mailbox_name,
-        conversation.mailbox_address,
-        body,
-        rfc_message_id,
-        text::snippet(body, SNIPPET),
-        summary.map(text::line)
-    )
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
 }

@@ -45,9 +45,11 @@ const OWNERS: &[(&str, &[&str])] = &[
             "count_changes",
             "conversation_words",
             "unindexed_conversations",
+            "mentions",
         ],
     ),
-    ("documents", &["documents"]),
+    ("documents", &["documents", "document_requests"]),
+    ("app_mail", &["app_mail"]),
 ];
 
 const FORBIDDEN_NAMES: &[&str] =

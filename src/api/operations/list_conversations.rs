@@ -88,7 +88,7 @@ impl Operation for ListConversations {
                 AssignedName::Unassigned => Assigned::ToNobody,
             }),
             reference: input.reference.map(|reference| reference.trim().to_lowercase()),
-            words: query.map(|query| words::hashed(actor.workspace, [query])),
+            words: query.map(|query| words::asked(actor.workspace, query)),
             limit: input.limit,
         };
         let page = list::list(&mut call.db, actor, now, &filter).await?;

@@ -152,11 +152,16 @@ async fn a_plus_tag_gives_its_reference_to_any_writer() {
         let acme = world.workspace("Acme").await;
         let key = acme.key("app", "write", Mode::Test).await;
         let to = |tag: &str| acme.sandbox_address.replacen('@', &format!("+{tag}@"), 1);
-        let mut mail = json!({ "from": "ada@customer.test", "text": "Hello", "to": to("Order-77"), "dmarc": "fail" });
+        let mut mail =
+            json!({ "from": "ada@customer.test", "text": "Hello", "to": to("Order-77"), "dmarc": "fail" });
         let id = key.simulate(mail.clone()).await;
         assert_eq!(key.conversation(&id).await["reference"], "order-77");
         assert_eq!(world.events("client.replied").await[0]["data"]["reference"], "order-77");
-        assert_eq!(key.simulate(mail.clone()).await, id, "the same sender and reference are one conversation");
+        assert_eq!(
+            key.simulate(mail.clone()).await,
+            id,
+            "the same sender and reference are one conversation"
+        );
         mail["from"] = json!("bo@customer.test");
         let other = key.simulate(mail.clone()).await;
         assert_ne!(other, id, "another sender is another conversation");
@@ -258,7 +263,10 @@ async fn over_the_cap_the_oldest_unanswered_records_go_first() {
                 world.work().await;
             }
         }
-        assert_eq!(message_ids(world).await, ["a0@app.example", "a3@app.example", "a4@app.example", "a5@app.example"]);
+        assert_eq!(
+            message_ids(world).await,
+            ["a0@app.example", "a3@app.example", "a4@app.example", "a5@app.example"]
+        );
     })
     .await;
 }
@@ -271,4 +279,3 @@ async fn message_ids(world: &World) -> Vec<String> {
     let rows = sqlx::query_scalar("select message_id from app_mail order by message_id");
     rows.fetch_all(&world.app.pool).await.expect("records can be read")
 }
-

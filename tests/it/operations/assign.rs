@@ -25,7 +25,10 @@ async fn a_conversation_is_given_to_a_teammate_and_taken_back() {
         ] {
             world.wait(chrono::TimeDelta::seconds(1));
             let told = world.events("conversation.assigned").await.len();
-            assert_eq!(key.write(&id, "assign", "assign_conversation", json!({ "to": to }), 200).await, json!({ "ok": true }));
+            assert_eq!(
+                key.write(&id, "assign", "assign_conversation", json!({ "to": to }), 200).await,
+                json!({ "ok": true })
+            );
             let read = key.conversation(&id).await;
             assert_eq!(read["assignee"], now);
             let entry = read["timeline"].as_array().unwrap().last().unwrap().clone();
@@ -77,8 +80,11 @@ async fn nobody_outside_the_team_can_be_given_it_and_all_of_them_answer_alike() 
         let hidden = acme.mail(private, "ada@customer.example", "Hi", "Hello").await.to_string();
         let simulated = test.simulate(json!({ "from": "ada@customer.test", "text": "Hello" })).await;
 
-        for to in ["anna", "", "usr_0000000000001", "user:agt_0000000000001", &anna.to_string(), &"x".repeat(81)] {
-            let (status, sentence) = key.refused(&hidden, "assign", "assign_conversation", json!({ "to": to })).await;
+        for to in
+            ["anna", "", "usr_0000000000001", "user:agt_0000000000001", &anna.to_string(), &"x".repeat(81)]
+        {
+            let (status, sentence) =
+                key.refused(&hidden, "assign", "assign_conversation", json!({ "to": to })).await;
             assert_eq!(status, 400);
             assert!(sentence.starts_with("to: "), "{sentence}");
         }
@@ -91,16 +97,27 @@ async fn nobody_outside_the_team_can_be_given_it_and_all_of_them_answer_alike() 
             format!("agent:{}", test.agent),
             format!("agent:{}", gone.agent),
         ] {
-            let (status, sentence) = key.refused(&hidden, "assign", "assign_conversation", json!({ "to": to })).await;
+            let (status, sentence) =
+                key.refused(&hidden, "assign", "assign_conversation", json!({ "to": to })).await;
             assert_eq!(status, 400);
             sentences.push(sentence);
         }
         sentences.dedup();
         assert_eq!(sentences.len(), 1, "{sentences:?}");
         for to in [format!("user:{}", acme.owner), format!("agent:{}", key.agent)] {
-            assert_eq!(test.refused(&simulated, "assign", "assign_conversation", json!({ "to": to })).await.0, 400);
+            assert_eq!(
+                test.refused(&simulated, "assign", "assign_conversation", json!({ "to": to })).await.0,
+                400
+            );
         }
-        test.write(&simulated, "assign", "assign_conversation", json!({ "to": format!("agent:{}", test.agent) }), 200).await;
+        test.write(
+            &simulated,
+            "assign",
+            "assign_conversation",
+            json!({ "to": format!("agent:{}", test.agent) }),
+            200,
+        )
+        .await;
     })
     .await;
 }
@@ -116,7 +133,8 @@ async fn everybody_in_team_can_be_given_the_conversation() {
         acme.key("second bot", "read", Mode::Live).await;
         let id = acme.mail(inbox, "ada@customer.example", "Hi", "Hello").await.to_string();
         let team = key.conversation(&id).await["team"].clone();
-        let members: Vec<_> = ["people", "agents"].iter().flat_map(|kind| team[kind].as_array().unwrap()).collect();
+        let members: Vec<_> =
+            ["people", "agents"].iter().flat_map(|kind| team[kind].as_array().unwrap()).collect();
         assert_eq!(members.len(), 4);
         for member in members {
             key.write(&id, "assign", "assign_conversation", json!({ "to": member["id"] }), 200).await;

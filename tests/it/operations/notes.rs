@@ -11,12 +11,16 @@ async fn each_call_adds_a_note_at_the_end_of_the_timeline_under_the_keys_name() 
         let acme = world.workspace("Acme").await;
         let key = acme.key("billing-bot", "write", Mode::Test).await;
         let id = key.simulate(json!({ "from": "ada@customer.test", "text": "Hello" })).await;
-        let answer = key.write(&id, "notes", "add_note", json!({ "body": "Called.\r\nShe is in." }), 201).await;
+        let answer =
+            key.write(&id, "notes", "add_note", json!({ "body": "Called.\r\nShe is in." }), 201).await;
         assert_eq!(answer, json!({ "ok": true }));
         let notes = notes_of(&key, &id).await;
         assert_eq!(notes.len(), 2, "one by REST and one by MCP");
         for note in notes {
-            assert_eq!((&note["author"], &note["body"]), (&json!("billing-bot"), &json!("Called.\nShe is in.")));
+            assert_eq!(
+                (&note["author"], &note["body"]),
+                (&json!("billing-bot"), &json!("Called.\nShe is in."))
+            );
         }
         let timeline = key.conversation(&id).await["timeline"].clone();
         assert_eq!(timeline.as_array().unwrap().last().unwrap()["type"], "note");
@@ -54,7 +58,10 @@ async fn a_note_moves_nothing_and_an_idempotency_header_makes_no_difference() {
         world.wait(chrono::TimeDelta::minutes(5));
         for _ in 0..2 {
             let request = world.http.post(format!("{}/api/v1/conversations/{id}/notes", world.address));
-            let request = request.bearer_auth(&key.text).header("Idempotency-Key", "same").json(&json!({ "body": "x" }));
+            let request = request
+                .bearer_auth(&key.text)
+                .header("Idempotency-Key", "same")
+                .json(&json!({ "body": "x" }));
             assert_eq!(request.send().await.unwrap().status(), 201);
         }
         assert_eq!(notes_of(&key, &id).await.len(), 2);

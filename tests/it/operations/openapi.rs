@@ -66,6 +66,7 @@ async fn every_operation_is_described_with_input_answers_and_errors() {
             let about = operation["description"].as_str().unwrap();
             let scope = match spec.needs {
                 Needs::Scope(scope) | Needs::TestKey(scope) => format!("`{scope}`"),
+                Needs::DraftOrSend => "`draft` scope, or the `send` scope".into(),
                 Needs::Nothing => "a valid key".into(),
             };
             assert!(about.contains(spec.about) && about.contains(&scope), "{about}");

@@ -44,7 +44,8 @@ async fn a_sent_reply_is_scheduled_after_the_undo_window() {
         let simulated = writer.simulate(json!({ "from": "ada@customer.test", "text": "Hello" })).await;
         for (mode, id, window) in [(Mode::Live, live, 600), (Mode::Test, simulated, 5)] {
             let key = acme.key("sender", "send", mode).await;
-            let answer = key.write(&id, "replies", "reply", json!({ "body": "On its way.", "send": true }), 201).await;
+            let answer =
+                key.write(&id, "replies", "reply", json!({ "body": "On its way.", "send": true }), 201).await;
             let leaves = rookery::clock::written(world.now() + chrono::TimeDelta::seconds(window));
             assert_eq!((&answer["status"], &answer["sendsAt"]), (&json!("scheduled"), &json!(leaves)));
             assert!(answer["note"].as_str().unwrap().contains(&leaves), "{answer}");
@@ -111,11 +112,21 @@ async fn documents_asked_in_a_reply_stand_below_it_once_with_a_private_link() {
         let sent = key.write(&id, "replies", "reply", body, 201).await;
         let request = sent["requestId"].as_str().unwrap();
         assert!(request.starts_with("req_"));
-        let text = message(&key, &id, sent["messageId"].as_str().unwrap()).await["text"].as_str().unwrap().to_owned();
-        assert!(text.starts_with("Hello Ada.\n\nPlease send us these documents:\n\n- Passport\n- Payslip (nice to have)"));
-        assert_eq!(text.matches(&format!("https://rookery.example/upload/{}/{request}/", acme.id)).count(), 1, "{text}");
+        let text = message(&key, &id, sent["messageId"].as_str().unwrap()).await["text"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        assert!(text.starts_with(
+            "Hello Ada.\n\nPlease send us these documents:\n\n- Passport\n- Payslip (nice to have)"
+        ));
+        assert_eq!(
+            text.matches(&format!("https://rookery.example/upload/{}/{request}/", acme.id)).count(),
+            1,
+            "{text}"
+        );
 
-        let none = key.write(&id, "replies", "reply", json!({ "body": "Hello.", "documents": [] }), 201).await;
+        let none =
+            key.write(&id, "replies", "reply", json!({ "body": "Hello.", "documents": [] }), 201).await;
         assert_eq!(none.get("requestId"), None);
         let text = message(&key, &id, none["messageId"].as_str().unwrap()).await["text"].clone();
         assert_eq!(text, "Hello.");

@@ -21,7 +21,10 @@ async fn any_status_moves_to_any_other_with_one_entry_and_one_turn() {
             world.wait(chrono::TimeDelta::seconds(1));
             let (entries, told) = (statuses(&key, &id).await.len(), world.events("turn.changed").await.len());
             // By MCP it is a repeat: the end state is the same and nothing is added.
-            assert_eq!(key.write(&id, "status", "set_status", json!({ "status": next }), 200).await, json!({ "ok": true }));
+            assert_eq!(
+                key.write(&id, "status", "set_status", json!({ "status": next }), 200).await,
+                json!({ "ok": true })
+            );
             assert_eq!(key.conversation(&id).await["status"], next);
             let after = statuses(&key, &id).await;
             assert_eq!(after.len(), entries + 1);
@@ -46,7 +49,9 @@ async fn another_word_for_a_status_is_refused() {
         let acme = world.workspace("Acme").await;
         let key = acme.key("bot", "write", Mode::Test).await;
         let id = key.simulate(json!({ "from": "ada@customer.test", "text": "Hello" })).await;
-        for body in [json!({}), json!({ "status": "snoozed" }), json!({ "status": "Open" }), json!({ "status": 1 })] {
+        for body in
+            [json!({}), json!({ "status": "snoozed" }), json!({ "status": "Open" }), json!({ "status": 1 })]
+        {
             let (status, sentence) = key.refused(&id, "status", "set_status", body).await;
             assert_eq!(status, 400);
             assert!(sentence.starts_with("status: "), "{sentence}");

@@ -66,7 +66,14 @@ async fn lists_and_names_have_their_limits() {
             assert_eq!(status, 400);
             assert!(sentence.starts_with(start), "{sentence}");
         }
-        key.write(&id, "tags", "tag_conversation", json!({ "add": names(10), "remove": ["é".repeat(40)] }), 200).await;
+        key.write(
+            &id,
+            "tags",
+            "tag_conversation",
+            json!({ "add": names(10), "remove": ["é".repeat(40)] }),
+            200,
+        )
+        .await;
     })
     .await;
 }
@@ -76,7 +83,8 @@ async fn lists_and_names_have_their_limits() {
 async fn live_and_sandbox_share_names_but_a_test_key_sees_only_its_own() {
     story(async |world| {
         let acme = world.workspace("Acme").await;
-        let (live, test) = (acme.key("bot", "write", Mode::Live).await, acme.key("bot", "write", Mode::Test).await);
+        let (live, test) =
+            (acme.key("bot", "write", Mode::Live).await, acme.key("bot", "write", Mode::Test).await);
         let inbox = acme.mailbox("help@acme.example", "Help").await;
         let real = acme.mail(inbox, "ada@customer.example", "Hi", "Hello").await.to_string();
         live.write(&real, "tags", "tag_conversation", json!({ "add": ["VIP", "secret plan"] }), 200).await;

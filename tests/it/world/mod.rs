@@ -3,6 +3,7 @@
 
 pub mod cluster;
 pub mod furnished;
+mod many;
 pub mod probe;
 mod reply;
 mod seed;
@@ -256,7 +257,7 @@ impl<'w> Workspace<'w> {
     pub async fn receives(&self, mailbox: MailboxId, raw: &str) -> Outcome {
         let app = &self.world.app;
         let mailbox =
-            mailboxes::live(&mut *app.connection().await.unwrap(), self.id, mailbox).await.expect("an inbox");
+            mailboxes::live(&mut app.connection().await.unwrap(), self.id, mailbox).await.expect("an inbox");
         let raw = raw.replace('\n', "\r\n").into_bytes();
         receive(app, self.id, Delivery { mailbox, raw, recipient: None, joins: None, dmarc: Dmarc::Unknown })
             .await
