@@ -3,3 +3,4 @@
 mod announced;
 mod import;
 mod inbound;
+mod transitions;

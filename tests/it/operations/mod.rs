@@ -25,9 +25,10 @@ mod status;
 mod tagging;
 mod tags;
 mod visibility;
+mod writing;
 
 /// The request limit is another test's subject.
-const UNHURRIED: &[(&str, &str)] = &[("RATE_LIMIT_REQUESTS", "100000")];
+pub const UNHURRIED: &[(&str, &str)] = &[("RATE_LIMIT_REQUESTS", "100000")];
 
 /// A parameter as a URL has it.
 fn parameter(name: &str, value: &str) -> String {
