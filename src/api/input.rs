@@ -9,7 +9,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::paths::{Location, LocationSegment};
 use jsonschema::{JsonType, Validator};
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Number, Value, json};
 use url::form_urlencoded;
 
 use crate::api::operation::Sending;
@@ -18,6 +18,9 @@ use crate::error::{Error, Problem, Result};
 /// The name of the body itself in a problem. Not "body": that is a field of two operations.
 const BODY: &str = "request body";
 const MOST_PROBLEMS: usize = 50;
+/// The pattern of a text that says something: one character that is neither white space nor control.
+pub const NOT_BLANK: &str = r"[^\s\x00-\x1f\x7f-\x9f]";
+const NUL: &str = r"\x00";
 
 /// Input as it came.
 pub enum Given<'a> {
@@ -54,8 +57,10 @@ pub struct Schema {
 type Check = fn(&Map<String, Value>) -> Vec<Problem>;
 
 impl Schema {
-    pub fn new(json: Value) -> Self {
-        let validator = jsonschema::validator_for(&json).expect("the schema of an input is a schema");
+    pub fn new(mut json: Value) -> Self {
+        say_the_rest(&mut json);
+        let options = jsonschema::options().should_validate_formats(true);
+        let validator = options.build(&json).expect("the schema of an input is a schema");
         Self { json, validator }
     }
 
@@ -69,9 +74,6 @@ impl Schema {
         };
         fields.retain(|name, value| self.property(name).is_some() && !value.is_null());
         fields.values_mut().for_each(settle);
-        for (name, value) in &fields {
-            find_nul(&self.json["properties"][name], name.clone(), value, &mut problems);
-        }
         problems.extend(check(&fields));
         let input = Value::Object(fields);
         problems.extend(self.validator.iter_errors(&input).map(|error| self.problem(&error)));
@@ -159,9 +161,45 @@ fn of_body(body: &[u8]) -> Result<Map<String, Value>> {
 }
 
 fn takes_integers(property: &Value) -> bool {
-    match property.get("type") {
-        Some(Value::Array(types)) => types.iter().any(|name| name == "integer"),
-        name => name.is_some_and(|name| name == "integer"),
+    property.get("type").is_some_and(|kind| names_type(kind, "integer"))
+}
+
+/// What holds for every input and need not be written at each field: an optional field may be null, which is
+/// the same as leaving it out, and no text contains U+0000, which PostgreSQL cannot store.
+fn say_the_rest(schema: &mut Value) {
+    let Value::Object(rules) = schema else { return };
+    if rules.get("type").is_some_and(|kind| names_type(kind, "string")) && !rules.contains_key("enum") {
+        rules.insert("not".into(), json!({ "type": "string", "pattern": NUL }));
+    }
+    if let Some(items) = rules.get_mut("items") {
+        say_the_rest(items);
+    }
+    let required: Vec<Value> = rules.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let Some(Value::Object(properties)) = rules.get_mut("properties") else { return };
+    for (name, property) in properties.iter_mut() {
+        say_the_rest(property);
+        if !required.iter().any(|required| required == name) {
+            allow_null(property);
+        }
+    }
+}
+
+fn allow_null(schema: &mut Value) {
+    if let Some(kind @ Value::String(_)) = schema.get_mut("type") {
+        *kind = json!([kind, "null"]);
+    }
+    if let Some(Value::Array(options)) = schema.get_mut("enum")
+        && !options.contains(&Value::Null)
+    {
+        options.push(Value::Null);
+    }
+}
+
+/// Whether a schema's `type`, a name or a list of names, has this one.
+fn names_type(kind: &Value, name: &str) -> bool {
+    match kind {
+        Value::Array(names) => names.iter().any(|one| one == name),
+        one => one == name,
     }
 }
 
@@ -182,37 +220,6 @@ fn settle(value: &mut Value) {
             }
         }
         _ => {}
-    }
-}
-
-/// PostgreSQL cannot store U+0000, and nothing good is meant by it.
-fn find_nul(schema: &Value, field: String, value: &Value, problems: &mut Vec<Problem>) {
-    match (value, schema.get("items"), schema.get("properties")) {
-        (Value::Array(items), Some(schema), _) => {
-            for (index, item) in items.iter().enumerate() {
-                find_nul(schema, format!("{field}[{index}]"), item, problems);
-            }
-        }
-        (Value::Object(fields), _, Some(Value::Object(known))) => {
-            for (name, schema) in known {
-                if let Some(value) = fields.get(name) {
-                    find_nul(schema, format!("{field}.{name}"), value, problems);
-                }
-            }
-        }
-        (value, _, _) if holds_nul(value) => {
-            problems.push(Problem { field, what: "must not contain U+0000".into() });
-        }
-        _ => {}
-    }
-}
-
-fn holds_nul(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text.contains('\0'),
-        Value::Array(items) => items.iter().any(holds_nul),
-        Value::Object(fields) => fields.values().any(holds_nul),
-        _ => false,
     }
 }
 
@@ -250,6 +257,9 @@ fn sentence(kind: &ValidationErrorKind, around: Option<&Value>) -> String {
         Kind::MinLength { .. } => says.unwrap_or("must not be empty").into(),
         Kind::MaxItems { limit } => format!("must have at most {limit} items"),
         Kind::MinItems { .. } => "needs at least one item".into(),
+        Kind::Not { .. } => "must not contain U+0000".into(),
+        Kind::Pattern { pattern } if pattern == NOT_BLANK => "must not be blank".into(),
+        Kind::Format { format } if format == "date" => "must be a date such as 2031-05-09".into(),
         Kind::Pattern { .. } => says.unwrap_or("has the wrong form").into(),
         _ => says.unwrap_or("is not allowed").into(),
     }
@@ -283,13 +293,12 @@ fn whole_number(around: Option<&Value>) -> String {
 mod tests {
     use super::*;
     use serde::Deserialize;
-    use serde_json::json;
 
     fn schema() -> Schema {
         Schema::new(json!({
             "type": "object",
             "properties": {
-                "body": { "type": "string", "maxLength": 5, "pattern": "\\S", "x-says": "must not be blank" },
+                "body": { "type": "string", "maxLength": 5, "pattern": NOT_BLANK },
                 "send": { "type": "boolean" },
                 "limit": { "type": "integer", "minimum": 1, "maximum": 100 },
                 "name": { "type": ["string", "null"] },

@@ -126,7 +126,8 @@ fn parameters(entry: &Entry) -> Vec<Value> {
         for (name, schema) in fields {
             let mut schema = not_null(schema);
             let about = schema.as_object_mut().and_then(|fields| fields.shift_remove("description"));
-            let mut parameter = json!({ "name": name, "in": "query", "required": false });
+            let mut parameter =
+                json!({ "name": name, "in": "query", "required": false, "allowEmptyValue": true });
             if let Some(about) = about {
                 parameter["description"] = about;
             }

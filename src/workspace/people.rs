@@ -70,7 +70,7 @@ pub async fn role_of(conn: &mut PgConnection, workspace: WorkspaceId, person: Pe
 /// A mail address as it is stored: lower case, one `@`, nothing that could break a header.
 pub fn an_address(field: &str, text: &str) -> Result<String> {
     let address = text.trim().to_lowercase();
-    let sound = address.len() <= 254
+    let sound = address.chars().count() <= 254
         && !address.contains(|letter: char| {
             letter.is_whitespace() || letter.is_control() || "<>,;\"".contains(letter)
         })

@@ -160,7 +160,9 @@ fn describe(tool: &Entry) -> Tool {
 
 /// The operation's own input, and the id where the path has one.
 fn input_schema(tool: &Entry) -> JsonObject {
-    let mut schema = tool.input.json.as_object().cloned().unwrap_or_default();
+    let mut schema = tool.input.json.clone();
+    plain(&mut schema);
+    let Value::Object(mut schema) = schema else { return JsonObject::new() };
     schema.entry("type").or_insert_with(|| json!("object"));
     schema.entry("properties").or_insert_with(|| json!({}));
     if tool.spec.names_a_conversation() {
@@ -177,6 +179,18 @@ fn input_schema(tool: &Entry) -> JsonObject {
         schema.insert("required".into(), Value::Array(required));
     }
     schema
+}
+
+/// Takes away what tells a model nothing, and what some models' makers refuse in a tool's schema.
+fn plain(schema: &mut Value) {
+    match schema {
+        Value::Object(rules) => {
+            rules.retain(|name, _| name != "not" && name != "x-says");
+            rules.values_mut().for_each(plain);
+        }
+        Value::Array(items) => items.iter_mut().for_each(plain),
+        _ => {}
+    }
 }
 
 /// The schema of `{"items": [...]}` around an array's schema; `$defs` stay where `#/$defs` points.

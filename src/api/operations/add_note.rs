@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Done;
+use crate::api::input::NOT_BLANK;
 use crate::api::operation::{Call, Operation, Spec};
 use crate::conversations::conversation::Locked;
 use crate::conversations::notes;
@@ -16,7 +17,7 @@ pub struct AddNote;
 #[derive(Deserialize, JsonSchema)]
 pub struct Input {
     /// Plain text. People are mentioned with @FirstName.
-    #[schemars(length(max = 10_000), regex(pattern = r"\S"), extend("x-says" = "must not be blank"))]
+    #[schemars(length(max = 10_000), regex(pattern = NOT_BLANK))]
     body: String,
 }
 

@@ -20,6 +20,7 @@ pub mod tag_conversation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::api::input::NOT_BLANK;
 use crate::api::wire::Timestamp;
 use crate::documents::request::Item;
 use crate::ids::{DocumentRequestId, MessageId};
@@ -52,7 +53,7 @@ impl Done {
 /// A document that is asked for.
 #[derive(Deserialize, JsonSchema)]
 pub struct AskedItem {
-    #[schemars(length(max = 120), regex(pattern = r"\S"), extend("x-says" = "must not be blank"))]
+    #[schemars(length(max = 120), regex(pattern = NOT_BLANK))]
     label: String,
     #[schemars(length(max = 500))]
     description: Option<String>,

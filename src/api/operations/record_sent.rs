@@ -16,6 +16,12 @@ use crate::workspace::access::Scope;
 
 pub struct RecordSent;
 
+macro_rules! address_pattern {
+    () => {
+        r#"[^\s@<>,;"\x00-\x1f\x7f-\x9f]+@([^\s@<>,;".\x00-\x1f\x7f-\x9f]+\.)*[^\s@<>,;".\x00-\x1f\x7f-\x9f]+"#
+    };
+}
+
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Input {
@@ -28,8 +34,8 @@ pub struct Input {
     #[schemars(extend("x-says" = "must be letters, digits, _ and - with at least one digit"))]
     reference: String,
     /// Who it went to: `a@b.example` or `Name <a@b.example>`.
-    #[schemars(length(min = 1, max = 50), inner(length(max = 500)))]
-    to: Vec<String>,
+    #[schemars(length(min = 1, max = 50))]
+    to: Vec<Recipient>,
     #[schemars(length(max = 998))]
     subject: String,
     #[schemars(length(max = 100_000))]
@@ -37,6 +43,16 @@ pub struct Input {
     #[schemars(length(max = 500_000))]
     html: Option<String>,
 }
+
+/// One recipient.
+#[derive(Deserialize, JsonSchema)]
+struct Recipient(
+    #[schemars(length(max = 254), regex(pattern = RECIPIENT), extend("x-says" = "must be a mail address"))]
+    String,
+);
+
+/// An address, bare or behind a name in angle brackets.
+const RECIPIENT: &str = concat!("^(", address_pattern!(), "|[^<>]*<", address_pattern!(), ">)$");
 
 impl Operation for RecordSent {
     const SPEC: Spec = Spec {
@@ -54,7 +70,7 @@ impl Operation for RecordSent {
     type Output = Done;
 
     async fn run(call: &mut Call<'_, Tx<'static>>, _: Nothing, input: Input) -> Result<Done> {
-        let mut to: Vec<String> = input.to.iter().filter_map(|recipient| address(recipient)).collect();
+        let mut to: Vec<String> = input.to.iter().filter_map(|Recipient(text)| address(text)).collect();
         to.sort();
         to.dedup();
         let sent = Record {

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{AskedItem, Written};
+use crate::api::input::NOT_BLANK;
 use crate::api::operation::{Call, Needs, Operation, Spec};
 use crate::conversations::conversation::Locked;
 use crate::db::Tx;
@@ -17,7 +18,7 @@ pub struct Reply;
 #[derive(Deserialize, JsonSchema)]
 pub struct Input {
     /// Plain text.
-    #[schemars(length(max = 50_000), regex(pattern = r"\S"), extend("x-says" = "must not be blank"))]
+    #[schemars(length(max = 50_000), regex(pattern = NOT_BLANK))]
     body: String,
     /// False makes a draft that waits for a person. True sends after the undo window and needs the `send` scope.
     #[serde(default)]

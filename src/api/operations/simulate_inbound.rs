@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::api::input::NOT_BLANK;
 use crate::api::operation::{Call, Needs, Nothing, Operation, Spec};
 use crate::conversations::conversation::find_visible;
 use crate::db::Released;
@@ -39,7 +40,7 @@ pub struct Input {
     name: Option<String>,
     #[schemars(length(max = 998))]
     subject: Option<String>,
-    #[schemars(length(max = 100_000), regex(pattern = r"\S"), extend("x-says" = "must not be blank"))]
+    #[schemars(length(max = 100_000), regex(pattern = NOT_BLANK))]
     text: String,
     /// Makes the email a reply on this sandbox conversation.
     #[schemars(regex(pattern = "^cnv_[0-9a-z]+$"), extend("x-says" = "must be a conversation id"))]
@@ -68,7 +69,7 @@ enum DmarcName {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct File {
-    #[schemars(length(max = 200), regex(pattern = r"\S"), extend("x-says" = "must not be blank"))]
+    #[schemars(length(max = 200), regex(pattern = NOT_BLANK))]
     filename: String,
     #[schemars(length(max = 100), regex(pattern = r"^[\w.+-]+/[\w.+-]+$"), extend("x-says" = "must look like application/pdf"))]
     content_type: String,

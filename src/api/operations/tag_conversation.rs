@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Done;
+use crate::api::input::NOT_BLANK;
 use crate::api::operation::{Call, Operation, Spec};
 use crate::conversations::conversation::Locked;
 use crate::conversations::tags;
@@ -28,9 +29,7 @@ pub struct Input {
 
 /// A tag's name.
 #[derive(Deserialize, JsonSchema)]
-struct Name(
-    #[schemars(length(max = 40), regex(pattern = r"\S"), extend("x-says" = "must not be blank"))] String,
-);
+struct Name(#[schemars(length(max = 40), regex(pattern = NOT_BLANK))] String);
 
 impl Operation for TagConversation {
     const SPEC: Spec = Spec {

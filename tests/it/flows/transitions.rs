@@ -97,13 +97,13 @@ async fn a_snooze_hides_a_conversation_until_its_time_has_passed() {
         let until = world.now() + TimeDelta::hours(3);
         sleep(world, &acme, id.parse().unwrap(), until).await.expect("a sound time");
         assert_eq!(key.conversation(&id).await["snoozedUntil"], rookery::clock::written(until));
-        assert_eq!(key.listed("view=snoozed").await, [id.clone()]);
+        assert_eq!(key.listed("view=snoozed").await, [id.as_str()]);
         assert!(key.listed("view=open").await.is_empty() && key.listed("view=waiting").await.is_empty());
         world.work().await;
-        assert_eq!(key.listed("view=snoozed").await, [id.clone()], "not before its time");
+        assert_eq!(key.listed("view=snoozed").await, [id.as_str()], "not before its time");
 
         world.wait(TimeDelta::hours(3));
-        assert_eq!(key.listed("view=open").await, [id.clone()], "no worker is needed to see it");
+        assert_eq!(key.listed("view=open").await, [id.as_str()], "no worker is needed to see it");
         world.work().await;
         let read = key.conversation(&id).await;
         assert_eq!((&read["status"], &read["snoozedUntil"]), (&json!("open"), &Value::Null));

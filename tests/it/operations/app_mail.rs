@@ -105,7 +105,7 @@ async fn an_answer_from_a_recipient_comes_back_with_the_reference_and_the_email(
         let later = key.simulate(answer("a1@app.example", "ada@customer.test")).await;
         assert_eq!(later, id);
         key.write(&id, "status", "set_status", json!({ "status": "closed" }), 200).await;
-        assert_eq!(key.listed("reference=INV-1042&view=all").await, [id.clone()]);
+        assert_eq!(key.listed("reference=INV-1042&view=all").await, [id.as_str()]);
         assert!(key.listed("reference=INV-1042").await.is_empty());
         let plain = key.simulate(json!({ "from": "bo@customer.test", "text": "Hello" })).await;
         let plain = key.conversation(plain).await;

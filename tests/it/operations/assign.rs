@@ -41,7 +41,7 @@ async fn a_conversation_is_given_to_a_teammate_and_taken_back() {
             before = now;
         }
         key.write(&id, "assign", "assign_conversation", json!({ "to": "me" }), 200).await;
-        assert_eq!(key.listed("assigned=me").await, [id.clone()]);
+        assert_eq!(key.listed("assigned=me").await, [id.as_str()]);
         assert!(key.listed("assigned=unassigned").await.is_empty());
     })
     .await;
