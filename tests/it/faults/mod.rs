@@ -1,3 +1,4 @@
 //! What must hold when things fail, and when there is more than one of them.
 
+mod rollback;
 mod two_nodes;
