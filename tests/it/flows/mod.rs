@@ -1,5 +1,6 @@
 //! What happens over time: mail that comes in, and what follows from it.
 
 mod announced;
+mod canary;
 mod import;
 mod inbound;
