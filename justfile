@@ -16,6 +16,10 @@ build:
 test *arguments:
     cargo test --locked {{ arguments }}
 
+# 64 clients on one conversation for half a minute, in one process and over two.
+hammer:
+    cargo test --locked --test it faults::concurrency:: -- --ignored --nocapture --test-threads 1
+
 # Formatting, clippy, licences and sources, spelling, house rules.
 lint:
     cargo fmt --check

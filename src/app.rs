@@ -52,6 +52,7 @@ impl App {
         Frame {
             workspace,
             now: self.clock.now(),
+            clock: self.clock.clone(),
             random: self.random.clone(),
             public_url: self.public_url.clone(),
         }

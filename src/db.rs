@@ -15,6 +15,7 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, PgConnection, PgPool, Postgres, SqlSafeStr, SqlStr, Transaction};
 use url::Url;
 
+use crate::clock::Clock;
 use crate::error::Result;
 use crate::ids::{Id, WorkspaceId};
 use crate::random::Random;
@@ -24,6 +25,7 @@ use crate::random::Random;
 pub struct Frame {
     pub workspace: WorkspaceId,
     pub now: DateTime<Utc>,
+    pub clock: Clock,
     pub random: Random,
     pub public_url: Arc<Url>,
 }
@@ -149,6 +151,12 @@ impl Tx<'_> {
 
     pub fn now(&self) -> DateTime<Utc> {
         self.frame.now
+    }
+
+    /// Takes the time anew, after a wait for a lock: a change that came later than another is dated later,
+    /// so that what is sorted by time tells things in the order they happened.
+    pub fn waited(&mut self) {
+        self.frame.now = self.frame.clock.now();
     }
 
     pub fn frame(&self) -> &Frame {

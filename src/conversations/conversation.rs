@@ -144,10 +144,10 @@ pub async fn lock_in(tx: &mut Tx<'_>, mailbox: &Mailbox, id: ConversationId) -> 
     if locked.mailbox_id == mailbox.id { Ok(locked) } else { Err(NO_CONVERSATION) }
 }
 
-/// Locks first and reads then: what is read is what the last writer left. A snooze that has run out is ended
+/// Locks first and reads then: what is read is what the last writer left, and the time is later than its. A snooze that has run out is ended
 /// before anything else is done, as if the worker had been there already.
 async fn lock(tx: &mut Tx<'_>, id: ConversationId, audiences: &[i64]) -> Result<Locked> {
-    let (workspace, now) = (tx.workspace(), tx.now());
+    let workspace = tx.workspace();
     sqlx::query!(
         "select from conversations where workspace_id = $1 and id = $2 and audience = any($3) for no key update",
         workspace.0,
@@ -157,8 +157,9 @@ async fn lock(tx: &mut Tx<'_>, id: ConversationId, audiences: &[i64]) -> Result<
     .fetch_optional(&mut **tx)
     .await?
     .ok_or(NO_CONVERSATION)?;
+    tx.waited();
     let locked = Locked(fetch(tx, workspace, id, audiences).await?);
-    if locked.snoozed_until.is_none_or(|until| until > now) {
+    if locked.snoozed_until.is_none_or(|until| until > tx.now()) {
         return Ok(locked);
     }
     transitions::apply(tx, &locked, Trigger::SnoozeRanOut, &By::System).await?;

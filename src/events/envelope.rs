@@ -118,6 +118,7 @@ fn doer_name(doer: &Doer) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Clock;
     use crate::events::event::WebhookTest;
     use crate::ids::{WebhookId, WorkspaceId};
     use crate::random::Random;
@@ -129,7 +130,13 @@ mod tests {
     #[test]
     fn an_envelope_has_all_fields_in_their_form() {
         let now = chrono::DateTime::from_timestamp_millis(1_900_000_000_007).unwrap();
-        let frame = Frame { workspace: WorkspaceId(1), now, random: Random::seeded(1), public_url: url() };
+        let frame = Frame {
+            workspace: WorkspaceId(1),
+            now,
+            clock: Clock::set_to(now),
+            random: Random::seeded(1),
+            public_url: url(),
+        };
         let event = Event::WebhookTest(WebhookTest { endpoint_id: WebhookId(2) });
         let body = body(EventId(3), &event, &frame, true, "", None).unwrap();
         insta::assert_snapshot!(body.get(), @r#"{"id":"evt_0000000000003","type":"webhook.test","version":1,"created_at":"2030-03-17T17:46:40.007Z","workspace":"wsp_0000000000001","livemode":true,"data":{"endpoint_id":"whk_0000000000002","summary":"Test event."}}"#);

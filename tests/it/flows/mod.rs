@@ -1,6 +1,7 @@
 //! What happens over time: mail that comes in, and what follows from it.
 
 mod announced;
+mod canary;
 mod import;
 mod inbound;
 mod transitions;

@@ -7,6 +7,7 @@ mod many;
 pub mod probe;
 mod reply;
 mod seed;
+pub mod site;
 
 use std::sync::Arc;
 

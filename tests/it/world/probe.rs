@@ -1,6 +1,7 @@
 //! Asking as no well-behaved client does, of every operation there is, and looking at every row there is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use reqwest::{Method, RequestBuilder};
 use rookery::api::registry::{Entry, OPERATIONS};
@@ -38,6 +39,22 @@ impl World {
         let mut rows = rows_of(&self.app.pool).await;
         rows.remove("public.rate_blocks").expect("the rate limit has a table");
         rows
+    }
+
+    /// Every file in the folder of blobs.
+    pub fn files(&self) -> BTreeSet<PathBuf> {
+        let (mut files, mut folders) = (BTreeSet::new(), vec![self.blobs.clone()]);
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).expect("a folder can be read") {
+                let path = entry.expect("an entry").path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    files.insert(path);
+                }
+            }
+        }
+        files
     }
 }
 
