@@ -144,8 +144,8 @@ pub async fn lock_in(tx: &mut Tx<'_>, mailbox: &Mailbox, id: ConversationId) -> 
     if locked.mailbox_id == mailbox.id { Ok(locked) } else { Err(NO_CONVERSATION) }
 }
 
-/// Locks first and reads then: what is read is what the last writer left, and the time is later than its. A snooze that has run out is ended
-/// before anything else is done, as if the worker had been there already.
+/// Locks first and reads then: what is read is what the last writer left, and the time is later than its.
+/// A snooze that has run out is ended before anything else is done, as if the worker had been there already.
 async fn lock(tx: &mut Tx<'_>, id: ConversationId, audiences: &[i64]) -> Result<Locked> {
     let workspace = tx.workspace();
     sqlx::query!(

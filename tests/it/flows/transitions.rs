@@ -53,6 +53,7 @@ async fn every_trigger_does_in_every_status_what_the_table_says() {
                     }
                     let (told, at) =
                         (world.events("turn.changed").await.len(), format!("{name}, {status:?}, {snoozed}"));
+                    world.wait(TimeDelta::seconds(1)); // events are told in the order of their time
                     let applied = act(world, &acme, conversation, trigger).await;
                     let read = key.get(&format!("/conversations/{id}")).await.json();
                     let told = world.events("turn.changed").await.split_off(told);
