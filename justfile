@@ -71,6 +71,10 @@ _sqlx-data folder:
 bench-reads *arguments:
     cargo bench --locked --bench reads -- {{ arguments }}
 
+# Prints what writes cost, against a bare insert.
+bench-writes *arguments:
+    cargo bench --locked --bench writes -- {{ arguments }}
+
 # Real MCP clients and schemathesis against a real server.
 clients: build
     tests/clients/run "{{ target }}/debug/rookery"

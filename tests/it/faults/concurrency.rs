@@ -138,7 +138,7 @@ impl Hammered {
                     let (mut add, mut remove) = (Vec::new(), Vec::new());
                     let gone = told.tags.remove(&own);
                     if gone { &mut remove } else { &mut add }.push(own.clone());
-                    if client % 2 == 0 { &mut remove } else { &mut add }.push(shared);
+                    if client.is_multiple_of(2) { &mut remove } else { &mut add }.push(shared);
                     if !gone {
                         told.tags.insert(own);
                     }
@@ -160,7 +160,7 @@ impl Hammered {
     async fn call(&self, client: usize, path: &str, tool: &str, mut body: Value) {
         let address = &self.addresses[client % self.addresses.len()];
         let key = &self.keys[client % self.keys.len()];
-        if client / 2 % 4 != 0 {
+        if !(client / 2).is_multiple_of(4) {
             let url = format!("{address}/api/v1/conversations/{}/{path}", self.id);
             let reply = Reply::of(self.http.post(url).bearer_auth(key).json(&body)).await;
             let wanted = if path == "notes" { 201 } else { 200 };
