@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
 use crate::mail::receive::Delivery;
 use crate::mail::thread::Dmarc;
+use crate::text;
 use crate::workspace::mailboxes;
 
 pub struct Simulated {
@@ -53,18 +54,19 @@ pub async fn delivery(
         (None, Some(conversation)) => format!("Re: {}", conversation.subject),
         (None, None) => String::new(),
     };
+    // One line each: a header's value must not be able to start another header.
     let mut message = MessageBuilder::new()
         .message_id(MessageId::new(format!("{}@{domain}", app.random.hex(32))))
         .date(app.clock.now().timestamp())
-        .from((one_line(mail.name.as_deref().unwrap_or_default()), mail.from))
+        .from((text::line(mail.name.as_deref().unwrap_or_default()), mail.from))
         .to(mail.to.clone().unwrap_or_else(|| mailbox.address.clone()))
-        .subject(one_line(&subject))
+        .subject(text::line(&subject))
         .text_body(mail.text);
     if let Some(answered) = mail.in_reply_to.filter(|_| mail.joins.is_none()) {
-        message = message.in_reply_to(MessageId::new(one_line(answered.trim_matches(['<', '>', ' ']))));
+        message = message.in_reply_to(MessageId::new(text::line(answered.trim_matches(['<', '>', ' ']))));
     }
     for file in mail.files {
-        message = message.attachment(file.content_type, one_line(&file.filename), file.content);
+        message = message.attachment(file.content_type, text::line(&file.filename), file.content);
     }
     Ok(Delivery {
         mailbox,
@@ -73,9 +75,4 @@ pub async fn delivery(
         joins: mail.joins.map(|conversation| conversation.id),
         dmarc: mail.dmarc,
     })
-}
-
-/// A header's value must not be able to start another header.
-fn one_line(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }

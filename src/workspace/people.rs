@@ -6,6 +6,7 @@ use sqlx::PgConnection;
 use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::ids::{PersonId, WorkspaceId};
+use crate::text;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::Type, clap::ValueEnum)]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
@@ -81,9 +82,8 @@ pub fn an_address(field: &str, text: &str) -> Result<String> {
 }
 
 /// A name as it is stored: one line, trimmed, neither empty nor too long.
-pub fn a_name(field: &str, text: &str, most: usize) -> Result<String> {
-    let name = text.split(|letter: char| letter.is_whitespace() || letter.is_control());
-    let name = name.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+pub fn a_name(field: &str, given: &str, most: usize) -> Result<String> {
+    let name = text::line(given);
     match name.chars().count() {
         0 => Err(Error::problem(field, "is required")),
         length if length > most => Err(Error::problem(field, format!("must be at most {most} characters"))),
