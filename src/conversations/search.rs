@@ -5,17 +5,121 @@
 //! sender waits for it. The worker works the notes off; a search first works off those of its own
 //! workspace, so it sees everything that was stored before it began.
 
+use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
+use crate::conversations::list::{Filter, branches};
 use crate::db::{Reading, Tx};
 use crate::error::Result;
 use crate::ids::{ConversationId, WorkspaceId};
 use crate::words;
+use crate::workspace::access::Actor;
 
 /// Conversations indexed in one transaction.
 const BATCH: i64 = 50;
 /// Batches a search works off before it answers: after a large import the worker does the rest.
 const BATCHES_OF_A_SEARCH: usize = 10;
+
+/// A common word is found by looking at the newest conversations of a view one by one, a rare word by the
+/// word index; what the index costs grows with all conversations that have the word. A first walk answers
+/// common words from a few pages. A second one tells how common the word is here: after that, walking on
+/// takes 25 / share conversations and the index share · size. For a million, both meet at [`ENOUGH`].
+const FIRST_WALK: i64 = 250;
+const SECOND_WALK: i64 = 1_500;
+const LAST_WALK: i64 = 8_000;
+const ENOUGH: usize = 5;
+
+/// The newest conversations of a filter that have all words, newest first.
+pub async fn find(
+    conn: &mut PgConnection,
+    actor: &Actor,
+    now: DateTime<Utc>,
+    filter: &Filter,
+    words: &[i64],
+) -> Result<Vec<i64>> {
+    if words.is_empty() {
+        return Ok(Vec::new());
+    }
+    for depth in [FIRST_WALK, SECOND_WALK, LAST_WALK] {
+        let (found, walked) = walk(conn, actor, now, filter, words, depth).await?;
+        // A short walk has seen the whole view. Without this, a common word in a small view would be
+        // looked up in the index, which holds it for the whole workspace.
+        if found.len() as i64 == filter.limit || walked < depth {
+            return Ok(found);
+        }
+        if depth == SECOND_WALK && found.len() < ENOUGH {
+            break;
+        }
+    }
+    by_index(conn, actor, now, filter, words).await
+}
+
+/// A walk over the newest of the branches: those that have all words, and how many were there.
+/// A materialised part hands its rows on in their order; asking for the order again would make PostgreSQL
+/// test all of them before it sorts.
+macro_rules! walked {
+    ($conn:expr, $page:tt, [$limit:tt $words:tt], $($argument:expr),+) => {{
+        let row = sqlx::query!(
+            r#"with walk as materialized (
+                   select id, last_message_at from ("# + $page + r#") branches
+                   order by last_message_at desc, id desc limit $5)
+               select array(select id from walk
+                            where (select words @> "# + $words + r#"::bigint[] from conversation_words
+                                   where workspace_id = $1 and conversation_id = walk.id)
+                            limit "# + $limit + r#") as "found!",
+                      (select count(*) from walk) as "walked!""#,
+            $($argument),+
+        )
+        .fetch_one(&mut *$conn)
+        .await?;
+        (row.found, row.walked)
+    }};
+}
+
+async fn walk(
+    conn: &mut PgConnection,
+    actor: &Actor,
+    now: DateTime<Utc>,
+    filter: &Filter,
+    words: &[i64],
+    depth: i64,
+) -> Result<(Vec<i64>, i64)> {
+    Ok(branches!(walked, conn, actor, now, filter, depth, filter.limit, words))
+}
+
+/// Conversations that have rare words. Hashes cover the workspace, so the index needs no other help.
+async fn by_index(
+    conn: &mut PgConnection,
+    actor: &Actor,
+    now: DateTime<Utc>,
+    filter: &Filter,
+    words: &[i64],
+) -> Result<Vec<i64>> {
+    Ok(sqlx::query_scalar!(
+        "select c.id
+         from (select conversation_id from conversation_words where words @> $5) hit
+         cross join lateral (
+             select id, last_message_at from conversations
+             where workspace_id = $1 and id = hit.conversation_id and audience = any($3)
+               and ($4 = 'all' or $4 = case when snoozed_until <= $2 then 'open' else view end)
+               and ($6::bigint is null or mailbox_id = $6)
+               and ($7::bigint is null or assignee_id = $7)
+               and ($8::text is null or reference = $8)
+             offset 0) c
+         order by c.last_message_at desc, c.id desc limit $9",
+        actor.workspace.0,
+        now,
+        &actor.audiences(),
+        filter.view.as_str(),
+        words,
+        filter.mailbox.map(|mailbox| mailbox.0),
+        filter.assigned.map(|assigned| assigned.stored()),
+        filter.reference.as_deref(),
+        filter.limit
+    )
+    .fetch_all(conn)
+    .await?)
+}
 
 /// Notes that a conversation has words that are not indexed yet.
 pub async fn note(tx: &mut Tx<'_>, conversation: ConversationId) -> Result<()> {
