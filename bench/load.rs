@@ -15,6 +15,7 @@ pub mod texts;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rookery::app::App;
 use rookery::ids::{Id, TagId};
@@ -142,7 +143,8 @@ async fn found_workspace(
         now,
         team_inboxes: TEAM_INBOXES,
         members,
-        tags: (0..TAGS).map(|_| TagId::mint(now, &app.random).0).collect(),
+        // Two ids of one millisecond may be the same; these must not be.
+        tags: (0..TAGS as i64).map(|n| TagId::mint(now - TimeDelta::seconds(n), &app.random).0).collect(),
         vocabulary: vocabulary.clone(),
         inboxes,
     };
@@ -231,6 +233,7 @@ async fn count(conn: &mut PgConnection) {
          where view = 'open' group by 1, 3, 4
          union all
          select workspace_id, 'tag', tag_id, audience, count(*) from conversation_tags group by 1, 3, 4
+         order by 1, 2, 4, 3
          on conflict (workspace_id, what, subject_id, audience) do update set n = excluded.n",
     )
     .await;

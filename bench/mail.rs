@@ -229,8 +229,9 @@ impl Workspace {
         if status == "closed" && !is_long {
             thread.event("status", r#"{"from":"waiting","to":"closed"}"#, batch);
         }
-        if dice.chance(0.1) {
-            thread.document(&mut dice, &random, batch);
+        // Private inboxes are few but full of documents, so that lists of these are full in any workspace.
+        if dice.chance(if inbox.audience == 0 { 0.1 } else { 0.6 }) {
+            thread.document(created, &mut dice, &random, batch);
         }
         let tags = self.tags_of(&mut dice);
         for tag in &tags {
@@ -357,7 +358,8 @@ impl Thread<'_> {
             .json(data);
     }
 
-    fn document(&mut self, dice: &mut Dice, random: &Random, batch: &mut Batch) {
+    /// Comes with the first mail, so documents lie in the order they are listed in.
+    fn document(&mut self, at: DateTime<Utc>, dice: &mut Dice, random: &Random, batch: &mut Batch) {
         let kind = dice.chance(0.7).then(|| KINDS[dice.zipf(KINDS.len())]);
         let words = &self.workspace.vocabulary;
         let filename = format!(
@@ -384,7 +386,7 @@ impl Thread<'_> {
             .documents
             .row(15)
             .bigint(self.workspace.id.0)
-            .bigint(DocumentId::mint(self.at, random).0)
+            .bigint(DocumentId::mint(at, random).0)
             .bigint(self.inbox.audience)
             .bigint(self.id.0)
             .maybe(kind)
@@ -395,7 +397,7 @@ impl Thread<'_> {
             .bigint(dice.below(900_000) as i64)
             .bytes(&hash)
             .text("bench/none")
-            .time(self.at)
+            .time(at)
             .text(&searched)
             .bigints(&words::pieces(self.workspace.id, &searched));
     }

@@ -147,7 +147,8 @@ create table counts (
     subject_id   bigint not null,
     audience     bigint not null,
     n            bigint not null,
-    primary key (workspace_id, what, subject_id, audience)
+    -- By audience before subject: a reader wants all subjects of the few audiences it belongs to.
+    primary key (workspace_id, what, audience, subject_id)
 ) with (fillfactor = 70);
 
 create table count_changes (

@@ -20,16 +20,17 @@ const BATCH: i64 = 50;
 /// Batches a search works off before it answers: after a large import the worker does the rest.
 const BATCHES_OF_A_SEARCH: usize = 10;
 
-/// A common word is found by looking at the newest conversations of a view one by one, a rare word by the
-/// word index; what the index costs grows with all conversations that have the word. A first walk answers
-/// common words from a few pages. A second one tells how common the word is here: after that, walking on
-/// takes 25 / share conversations and the index share · size. For a million, both meet at [`ENOUGH`].
+/// A common word is found by looking at the newest conversations of a view one by one, a rare one by the
+/// word index, whose cost follows how many conversations of the workspace have the word, in any view.
+/// The first walk answers common words from a few pages. A word that it hardly meets is looked up in the
+/// index, unless there are more than [`MANY`]: then the second walk is cheaper. In a workspace of a million
+/// both take the same time there.
 const FIRST_WALK: i64 = 250;
-const SECOND_WALK: i64 = 1_500;
-const LAST_WALK: i64 = 8_000;
-const ENOUGH: usize = 5;
+const SECOND_WALK: i64 = 8_000;
+const HARDLY: usize = 4;
+const MANY: i64 = 4_000;
 
-/// The newest conversations of a filter that have all words, newest first.
+/// The newest conversations of a filter that have all words.
 pub async fn find(
     conn: &mut PgConnection,
     actor: &Actor,
@@ -40,18 +41,21 @@ pub async fn find(
     if words.is_empty() {
         return Ok(Vec::new());
     }
-    for depth in [FIRST_WALK, SECOND_WALK, LAST_WALK] {
+    for depth in [FIRST_WALK, SECOND_WALK] {
         let (found, walked) = walk(conn, actor, now, filter, words, depth).await?;
         // A short walk has seen the whole view. Without this, a common word in a small view would be
-        // looked up in the index, which holds it for the whole workspace.
+        // looked up in the index, which has it from the whole workspace.
         if found.len() as i64 == filter.limit || walked < depth {
             return Ok(found);
         }
-        if depth == SECOND_WALK && found.len() < ENOUGH {
-            break;
+        if depth == FIRST_WALK && found.len() <= HARDLY {
+            let (found, hits) = by_index(conn, actor, now, filter, words, MANY).await?;
+            if hits < MANY {
+                return Ok(found);
+            }
         }
     }
-    by_index(conn, actor, now, filter, words).await
+    Ok(by_index(conn, actor, now, filter, words, i64::MAX).await?.0)
 }
 
 /// A walk over the newest of the branches: those that have all words, and how many were there.
@@ -87,26 +91,32 @@ async fn walk(
     Ok(branches!(walked, conn, actor, now, filter, depth, filter.limit, words))
 }
 
-/// Conversations that have rare words. Hashes cover the workspace, so the index needs no other help.
+/// Rare words: how many conversations of the workspace have them, counted up to `most`, and if there are
+/// fewer, the newest of the filter. Hashes cover the workspace, so nothing but words is asked of the index.
 async fn by_index(
     conn: &mut PgConnection,
     actor: &Actor,
     now: DateTime<Utc>,
     filter: &Filter,
     words: &[i64],
-) -> Result<Vec<i64>> {
-    Ok(sqlx::query_scalar!(
-        "select c.id
-         from (select conversation_id from conversation_words where words @> $5) hit
-         cross join lateral (
-             select id, last_message_at from conversations
-             where workspace_id = $1 and id = hit.conversation_id and audience = any($3)
-               and ($4 = 'all' or $4 = case when snoozed_until <= $2 then 'open' else view end)
-               and ($6::bigint is null or mailbox_id = $6)
-               and ($7::bigint is null or assignee_id = $7)
-               and ($8::text is null or reference = $8)
-             offset 0) c
-         order by c.last_message_at desc, c.id desc limit $9",
+    most: i64,
+) -> Result<(Vec<i64>, i64)> {
+    let row = sqlx::query!(
+        r#"with hits as materialized (
+               select conversation_id from conversation_words where words @> $5 limit $10)
+           select (select count(*) from hits) as "hits!",
+               array(
+                   select c.id from hits
+                   cross join lateral (
+                       select id, last_message_at from conversations
+                       where workspace_id = $1 and id = hits.conversation_id and audience = any($3)
+                         and ($4 = 'all' or $4 = case when snoozed_until <= $2 then 'open' else view end)
+                         and ($6::bigint is null or mailbox_id = $6)
+                         and ($7::bigint is null or assignee_id = $7)
+                         and ($8::text is null or reference = $8)
+                       offset 0) c
+                   where (select count(*) from hits) < $10
+                   order by c.last_message_at desc, c.id desc limit $9) as "found!""#,
         actor.workspace.0,
         now,
         &actor.audiences(),
@@ -115,10 +125,12 @@ async fn by_index(
         filter.mailbox.map(|mailbox| mailbox.0),
         filter.assigned.map(|assigned| assigned.stored()),
         filter.reference.as_deref(),
-        filter.limit
+        filter.limit,
+        most
     )
-    .fetch_all(conn)
-    .await?)
+    .fetch_one(conn)
+    .await?;
+    Ok((row.found, row.hits))
 }
 
 /// Notes that a conversation has words that are not indexed yet.

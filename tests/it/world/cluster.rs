@@ -48,7 +48,7 @@ impl Settings {
         Settings {
             durable: true,
             in_memory: false,
-            shared_buffers: "2GB",
+            shared_buffers: "4GB",
             keep: None,
             more: &[
                 "effective_cache_size = 6GB",
