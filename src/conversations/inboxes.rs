@@ -21,17 +21,27 @@ pub async fn list(conn: &mut PgConnection, actor: &Actor, now: DateTime<Utc>) ->
     Ok(sqlx::query_as!(
         CountedMailbox,
         r#"select id as "id: MailboxId", address, name,
-               (coalesce((select n from counts where workspace_id = $1 and what = 'open'
-                           and subject_id = mailboxes.id and counts.audience = mailboxes.audience), 0)
-                + coalesce((select sum(change) from count_changes where workspace_id = $1 and what = 'open'
-                             and subject_id = mailboxes.id and count_changes.audience = mailboxes.audience), 0)
-                + (select count(*) from conversations where workspace_id = $1
-                     and conversations.audience = mailboxes.audience and mailbox_id = mailboxes.id
-                     and snoozed_until <= $3))::bigint as "open!"
+               (coalesce(counted.n, 0) + coalesce(expired.n, 0))::bigint as "open!"
            from mailboxes
-           where workspace_id = $1 and audience = any($2)
+           left join (
+               select subject_id, audience, sum(n) as n from (
+                   select subject_id, audience, n from counts
+                   where workspace_id = $1 and what = 'open' and audience = any($2)
+                   union all
+                   select subject_id, audience, change from count_changes
+                   where workspace_id = $1 and what = 'open' and audience = any($2)) parts
+               group by subject_id, audience) counted
+               on counted.subject_id = mailboxes.id and counted.audience = mailboxes.audience
+           left join (
+               select mailbox_id, count(*) as n from conversations
+               where workspace_id = $1 and snoozed_until <= $3
+               group by mailbox_id) expired on expired.mailbox_id = mailboxes.id
+           where workspace_id = $1 and mailboxes.audience = any($2)
            order by name, id"#,
-        actor.workspace.0, &actor.audiences(), now)
-        .fetch_all(conn)
-        .await?)
+        actor.workspace.0,
+        &actor.audiences(),
+        now
+    )
+    .fetch_all(conn)
+    .await?)
 }

@@ -1,22 +1,19 @@
 //! The conversation list (specification 4.2): every filter, newest first, at a cost that does not grow with
-//! the workspace. First the ids of a page, from the one index that fits the filters; then their decoration.
+//! the workspace.
 //!
-//! Inboxes and audiences are short branches that are merged, never an `in (…)` under an order. With words,
-//! the branches are walked from the newest on; what the newest few thousand do not show is rare enough for
-//! the word index.
+//! First the ids of a page, from the one index that fits the filters and, for these, from nothing else; then
+//! their decoration. A list never asks for `mailbox_id in (…)` under an order: it reads one short branch for
+//! each inbox or audience and merges them. Words are looked for in search.rs, over the same branches.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::conversations::conversation::{Contact, Member, MemberId};
+use crate::conversations::search;
 use crate::conversations::status::Status;
 use crate::error::Result;
 use crate::ids::{AgentId, ConversationId, MailboxId};
 use crate::workspace::access::Actor;
-
-/// Conversations looked at, newest first, before the word index is asked. The first round answers common
-/// words from a few pages; the second is about √(25 · a million), where both ways cost the same.
-const WALKS: [i64; 2] = [250, 4_000];
 
 #[derive(Clone, Debug)]
 pub struct Filter {
@@ -62,15 +59,110 @@ pub struct Summary {
     pub reference: Option<String>,
 }
 
-/// A page of ids and what a summary shows of each. A walk ends for all branches together: a hit of a quiet
-/// inbox must not come before a newer one that stands deep in a busy inbox. Scalar subqueries throughout:
-/// whatever the planner believes of the page's size, it can only look up one row at a time.
+/// Hands the branches of a filter to another macro: a query that gives `id` and `last_message_at` of the
+/// newest `$5` conversations of each branch, and the arguments behind it. `$1` is the workspace, `$2` now,
+/// `$3` the audiences, `$4` the view.
+///
+/// A branch mentions only what its index holds, so that it need not look at the rows. Two things stand
+/// apart for that: the snoozed, whose time must be compared, and those of `open` whose snooze has run out
+/// but who were not woken yet; these are few, and read before anything else is asked of them.
+macro_rules! branches {
+    ($form:ident, $conn:expr, $actor:expr, $now:expr, $filter:expr, $depth:expr $(, $more:expr)*) => {{
+        let (workspace, audiences, view) = ($actor.workspace.0, $actor.audiences(), $filter.view.as_str());
+        let mailbox = $filter.mailbox.map(|mailbox| mailbox.0);
+        let assignee = $filter.assigned.map(|assigned| assigned.stored());
+        match (&$filter.reference, mailbox, assignee) {
+            (Some(reference), mailbox, assignee) => $form!(
+                $conn,
+                "select id, last_message_at from conversations
+                 where workspace_id = $1 and reference = $6 and audience = any($3)
+                   and ($4 = 'all' or $4 = case when snoozed_until <= $2 then 'open' else view end)
+                   and ($7::bigint is null or mailbox_id = $7)
+                   and ($8::bigint is null or assignee_id = $8)
+                 order by last_message_at desc, id desc limit $5",
+                ["$9" "$10"],
+                workspace, $now, &audiences, view, $depth, reference, mailbox, assignee $(, $more)*
+            ),
+            (None, mailbox, Some(assignee)) => $form!(
+                $conn,
+                "(select branch.id, branch.last_message_at
+                  from mailboxes
+                  cross join lateral (
+                      (select id, last_message_at from conversations
+                       where $4 <> 'snoozed' and workspace_id = $1 and assignee_id = $6
+                         and mailbox_id = mailboxes.id and view = $4
+                       order by last_message_at desc, id desc limit $5)
+                      union all
+                      (select id, last_message_at from conversations
+                       where $4 = 'snoozed' and workspace_id = $1 and assignee_id = $6
+                         and mailbox_id = mailboxes.id and view = $4 and snoozed_until > $2
+                       order by last_message_at desc, id desc limit $5)) branch
+                  where mailboxes.workspace_id = $1 and mailboxes.audience = any($3)
+                    and ($7::bigint is null or mailboxes.id = $7))
+                 union all
+                 (select id, last_message_at
+                  from (select * from conversations
+                        where $4 = 'open' and workspace_id = $1 and snoozed_until <= $2 offset 0) expired
+                  where audience = any($3) and assignee_id = $6 and ($7::bigint is null or mailbox_id = $7))",
+                ["$8" "$9"],
+                workspace, $now, &audiences, view, $depth, assignee, mailbox $(, $more)*
+            ),
+            (None, Some(mailbox), None) => $form!(
+                $conn,
+                "(select branch.id, branch.last_message_at
+                  from mailboxes
+                  cross join lateral (
+                      (select id, last_message_at from conversations
+                       where $4 <> 'snoozed' and workspace_id = $1 and mailbox_id = mailboxes.id and view = $4
+                       order by last_message_at desc, id desc limit $5)
+                      union all
+                      (select id, last_message_at from conversations
+                       where $4 = 'snoozed' and workspace_id = $1 and mailbox_id = mailboxes.id and view = $4
+                         and snoozed_until > $2
+                       order by last_message_at desc, id desc limit $5)) branch
+                  where mailboxes.workspace_id = $1 and mailboxes.id = $6 and mailboxes.audience = any($3))
+                 union all
+                 (select id, last_message_at
+                  from (select * from conversations
+                        where $4 = 'open' and workspace_id = $1 and snoozed_until <= $2 offset 0) expired
+                  where audience = any($3) and mailbox_id = $6)",
+                ["$7" "$8"],
+                workspace, $now, &audiences, view, $depth, mailbox $(, $more)*
+            ),
+            (None, None, None) => $form!(
+                $conn,
+                "(select branch.id, branch.last_message_at
+                  from unnest($3::bigint[]) seen(audience)
+                  cross join lateral (
+                      (select id, last_message_at from conversations
+                       where $4 <> 'snoozed' and workspace_id = $1 and audience = seen.audience and view = $4
+                       order by last_message_at desc, id desc limit $5)
+                      union all
+                      (select id, last_message_at from conversations
+                       where $4 = 'snoozed' and workspace_id = $1 and audience = seen.audience and view = $4
+                         and snoozed_until > $2
+                       order by last_message_at desc, id desc limit $5)) branch)
+                 union all
+                 (select id, last_message_at
+                  from (select * from conversations
+                        where $4 = 'open' and workspace_id = $1 and snoozed_until <= $2 offset 0) expired
+                  where audience = any($3))",
+                ["$6" "$7"],
+                workspace, $now, &audiences, view, $depth $(, $more)*
+            ),
+        }
+    }};
+}
+pub(super) use branches;
+
+/// A page of ids and what a summary shows of each. Scalar subqueries throughout: whatever the planner
+/// believes of the page's size, it can only look up one row at a time. `$1` is the workspace, `$2` now.
 macro_rules! decorated {
-    ($page:tt, $($argument:expr),+ $(,)?) => {
+    ($page:tt, $limit:tt, $($argument:expr),+ $(,)?) => {
         sqlx::query_as!(
             Row,
             r#"select c.id as "id: ConversationId", c.subject, c.snippet,
-                   case when c.snoozed_until <= $4 then 'open' else c.status end as "status!: Status",
+                   case when c.snoozed_until <= $2 then 'open' else c.status end as "status!: Status",
                    c.contact_name, c.contact_email, c.last_message_at, c.message_count,
                    (select name from mailboxes where workspace_id = $1 and mailboxes.id = c.mailbox_id) as "mailbox!",
                    c.assignee_type, c.assignee_id,
@@ -82,19 +174,20 @@ macro_rules! decorated {
                          order by (select folded from tags where workspace_id = $1 and tags.id = tagged.tag_id))
                        as "tags!",
                    c.topic, c.urgency, c.risk, c.reference
-               from (select id, last_message_at
-                     from (select id, last_message_at from ("# + $page + r#") branches
-                           order by last_message_at desc, id desc limit $5) walked
-                     where case when $7::bigint[] is null then true else coalesce(
-                         (select words @> $7 from conversation_words
-                          where workspace_id = $1 and conversation_id = walked.id), false) end
-                     order by last_message_at desc, id desc
-                     limit $6) page
+               from (select id, last_message_at from ("# + $page + r#") branches
+                     order by last_message_at desc, id desc limit "# + $limit + r#") page
                cross join lateral (select * from conversations
                                    where workspace_id = $1 and conversations.id = page.id offset 0) c
                order by page.last_message_at desc, page.id desc"#,
             $($argument),+
         )
+    };
+}
+
+/// The newest of the branches, decorated.
+macro_rules! newest {
+    ($conn:expr, $page:tt, [$($unused:tt)*], $($argument:expr),+) => {
+        decorated!($page, "$5", $($argument),+).fetch_all(&mut *$conn).await?
     };
 }
 
@@ -104,170 +197,25 @@ pub async fn list(
     now: DateTime<Utc>,
     filter: &Filter,
 ) -> Result<Vec<Summary>> {
-    let Some(words) = &filter.words else {
-        return page(conn, actor, now, filter, filter.limit).await;
-    };
-    if words.is_empty() {
-        return Ok(Vec::new());
-    }
-    for depth in WALKS {
-        let found = page(conn, actor, now, filter, depth).await?;
-        if found.len() as i64 == filter.limit {
-            return Ok(found);
-        }
-    }
-    by_words(conn, actor, now, filter, words).await
-}
-
-/// The newest `depth` conversations of a view, of which `limit` that have all words.
-async fn page(
-    conn: &mut PgConnection,
-    actor: &Actor,
-    now: DateTime<Utc>,
-    filter: &Filter,
-    depth: i64,
-) -> Result<Vec<Summary>> {
-    let (workspace, audiences, view) = (actor.workspace.0, actor.audiences(), filter.view.as_str());
-    let mailbox = filter.mailbox.map(|mailbox| mailbox.0);
-    let assignee = filter.assigned.map(Assigned::stored);
-    let words = filter.words.as_deref();
-    let rows = match (&filter.reference, mailbox, assignee) {
-        (Some(reference), _, _) => {
+    let rows = match &filter.words {
+        None => branches!(newest, conn, actor, now, filter, filter.limit),
+        Some(words) => {
+            let found = search::find(conn, actor, now, filter, words).await?;
             decorated!(
-                "select id, last_message_at from conversations
-                 where workspace_id = $1 and reference = $8 and audience = any($2)
-                   and ($3 = 'all' or $3 = case when snoozed_until <= $4 then 'open' else view end)
-                   and ($9::bigint is null or mailbox_id = $9)
-                   and ($10::bigint is null or assignee_id = $10)
-                 order by last_message_at desc, id desc limit $5",
-                workspace,
-                &audiences,
-                view,
+                "select c.id, c.last_message_at from unnest($3::bigint[]) found(id)
+                 cross join lateral (select id, last_message_at from conversations
+                                     where workspace_id = $1 and conversations.id = found.id
+                                       and audience = any($4) offset 0) c",
+                "null",
+                actor.workspace.0,
                 now,
-                depth,
-                filter.limit,
-                words,
-                reference,
-                mailbox,
-                assignee
-            )
-            .fetch_all(conn)
-            .await?
-        }
-        (None, mailbox, Some(assignee)) => {
-            decorated!(
-                "select branch.id, branch.last_message_at
-                 from mailboxes
-                 cross join lateral (
-                     (select id, last_message_at from conversations
-                      where workspace_id = $1 and assignee_id = $8 and mailbox_id = mailboxes.id and view = $3
-                        and (snoozed_until is null or snoozed_until > $4)
-                      order by last_message_at desc, id desc limit $5)
-                     union all
-                     (select id, last_message_at from conversations
-                      where $3 = 'open' and workspace_id = $1 and audience = mailboxes.audience
-                        and snoozed_until <= $4 and mailbox_id = mailboxes.id and assignee_id = $8)) branch
-                 where mailboxes.workspace_id = $1 and mailboxes.audience = any($2)
-                   and ($9::bigint is null or mailboxes.id = $9)",
-                workspace,
-                &audiences,
-                view,
-                now,
-                depth,
-                filter.limit,
-                words,
-                assignee,
-                mailbox
-            )
-            .fetch_all(conn)
-            .await?
-        }
-        (None, Some(mailbox), None) => {
-            decorated!(
-                "(select id, last_message_at from conversations
-                  where workspace_id = $1 and mailbox_id = $8 and view = $3 and audience = any($2)
-                    and (snoozed_until is null or snoozed_until > $4)
-                  order by last_message_at desc, id desc limit $5)
-                 union all
-                 (select id, last_message_at from conversations
-                  where $3 = 'open' and workspace_id = $1 and audience = any($2)
-                    and snoozed_until <= $4 and mailbox_id = $8)",
-                workspace,
-                &audiences,
-                view,
-                now,
-                depth,
-                filter.limit,
-                words,
-                mailbox
-            )
-            .fetch_all(conn)
-            .await?
-        }
-        (None, None, None) => {
-            decorated!(
-                "select branch.id, branch.last_message_at
-                 from unnest($2::bigint[]) seen(audience)
-                 cross join lateral (
-                     (select id, last_message_at from conversations
-                      where workspace_id = $1 and audience = seen.audience and view = $3
-                        and (snoozed_until is null or snoozed_until > $4)
-                      order by last_message_at desc, id desc limit $5)
-                     union all
-                     (select id, last_message_at from conversations
-                      where $3 = 'open' and workspace_id = $1 and audience = seen.audience
-                        and snoozed_until <= $4)) branch",
-                workspace,
-                &audiences,
-                view,
-                now,
-                depth,
-                filter.limit,
-                words
+                &found,
+                &actor.audiences()
             )
             .fetch_all(conn)
             .await?
         }
     };
-    Ok(rows.into_iter().map(Summary::from).collect())
-}
-
-/// Conversations that have rare words, by the word index.
-async fn by_words(
-    conn: &mut PgConnection,
-    actor: &Actor,
-    now: DateTime<Utc>,
-    filter: &Filter,
-    words: &[i64],
-) -> Result<Vec<Summary>> {
-    let (workspace, audiences, view) = (actor.workspace.0, actor.audiences(), filter.view.as_str());
-    let mailbox = filter.mailbox.map(|mailbox| mailbox.0);
-    let assignee = filter.assigned.map(Assigned::stored);
-    let rows = decorated!(
-        "select c.id, c.last_message_at
-         from (select conversation_id from conversation_words where words @> $7) hit
-         cross join lateral (
-             select id, last_message_at from conversations
-             where workspace_id = $1 and id = hit.conversation_id and audience = any($2)
-               and ($3 = 'all' or $3 = case when snoozed_until <= $4 then 'open' else view end)
-               and ($8::bigint is null or mailbox_id = $8)
-               and ($9::bigint is null or assignee_id = $9)
-               and ($10::text is null or reference = $10)
-             offset 0) c
-         order by c.last_message_at desc, c.id desc limit $5",
-        workspace,
-        &audiences,
-        view,
-        now,
-        filter.limit,
-        filter.limit,
-        Some(words),
-        mailbox,
-        assignee,
-        filter.reference.as_deref()
-    )
-    .fetch_all(conn)
-    .await?;
     Ok(rows.into_iter().map(Summary::from).collect())
 }
 
@@ -314,7 +262,7 @@ impl From<Row> for Summary {
 }
 
 impl View {
-    fn as_str(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
             Self::Waiting => "waiting",
@@ -327,7 +275,7 @@ impl View {
 
 impl Assigned {
     /// As the column `assignee_id` has it.
-    fn stored(self) -> i64 {
+    pub(super) fn stored(self) -> i64 {
         match self {
             Self::To(agent) => agent.0,
             Self::ToNobody => 0,

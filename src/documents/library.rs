@@ -1,8 +1,8 @@
 //! Searching the library (specification 4.12): every word must be part of the title, the file name or a
 //! field's value; newest first.
 //!
-//! Like the conversation list: the newest few thousand are walked, which answers common words at once, and
-//! what that does not find is rare enough for the index of word pieces.
+//! Like the search for conversations: the newest are walked, which answers common words at once, and what
+//! that does not find is rare enough for the index of word pieces.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -13,7 +13,10 @@ use crate::ids::{ConversationId, DocumentId};
 use crate::words;
 use crate::workspace::access::Actor;
 
-const WALK: i64 = 4_000;
+/// Documents looked at, newest first. A word that the first walk hardly meets is left to the index.
+const FIRST_WALK: i64 = 250;
+const SECOND_WALK: i64 = 4_000;
+const HARDLY: usize = 2;
 
 #[derive(Clone, Debug)]
 pub struct Filter {
@@ -40,9 +43,14 @@ pub async fn search(conn: &mut PgConnection, actor: &Actor, filter: &Filter) -> 
         return newest(conn, actor, filter, filter.limit, &[]).await;
     }
     let patterns: Vec<String> = parts.iter().map(|part| containing(part)).collect();
-    let found = newest(conn, actor, filter, WALK, &patterns).await?;
-    if found.len() as i64 == filter.limit {
-        return Ok(found);
+    for depth in [FIRST_WALK, SECOND_WALK] {
+        let found = newest(conn, actor, filter, depth, &patterns).await?;
+        if found.len() as i64 == filter.limit || !are_more_than(conn, actor, filter, depth).await? {
+            return Ok(found);
+        }
+        if found.len() <= HARDLY {
+            break;
+        }
     }
     by_pieces(conn, actor, filter, &patterns, &words::pieces_of_words(actor.workspace, parts)).await
 }
@@ -76,6 +84,29 @@ async fn newest(
         actor.workspace.0, &actor.audiences(), filter.kind.as_deref(), depth, patterns, filter.limit)
         .fetch_all(conn)
         .await?)
+}
+
+/// Whether a walk of this depth has left documents unseen. If not, the index, which holds the words of the
+/// whole workspace, need not be asked about a small kind.
+async fn are_more_than(conn: &mut PgConnection, actor: &Actor, filter: &Filter, depth: i64) -> Result<bool> {
+    Ok(sqlx::query_scalar!(
+        r#"select count(*) > $4 as "more!" from (
+               select from unnest($2::bigint[]) seen(audience)
+               cross join lateral (
+                   (select from documents
+                    where $3::text is null and workspace_id = $1 and documents.audience = seen.audience
+                    limit $4::bigint + 1)
+                   union all
+                   (select from documents
+                    where workspace_id = $1 and documents.audience = seen.audience and kind = $3
+                    limit $4::bigint + 1)) branch) seen"#,
+        actor.workspace.0,
+        &actor.audiences(),
+        filter.kind.as_deref(),
+        depth
+    )
+    .fetch_one(conn)
+    .await?)
 }
 
 async fn by_pieces(

@@ -33,20 +33,23 @@ pub struct Settings {
     /// Prefer a folder in memory when there is room.
     pub in_memory: bool,
     pub shared_buffers: &'static str,
+    /// A folder that stays when the process ends and serves again; else a fresh one that is removed.
+    pub keep: Option<PathBuf>,
     /// More lines for postgresql.conf, each `name = value`.
     pub more: &'static [&'static str],
 }
 
 impl Settings {
     pub fn test() -> Settings {
-        Settings { durable: false, in_memory: true, shared_buffers: "128MB", more: &[] }
+        Settings { durable: false, in_memory: true, shared_buffers: "128MB", keep: None, more: &[] }
     }
 
     pub fn bench() -> Settings {
         Settings {
             durable: true,
             in_memory: false,
-            shared_buffers: "2GB",
+            shared_buffers: "4GB",
+            keep: None,
             more: &[
                 "effective_cache_size = 6GB",
                 "maintenance_work_mem = 512MB",
@@ -218,25 +221,32 @@ fn drop_databases(admin_url: &str, names: &mpsc::Receiver<String>) {
     }
 }
 
-/// Arguments: folder of the server binaries, a list of ports to try, the settings, then folders to try.
+/// Arguments: folder of the server binaries, a list of ports to try, the settings, the folder to keep (or
+/// nothing), then folders to try.
 /// Prints `port folder` when the server is ready, then blocks until the pipe closes.
 const WATCHDOG: &str = r#"
-bin=$1 ports=$2 settings=$3; shift 3
+bin=$1 ports=$2 settings=$3 keep=$4; shift 4
 cd /
 umask 077
-for base in "$@"; do
+folder=$keep
+[ -n "$folder" ] || for base in "$@"; do
     folder=$(mktemp -d "$base/rookery-pg-XXXXXX" 2>/dev/null) && break
 done
 [ -n "$folder" ] || { echo "no folder to put a cluster in: $*" >&2; exit 1; }
 trap : INT TERM HUP
 clean_up() {
-    "$bin/pg_ctl" stop -D "$folder/data" -m immediate >/dev/null 2>&1
-    rm -rf "$folder"
+    if [ -n "$keep" ]; then
+        "$bin/pg_ctl" stop -D "$folder/data" -m fast >/dev/null 2>&1
+    else
+        "$bin/pg_ctl" stop -D "$folder/data" -m immediate >/dev/null 2>&1
+        rm -rf "$folder"
+    fi
 }
 trap clean_up EXIT
-"$bin/initdb" -D "$folder/data" -U postgres -A trust -E UTF8 --locale=C.UTF-8 --no-sync \
-    >"$folder/initdb.log" 2>&1 || { cat "$folder/initdb.log" >&2; exit 1; }
-printf '%s\n' "$settings" "unix_socket_directories = '$folder'" >>"$folder/data/postgresql.conf"
+[ -e "$folder/data/PG_VERSION" ] ||
+    "$bin/initdb" -D "$folder/data" -U postgres -A trust -E UTF8 --locale=C.UTF-8 --no-sync \
+        >"$folder/initdb.log" 2>&1 || { cat "$folder/initdb.log" >&2; exit 1; }
+printf '%s\n' "$settings" "unix_socket_directories = '$folder'" >"$folder/data/postgresql.auto.conf"
 for port in $ports; do
     if "$bin/pg_ctl" start -w -t 60 -D "$folder/data" -l "$folder/server.log" -o "-p $port" \
         </dev/null >/dev/null 2>&1
@@ -253,6 +263,11 @@ exit 1
 
 fn watchdog(settings: &Settings) -> Child {
     let ports: Vec<String> = (0..5).map(|_| free_port().to_string()).collect();
+    // The watchdog works from the root folder.
+    let keep = settings.keep.as_ref().map(|folder| std::path::absolute(folder).expect("a folder's name"));
+    if let Some(folder) = &keep {
+        std::fs::create_dir_all(folder).expect("the folder to keep can be made");
+    }
     let mut command = Command::new("sh");
     command
         .arg("-c")
@@ -261,6 +276,7 @@ fn watchdog(settings: &Settings) -> Child {
         .arg(server_binaries())
         .arg(ports.join(" "))
         .arg(settings.lines().join("\n"))
+        .arg(keep.clone().unwrap_or_default())
         .args(folders(settings))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -270,8 +286,12 @@ fn watchdog(settings: &Settings) -> Child {
         // PostgreSQL refuses to run as root.
         let user = number_from("id", &["-u", "postgres"]);
         let group = number_from("id", &["-g", "postgres"]);
-        command.uid(user.expect("as root, a user `postgres` must exist"));
-        command.gid(group.expect("the user `postgres` has a group"));
+        let user = user.expect("as root, a user `postgres` must exist");
+        let group = group.expect("the user `postgres` has a group");
+        if let Some(folder) = &keep {
+            std::os::unix::fs::chown(folder, Some(user), Some(group)).expect("and be given to `postgres`");
+        }
+        command.uid(user).gid(group);
     }
     command.spawn().expect("start sh")
 }

@@ -1,0 +1,266 @@
+//! The read bench: one workspace of a million conversations and one of ten thousand beside it, and what
+//! every read costs in both; how long searches take; how many requests a second the real server answers,
+//! against `pgbench` running the same statements. docs/performance.md explains the table.
+//!
+//!     cargo bench --bench reads -- [--large N] [--small N] [--keep FOLDER] [--seconds S] [--connections C]
+//!         [--slowest N]
+
+#[path = "buffers.rs"]
+mod buffers;
+#[path = "../tests/it/world/cluster.rs"]
+mod cluster;
+#[path = "load.rs"]
+mod load;
+#[path = "throughput.rs"]
+mod throughput;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use rookery::app::App;
+use rookery::clock::Clock;
+use rookery::config::Config;
+use rookery::db::MIGRATIONS;
+use rookery::random::Random;
+use serde_json::Value;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+
+use self::buffers::{Reader, reads};
+use self::cluster::{Cluster, Settings};
+use self::load::Loaded;
+use self::load::texts::{Dice, Vocabulary, WORDS};
+
+const DATABASE: &str = "rookery_bench";
+const SEARCHES: usize = 400;
+const DOCUMENT_SEARCHES: usize = 100;
+/// Each search is timed this often. Others work on the machine too; the fastest time is nearest to the truth.
+const TRIES: usize = 3;
+/// How much more a read may cost in the large workspace.
+const MOST_GROWTH: f64 = 1.5;
+
+#[derive(Parser)]
+struct Arguments {
+    /// Conversations of the large workspace.
+    #[arg(long, default_value_t = 1_000_000)]
+    large: usize,
+    /// Conversations of the small workspace.
+    #[arg(long, default_value_t = 10_000)]
+    small: usize,
+    /// A folder for the data, used again by the next run with the same sizes.
+    #[arg(long)]
+    keep: Option<PathBuf>,
+    /// How long each round of requests lasts.
+    #[arg(long, default_value_t = 10)]
+    seconds: u32,
+    #[arg(long, default_value_t = 16)]
+    connections: u32,
+    /// Prints this many of the slowest searches of each kind with their statements.
+    #[arg(long, default_value_t = 0)]
+    slowest: usize,
+    /// Given by cargo.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let arguments = Arguments::parse();
+    let mut settings = Settings::bench();
+    settings.keep = arguments.keep.clone();
+    let cluster = Cluster::start(&settings);
+    let url = cluster.url(DATABASE);
+    let (large, small) = loaded(&cluster, &arguments).await;
+    warm(&url).await;
+    println!("{}", machine());
+
+    // Every reader is a node to the rate limit, which has twelve blocks to give: two readers do all.
+    let (explained, plain) = (Reader::explained(&url, Clock::system()), Reader::plain(&url, Clock::system()));
+    print_buffers(&explained, &large, &small).await;
+    println!();
+    println!(
+        "{SEARCHES} searches and {DOCUMENT_SEARCHES} document searches, whole requests without a socket"
+    );
+    println!(
+        "| search | conversations | p50 ms | p90 ms | p99 ms | longest ms | p99 of slowest tries | by the index |"
+    );
+    println!("|---|--:|--:|--:|--:|--:|--:|--:|");
+    for workspace in [&small, &large] {
+        print_searches(&explained, &plain, workspace, arguments.slowest).await;
+    }
+    println!();
+    throughput::print(&cluster, &explained, &large, arguments.seconds, arguments.connections).await;
+    println!();
+    println!("{}", machine());
+}
+
+/// The two workspaces: of an earlier run if the folder has them, else loaded now.
+async fn loaded(cluster: &Cluster, arguments: &Arguments) -> (Loaded, Loaded) {
+    let mut admin = PgConnection::connect(&cluster.admin_url()).await.expect("the cluster answers");
+    let exists: bool = sqlx::query_scalar("select exists (select from pg_database where datname = $1)")
+        .bind(DATABASE)
+        .fetch_one(&mut admin)
+        .await
+        .expect("databases can be listed");
+    let url = cluster.url(DATABASE);
+    if !exists {
+        run(&mut admin, &format!("create database {DATABASE}")).await;
+        let mut conn = PgConnection::connect(&url).await.expect("the new database answers");
+        MIGRATIONS.run(&mut conn).await.expect("the migrations apply");
+        let given = [("ROOKERY_DATABASE_URL", url.as_str()), ("ROOKERY_BLOBS", "file:///tmp")];
+        let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let config = Config::load(None, given.into_iter()).expect("the settings are sound");
+        let app = App::new(config, Clock::system(), Random::seeded(11)).expect("an app");
+        let sizes = [("large", arguments.large), ("small", arguments.small)];
+        let started = Instant::now();
+        let all = load::load(&app, &sizes, true).await;
+        eprintln!("loaded in {} s", started.elapsed().as_secs());
+        run(&mut conn, "create table bench_loaded (facts jsonb not null)").await;
+        sqlx::query("insert into bench_loaded values ($1)")
+            .bind(serde_json::to_value(all).expect("JSON"))
+            .execute(&mut conn)
+            .await
+            .expect("the facts are kept");
+        run(&mut conn, "checkpoint").await;
+    }
+    let mut conn = PgConnection::connect(&url).await.expect("the database answers");
+    let facts: Value = sqlx::query_scalar("select facts from bench_loaded")
+        .fetch_one(&mut conn)
+        .await
+        .expect("the folder holds a workspace that was loaded to the end");
+    let all: Vec<Loaded> = serde_json::from_value(facts).expect("the facts are of this version");
+    let [large, small] = all.try_into().expect("two workspaces");
+    assert!(
+        large.conversations == arguments.large && small.conversations == arguments.small,
+        "the folder holds {} and {} conversations; give those sizes, or another folder",
+        large.conversations,
+        small.conversations
+    );
+    (large, small)
+}
+
+/// Reads every table and index once, so that the figures are those of a server that has run for a while.
+async fn warm(url: &str) {
+    let mut conn = PgConnection::connect(url).await.expect("the database answers");
+    run(&mut conn, "create extension if not exists pg_prewarm").await;
+    run(
+        &mut conn,
+        "select pg_prewarm(oid) from pg_class
+         where relkind in ('r', 'i') and relnamespace = 'public'::regnamespace
+         order by relname like 'messages%' desc, relname like 'conversation_words_any' desc, relname",
+    )
+    .await;
+}
+
+async fn print_buffers(reader: &Reader, large: &Loaded, small: &Loaded) {
+    println!("Buffers (shared hit and read) of all statements of a read, under force_generic_plan");
+    println!(
+        "| read | rows | {} conversations | {} conversations | ratio |",
+        small.conversations, large.conversations
+    );
+    println!("|---|--:|--:|--:|--:|");
+    let mut missed = Vec::new();
+    for (in_large, in_small) in reads(large).iter().zip(reads(small)) {
+        let few = reader.cost(&small.key, &in_small).await;
+        let many = reader.cost(&large.key, in_large).await;
+        let ratio = many.buffers as f64 / few.buffers as f64;
+        let rows = match few.rows == many.rows {
+            true => few.rows.to_string(),
+            false => format!("{} / {}", few.rows, many.rows),
+        };
+        println!("| {} | {rows} | {} | {} | {ratio:.2} |", in_large.name, few.buffers, many.buffers);
+        if ratio >= MOST_GROWTH {
+            missed.push(in_large.name);
+        }
+    }
+    match missed.is_empty() {
+        true => println!("every ratio is below {MOST_GROWTH}"),
+        false => println!("MISSED (ratio {MOST_GROWTH} or more): {}", missed.join(", ")),
+    }
+}
+
+async fn print_searches(explained: &Reader, plain: &Reader, workspace: &Loaded, slowest: usize) {
+    let mut dice = Dice::new(400);
+    let vocabulary = Vocabulary::new();
+    // Evenly over the logarithm of the rank: as many searches for common words as for rare ones.
+    let mut word = || vocabulary.word(dice.zipf(WORDS)).to_owned();
+    let mut kinds = Vec::new();
+    for view in ["open", "closed"] {
+        let singles: Vec<_> =
+            (0..SEARCHES / 4).map(|_| format!("/conversations?view={view}&q={}", word())).collect();
+        let pairs: Vec<_> = (0..SEARCHES / 4)
+            .map(|_| format!("/conversations?view={view}&q={}+{}", word(), word()))
+            .collect();
+        kinds.push((format!("{view}, one word"), singles, "conversation_words_any"));
+        kinds.push((format!("{view}, two words"), pairs, "conversation_words_any"));
+    }
+    let documents: Vec<_> = (0..DOCUMENT_SEARCHES)
+        .map(|number| match number % 2 {
+            0 => format!("/documents?q={}", word()),
+            _ => format!("/documents?q={}+{}", word(), word()),
+        })
+        .collect();
+    let all: Vec<_> = kinds.iter().flat_map(|(_, paths, _)| paths.clone()).collect();
+    kinds.push(("all of these".into(), all, "conversation_words_any"));
+    kinds.push(("documents".into(), documents, "documents_pieces"));
+    for (name, paths, index) in kinds {
+        let mut by_index = 0;
+        for path in &paths {
+            let (_, statements) = explained.statements(&workspace.key, path).await;
+            by_index += usize::from(statements.iter().any(|statement| statement.uses_index(index)));
+        }
+        let mut times = Vec::new();
+        for path in &paths {
+            let mut tries = [Duration::ZERO; TRIES];
+            for time in &mut tries {
+                let started = Instant::now();
+                plain.get(&workspace.key, path).await;
+                *time = started.elapsed();
+            }
+            tries.sort();
+            times.push((tries, path));
+        }
+        let at = |share: f64, which: usize| {
+            let mut sorted: Vec<_> = times.iter().map(|(tries, _)| tries[which]).collect();
+            sorted.sort();
+            milliseconds(sorted[((sorted.len() - 1) as f64 * share).round() as usize])
+        };
+        println!(
+            "| {name} | {} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} | {by_index} of {} |",
+            workspace.conversations,
+            at(0.5, 0),
+            at(0.9, 0),
+            at(0.99, 0),
+            at(1.0, 0),
+            at(0.99, TRIES - 1),
+            paths.len()
+        );
+        times.sort();
+        for (tries, path) in times.iter().rev().take(slowest) {
+            println!("{:.1} ms: {path}", milliseconds(tries[0]));
+            for statement in explained.statements(&workspace.key, path).await.1 {
+                let text = statement.text.split_whitespace().collect::<Vec<_>>().join(" ");
+                let start: String = text.chars().take(60).collect();
+                println!("    {:.1} ms, {} buffers: {start}", statement.milliseconds, statement.buffers);
+            }
+        }
+    }
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+/// Others may be at work on the same machine; times are worth little without knowing that.
+fn machine() -> String {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    format!("{cores} cores, load {}", load.split(' ').take(3).collect::<Vec<_>>().join(" "))
+}
+
+async fn run(conn: &mut PgConnection, statement: &str) {
+    sqlx::raw_sql(AssertSqlSafe(statement))
+        .execute(conn)
+        .await
+        .unwrap_or_else(|error| panic!("{statement}: {error}"));
+}
