@@ -1,4 +1,5 @@
 //! Everything the program is made of, handed in once: databases, blob store, clock, chance and limits.
+//! Nothing else is global, so a test has a whole service of its own.
 
 use sqlx::PgPool;
 use sqlx::pool::PoolConnection;

@@ -1,4 +1,5 @@
-//! The binary `rookery`. Everything it does is in the library, where tests can reach it.
+//! The binary `rookery`.
+//! Everything it does is in the library, where tests can reach it.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
 //! The one source of chance. Ids, keys and jitter draw from it, so a test can repeat itself.
+//! In service it is a cryptographic generator seeded by the operating system.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -44,6 +44,8 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/readyz", get(ready))
         .route("/openapi.json", get(public_description))
         .route(MCP_PATH, any(frame))
+        .route(rest::PREFIX, any(frame))
+        .route(&format!("{}/", rest::PREFIX), any(frame))
         .route(&format!("{}/{{*path}}", rest::PREFIX), any(frame))
         .fallback(async || refusal(&NO_ENDPOINT))
         .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| {
@@ -106,7 +108,9 @@ impl Door {
             return Ok(StatusCode::NO_CONTENT.into_response());
         }
         if is_mcp && method != Method::POST {
-            return Ok(mcp::refuse_method());
+            let mut response = mcp::refuse_method();
+            dress(response.headers_mut());
+            return Ok(response);
         }
         let most = if is_mcp { MOST_MCP_BYTES } else { rest::most_body_bytes(uri.path()) };
         if body.size_hint().lower() > most as u64 {
@@ -120,7 +124,15 @@ impl Door {
         let actor = keys::authenticate(&mut conn, workspace, key_hash).await?.ok_or(Error::Unauthorized)?;
         seen.caller = Some(actor.clone());
         let counted = if is_mcp { mcp::request_count(&body) } else { 1 };
-        let left = self.count(&mut conn, &actor, counted).await?;
+        let left = match self.count(&mut conn, &actor, counted).await? {
+            Ok(left) => left,
+            Err(retry_after) => {
+                let mut response = refusal(&rate::slow_down(self.app.config.request_limit(), retry_after));
+                let left = Left { remaining: 0, reset: retry_after };
+                self.add_limit(response.status(), left, response.headers_mut());
+                return Ok(response);
+            }
+        };
 
         let answered = if is_mcp {
             drop(conn);
@@ -156,16 +168,29 @@ impl Door {
         Ok(response)
     }
 
-    async fn count(&self, conn: &mut sqlx::PgConnection, actor: &Actor, times: usize) -> Result<Left> {
+    /// Counts a request, or each message of an array. What is refused does not count, not even in part.
+    async fn count(
+        &self,
+        conn: &mut sqlx::PgConnection,
+        actor: &Actor,
+        times: usize,
+    ) -> Result<Result<Left, Duration>> {
         let limit = self.app.config.request_limit();
         let subject = Subject::Requests(actor.workspace, actor.agent);
         let now = self.app.clock.now();
         let mut left = Left { remaining: 0, reset: Duration::ZERO };
-        for _ in 0..times {
-            let counted = self.app.rate.take(conn, subject, limit, now).await?;
-            left = counted.map_err(|retry_after| rate::slow_down(limit, retry_after))?;
+        for taken in 0..times {
+            match self.app.rate.take(conn, subject, limit, now).await? {
+                Ok(counted) => left = counted,
+                Err(retry_after) => {
+                    for _ in 0..taken {
+                        self.app.rate.give_back(subject, limit, now).await;
+                    }
+                    return Ok(Err(retry_after));
+                }
+            }
         }
-        Ok(left)
+        Ok(Ok(left))
     }
 
     /// A request with an Origin comes from a browser: only the developer site's pages may ask.

@@ -5,9 +5,9 @@
 
 use std::collections::HashSet;
 
-use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::paths::{Location, LocationSegment};
+use jsonschema::{JsonType, Validator};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 use url::form_urlencoded;
@@ -43,13 +43,15 @@ impl Schema {
     pub fn read<T: DeserializeOwned>(&self, given: Given<'_>, check: Check) -> Result<T> {
         let mut problems = Vec::new();
         let mut fields = match given {
-            Given::Query(query) => self.from_query(query, &mut problems),
-            Given::Body(body) => from_body(body)?,
+            Given::Query(query) => self.of_query(query, &mut problems),
+            Given::Body(body) => of_body(body)?,
             Given::Arguments(arguments) => arguments,
         };
         fields.retain(|name, value| self.property(name).is_some() && !value.is_null());
         fields.values_mut().for_each(settle);
-        find_nul(&fields, &mut problems);
+        for (name, value) in &fields {
+            find_nul(&self.json["properties"][name], name.clone(), value, &mut problems);
+        }
         problems.extend(check(&fields));
         let input = Value::Object(fields);
         problems.extend(self.validator.iter_errors(&input).map(|error| self.problem(&error)));
@@ -60,7 +62,7 @@ impl Schema {
     }
 
     /// Query parameters are texts; numbers are plain digits. An empty value is the same as none.
-    fn from_query(&self, query: &str, problems: &mut Vec<Problem>) -> Map<String, Value> {
+    fn of_query(&self, query: &str, problems: &mut Vec<Problem>) -> Map<String, Value> {
         let mut fields = Map::new();
         let mut seen = HashSet::new();
         for (name, text) in form_urlencoded::parse(query.as_bytes()) {
@@ -99,26 +101,33 @@ impl Schema {
 
     /// One problem for each field, in the order of the schema's fields.
     fn in_order(&self, problems: Vec<Problem>) -> Vec<Problem> {
-        let names: Vec<&String> = self
-            .json
-            .get("properties")
-            .and_then(Value::as_object)
-            .map(|all| all.keys().collect())
-            .unwrap_or_default();
-        let place = |problem: &Problem| {
-            let name = problem.field.split(['.', '[']).next().unwrap_or_default();
-            names.iter().position(|known| *known == name)
-        };
         let mut seen = HashSet::new();
         let mut problems: Vec<Problem> =
             problems.into_iter().filter(|problem| seen.insert(problem.field.clone())).collect();
-        problems.sort_by_key(place);
+        problems.sort_by_cached_key(|problem| self.place(&problem.field));
         problems.truncate(MOST_PROBLEMS);
         problems
     }
+
+    /// Where `documents[2].label` stands: the place of each name in the schema, and the number of each item.
+    fn place(&self, field: &str) -> Vec<Option<usize>> {
+        let mut schema = &self.json;
+        let mut step = |part: &str| match part.strip_suffix(']') {
+            Some(number) => {
+                schema = &schema["items"];
+                number.parse().ok()
+            }
+            None => {
+                let place = schema["properties"].as_object()?.keys().position(|name| name == part);
+                schema = &schema["properties"][part];
+                place
+            }
+        };
+        field.split(['.', '[']).map(&mut step).collect()
+    }
 }
 
-fn from_body(body: &[u8]) -> Result<Map<String, Value>> {
+fn of_body(body: &[u8]) -> Result<Map<String, Value>> {
     if body.trim_ascii().is_empty() {
         return Ok(Map::new());
     }
@@ -157,18 +166,34 @@ fn settle(value: &mut Value) {
 }
 
 /// PostgreSQL cannot store U+0000, and nothing good is meant by it.
-fn find_nul(fields: &Map<String, Value>, problems: &mut Vec<Problem>) {
-    fn holds_nul(value: &Value) -> bool {
-        match value {
-            Value::String(text) => text.contains('\0'),
-            Value::Array(items) => items.iter().any(holds_nul),
-            Value::Object(fields) => fields.values().any(holds_nul),
-            _ => false,
+fn find_nul(schema: &Value, field: String, value: &Value, problems: &mut Vec<Problem>) {
+    match (value, schema.get("items"), schema.get("properties")) {
+        (Value::Array(items), Some(schema), _) => {
+            for (index, item) in items.iter().enumerate() {
+                find_nul(schema, format!("{field}[{index}]"), item, problems);
+            }
         }
+        (Value::Object(fields), _, Some(Value::Object(known))) => {
+            for (name, schema) in known {
+                if let Some(value) = fields.get(name) {
+                    find_nul(schema, format!("{field}.{name}"), value, problems);
+                }
+            }
+        }
+        (value, _, _) if holds_nul(value) => {
+            problems.push(Problem { field, what: "must not contain U+0000".into() });
+        }
+        _ => {}
     }
-    let bad = fields.iter().filter(|(_, value)| holds_nul(value));
-    problems
-        .extend(bad.map(|(name, _)| Problem { field: name.clone(), what: "must not contain U+0000".into() }));
+}
+
+fn holds_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(holds_nul),
+        Value::Object(fields) => fields.values().any(holds_nul),
+        _ => false,
+    }
 }
 
 /// `documents[2].label`
@@ -211,13 +236,17 @@ fn sentence(kind: &ValidationErrorKind, around: Option<&Value>) -> String {
 }
 
 fn must_be(kind: &TypeKind, around: Option<&Value>) -> String {
-    let TypeKind::Single(expected) = kind else { return "has the wrong type".into() };
-    match expected.to_string().as_str() {
-        "string" => "must be a string".into(),
-        "boolean" => "must be true or false".into(),
-        "integer" => whole_number(around),
-        "number" => "must be a number".into(),
-        "array" => "must be a list".into(),
+    // An optional field may be null, which is the same as leaving it out: the other type is what is meant.
+    let expected = match kind {
+        TypeKind::Single(expected) => Some(*expected),
+        TypeKind::Multiple(expected) => expected.iter().find(|one| *one != JsonType::Null),
+    };
+    match expected {
+        Some(JsonType::String) => "must be a string".into(),
+        Some(JsonType::Boolean) => "must be true or false".into(),
+        Some(JsonType::Integer) => whole_number(around),
+        Some(JsonType::Number) => "must be a number".into(),
+        Some(JsonType::Array) => "must be a list".into(),
         _ => "must be an object".into(),
     }
 }
@@ -243,6 +272,7 @@ mod tests {
                 "body": { "type": "string", "maxLength": 5, "pattern": "\\S", "x-says": "must not be blank" },
                 "send": { "type": "boolean" },
                 "limit": { "type": "integer", "minimum": 1, "maximum": 100 },
+                "name": { "type": ["string", "null"] },
                 "view": { "type": "string", "enum": ["open", "closed"] },
                 "documents": { "type": "array", "maxItems": 2, "items": {
                     "type": "object",
@@ -274,9 +304,9 @@ mod tests {
 
     #[test]
     fn nothing_is_coerced_and_no_problem_holds_a_semicolon() {
-        let body = json!({ "body": 5, "limit": "5", "documents": {} });
+        let body = json!({ "body": 5, "limit": "5", "name": 5, "documents": {} });
         let problems = problems(Given::Body(body.to_string().as_bytes()));
-        insta::assert_snapshot!(problems, @"body: must be a string; limit: must be a whole number from 1 to 100; documents: must be a list");
+        insta::assert_snapshot!(problems, @"body: must be a string; limit: must be a whole number from 1 to 100; name: must be a string; documents: must be a list");
     }
 
     #[test]

@@ -1,4 +1,5 @@
 //! What an operation is: where it stands, what it needs, what it takes and gives, and the verb it runs.
+//! Everything the doors say about it is derived from this one definition (specification 4).
 
 use std::future::Future;
 

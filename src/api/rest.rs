@@ -1,4 +1,5 @@
 //! REST (specification 4): routes are the registry's paths, matched segment by segment.
+//! A path that names nothing is 404, also with a trailing slash; nothing is redirected.
 
 use crate::api::operation::{Method, Spec};
 use crate::api::registry::{Entry, OPERATIONS};

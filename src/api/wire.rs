@@ -1,4 +1,5 @@
 //! The answers' form (specification 2): camelCase, nullable fields present as null, optional ones left out.
+//! Only what stands here is serialised; domain types have no wire form of their own.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,5 @@
 //! The command line: what an operator can do with the binary.
+//! Every error is one sentence that says what to do next.
 
 pub mod admin;
 pub mod serve;
@@ -87,7 +88,7 @@ async fn execute(cli: Cli) -> Result<()> {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "settings are read from the environment here and nowhere else")]
+/// The one place that reads the environment.
 fn load(file: &Option<PathBuf>) -> Result<Config> {
     Config::load(file.as_deref(), std::env::vars())
 }

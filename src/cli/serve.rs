@@ -1,4 +1,5 @@
 //! `rookery serve`: the HTTP doors and the worker in one process, until it is told to stop.
+//! It refuses to start on an older schema, and finishes running requests before it ends.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
 //! The inboxes an actor can see, each with its number of open conversations (specification 2.5, 4.10).
+//! The number agrees with what `view=open` lists.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;

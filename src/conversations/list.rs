@@ -170,7 +170,9 @@ macro_rules! decorated {
                             (select name from agents where workspace_id = $1 and agents.id = c.assignee_id)) as assignee,
                    array(select (select name from tags where workspace_id = $1 and tags.id = tagged.tag_id)
                          from conversation_tags tagged
-                         where tagged.workspace_id = $1 and tagged.conversation_id = c.id) as "tags!",
+                         where tagged.workspace_id = $1 and tagged.conversation_id = c.id
+                         order by (select folded from tags where workspace_id = $1 and tags.id = tagged.tag_id))
+                       as "tags!",
                    c.topic, c.urgency, c.risk, c.reference
                from (select id, last_message_at from ("# + $page + r#") branches
                      order by last_message_at desc, id desc limit "# + $limit + r#") page
@@ -240,8 +242,6 @@ struct Row {
 impl From<Row> for Summary {
     fn from(row: Row) -> Self {
         let assignee = MemberId::stored(row.assignee_type.as_deref(), row.assignee_id);
-        let mut tags = row.tags;
-        tags.sort_by_key(|name| crate::words::fold(name));
         Self {
             id: row.id,
             subject: row.subject,
@@ -252,7 +252,7 @@ impl From<Row> for Summary {
             last_message_at: row.last_message_at,
             message_count: row.message_count,
             assignee: assignee.map(|id| Member { id, name: row.assignee.unwrap_or_default() }),
-            tags,
+            tags: row.tags,
             topic: row.topic,
             urgency: row.urgency,
             risk: row.risk,

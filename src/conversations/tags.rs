@@ -1,4 +1,5 @@
 //! Tags of a workspace with their counts (specification 2.6, 4.11).
+//! One vocabulary serves live and sandbox; counts never include what the actor cannot see.
 
 use sqlx::PgConnection;
 

@@ -1,4 +1,5 @@
 //! Who a conversation can be given to (specification 2.4 `team`): the people and agents who can see it.
+//! Exactly these are accepted by assigning.
 
 use sqlx::PgConnection;
 

@@ -55,7 +55,8 @@ pub async fn search(conn: &mut PgConnection, actor: &Actor, filter: &Filter) -> 
     by_pieces(conn, actor, filter, &patterns, &words::pieces_of_words(actor.workspace, parts)).await
 }
 
-/// The newest `depth` documents of each audience, of which `limit` that contain all words.
+/// The newest `depth` documents, of which `limit` that contain all words. The walk ends for all audiences
+/// together, so that what it finds is the newest there is.
 async fn newest(
     conn: &mut PgConnection,
     actor: &Actor,
@@ -65,19 +66,21 @@ async fn newest(
 ) -> Result<Vec<Document>> {
     Ok(sqlx::query_as!(
         Document,
-        r#"select branch.id as "id!: DocumentId", title as "title!", filename as "filename!", kind, fields as "fields!",
+        r#"select id as "id!: DocumentId", title as "title!", filename as "filename!", kind, fields as "fields!",
                conversation_id as "conversation_id: ConversationId", created_at as "created_at!"
-           from unnest($2::bigint[]) seen(audience)
-           cross join lateral (
-               (select * from documents
-                where $3::text is null and workspace_id = $1 and documents.audience = seen.audience
-                order by created_at desc, id desc limit $4)
-               union all
-               (select * from documents
-                where workspace_id = $1 and documents.audience = seen.audience and kind = $3
-                order by created_at desc, id desc limit $4)) branch
+           from (select branch.id, title, filename, kind, fields, conversation_id, created_at, searched
+                 from unnest($2::bigint[]) seen(audience)
+                 cross join lateral (
+                     (select * from documents
+                      where $3::text is null and workspace_id = $1 and documents.audience = seen.audience
+                      order by created_at desc, id desc limit $4)
+                     union all
+                     (select * from documents
+                      where workspace_id = $1 and documents.audience = seen.audience and kind = $3
+                      order by created_at desc, id desc limit $4)) branch
+                 order by created_at desc, branch.id desc limit $4) walked
            where searched like all($5)
-           order by created_at desc, branch.id desc limit $6"#,
+           order by created_at desc, id desc limit $6"#,
         actor.workspace.0, &actor.audiences(), filter.kind.as_deref(), depth, patterns, filter.limit)
         .fetch_all(conn)
         .await?)

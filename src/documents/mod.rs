@@ -1,4 +1,5 @@
 //! The document library (specification 2.7, 4.12).
+//! Files that came with mail are filed here and found again.
 
 pub mod file;
 pub mod library;

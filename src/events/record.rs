@@ -1,4 +1,5 @@
 //! The only way an event comes into being: inside the transaction of the change it tells of.
+//! An event exists exactly if its change was committed (specification 6.1).
 
 use url::Url;
 

@@ -1,4 +1,5 @@
 //! Founding a workspace: its place in the directory, its owner and its sandbox inbox.
+//! The directory comes first: a name that is taken there never leaves half a workspace behind.
 
 use crate::app::App;
 use crate::db::Tx;

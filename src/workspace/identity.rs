@@ -1,4 +1,5 @@
 //! Who a workspace is to the outside: the names and domains that a scam would borrow.
+//! The scam check compares incoming mail with them.
 
 use sqlx::PgConnection;
 

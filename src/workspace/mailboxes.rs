@@ -1,4 +1,5 @@
 //! Inboxes: of the whole team, of one person, or the sandbox (specification 2.5, 5.7, 5.8).
+//! Whoever cannot see an inbox gets the same answer as for one that never was.
 
 use sqlx::PgConnection;
 

@@ -1,4 +1,5 @@
 //! The people of a workspace and their roles.
+//! Owners and admins make keys and inboxes; members work on mail.
 
 use sqlx::PgConnection;
 

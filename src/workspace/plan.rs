@@ -1,4 +1,5 @@
-//! Plans. The API, the MCP server and webhooks belong to Pro and Team (specification 5.10).
+//! Plans (specification 5.10).
+//! The API, the MCP server and webhooks belong to Pro and Team.
 
 use crate::error::{Error, Result};
 

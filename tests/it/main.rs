@@ -1,6 +1,8 @@
 //! All tests that need more than one module: one binary, one throw-away PostgreSQL, a database per test.
 
 mod budgets;
+mod faults;
+mod flows;
 mod operations;
 mod requirements;
 mod tidy;

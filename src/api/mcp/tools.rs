@@ -108,7 +108,8 @@ fn is_read(tool: &Entry) -> bool {
 async fn call(caller: &Caller, tool: &Entry, mut arguments: JsonObject) -> Answered<String> {
     let mut id = None;
     if tool.spec.names_a_conversation() {
-        let given = ["id", "conversationId"].iter().find_map(|name| arguments.shift_remove(*name));
+        let names = ["id", "conversationId"].iter();
+        let given = names.filter_map(|name| arguments.shift_remove(*name)).find(|given| !given.is_null());
         id = match given.unwrap_or_default() {
             Value::String(id) => Some(id),
             Value::Null => return Err(Error::problem("id", "is required")),

@@ -1,4 +1,5 @@
-//! `GET /conversations/{id}` (specification 4.3): one conversation, whole.
+//! `GET /conversations/{id}` (specification 4.3): one conversation, whole, as of one instant.
+//! Reading changes nothing and leaves no trace that others could see.
 
 use super::NoInput;
 use crate::api::operation::{Call, Operation, Spec};

@@ -1,4 +1,5 @@
 //! `GET /conversations` (specification 4.2): the list, with every filter.
+//! Filters combine with AND; the limit cuts after them.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,4 +1,5 @@
 //! `GET /mailboxes` (specification 4.10): the inboxes this key can see.
+//! Always the complete list; another person's private inbox is not part of it.
 
 use schemars::JsonSchema;
 use serde::Serialize;

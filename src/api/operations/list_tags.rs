@@ -1,4 +1,5 @@
 //! `GET /tags` (specification 4.11): all tags with their counts.
+//! A count covers only conversations the key can see.
 
 use schemars::JsonSchema;
 use serde::Serialize;

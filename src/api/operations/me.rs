@@ -1,4 +1,5 @@
 //! `GET /me` (specification 4.1): who this key is.
+//! It works for every valid key, so it is the first call of an integration.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,4 +1,5 @@
 //! One file for each operation, named as its MCP tool where it has one.
+//! Each states its place, scope, input and output, and runs one verb of the product.
 
 pub mod get_conversation;
 pub mod list_conversations;

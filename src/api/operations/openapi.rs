@@ -1,4 +1,5 @@
 //! `GET /openapi.json` (specification 4.15): this API, described.
+//! Any valid key gets it; the same document stands at `/openapi.json` without a key.
 
 use std::borrow::Cow;
 

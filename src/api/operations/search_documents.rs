@@ -1,4 +1,5 @@
 //! `GET /documents` (specification 4.12): the document library.
+//! A key finds the documents of the inboxes it can see; there is no download here.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -19,13 +19,18 @@ use crate::workspace::access::Scope;
 
 const MOST_FILE_BYTES: usize = 10 * 1024 * 1024;
 
+/// What a parser would take for more than the address (quotes, comments, controls, characters that do not
+/// show) cannot stand in it.
+const SENDER: &str =
+    r#"^[^\s\x00-\x1f\x7f"(),:;<>@\[\\\]\u00ad\u200b-\u206f\ufeff]+@([A-Za-z0-9-]+\.)+[Tt][Ee][Ss][Tt]$"#;
+
 pub struct SimulateInbound;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Input {
     /// The sender, on a `.test` domain.
-    #[schemars(length(max = 254), regex(pattern = r"^[^\s@<>,;]+@([A-Za-z0-9-]+\.)+[Tt][Ee][Ss][Tt]$"))]
+    #[schemars(length(max = 254), regex(pattern = SENDER))]
     #[schemars(extend("x-says" = "must be a mail address on a .test domain"))]
     from: String,
     /// The sender's name.

@@ -1,4 +1,5 @@
 //! History goes, the customer's words stay.
+//! When in doubt, everything stays.
 
 use proptest::prelude::*;
 
@@ -147,6 +148,26 @@ fn nothing_left_means_all_is_kept() {
     is_kept("> only\n> this");
     is_kept("Sent from my iPhone\n\nBegin forwarded message:\n\nFrom: Bob\nthe bill is attached");
     assert_eq!(without_history("👍\n\n> ok?"), "👍");
+}
+
+#[test]
+fn html_answers_of_common_programs_lose_their_history() {
+    for history in [
+        "<br><div class=\"gmail_quote\"><div dir=ltr class=gmail_attr>On Tue, Mar 12, 2026 at 10:00 AM Bob &lt;<a href=\"mailto:bob@acme.test\">bob@acme.test</a>&gt; wrote:<br></div><blockquote class=\"gmail_quote\" style=\"border-left:1px solid\"><p>Old words</p><blockquote class=gmail_quote>older</blockquote></blockquote></div>",
+        "<div><br><blockquote type=\"cite\"><div>On Mar 12, 2026, at 10:00, Bob &lt;bob@acme.test&gt; wrote:</div><br><div>Old words</div></blockquote></div>",
+        "<div id=\"appendonsend\"></div><hr style=\"width:98%\"><div id=\"divRplyFwdMsg\"><font><b>From:</b> Bob &lt;bob@acme.test&gt;<br><b>Sent:</b> Tuesday<br><b>To:</b> Ann<br><b>Subject:</b> Order</font></div><div>Old words</div>",
+        "<div style='border:none;border-top:solid #E1E1E1 1.0pt'><p class=MsoNormal><b><span>From:</span></b><span> Bob &lt;bob@acme.test&gt; <br><b>Sent:</b> Tuesday<br><b>To:</b> Ann<br><b>Subject:</b> Order</span></p></div><p>Old words</p>",
+        "<div id=\"ydp1yahoo_quoted_9\" class=\"yahoo_quoted\"><div>On Tuesday, March 12, 2026 at 10:00:00 AM GMT+1, Bob &lt;bob@acme.test&gt; wrote:</div><div>Old words</div></div>",
+        "<div class=\"moz-cite-prefix\">On 3/12/26 10:00, Bob wrote:<br></div><blockquote type=\"cite\" cite=\"mid:x\"><p>Old words</p></blockquote>",
+        "<div class=\"protonmail_quote\">On Tuesday, March 12th, 2026 at 10:00 AM, Bob &lt;bob@acme.test&gt; wrote:<br><blockquote class=\"protonmail_quote\" type=\"cite\">Old words</blockquote></div>",
+    ] {
+        let raw = format!(
+            "From: a@b.test\nContent-Type: text/html\n\n<html><body><div>New words</div>{history}</body></html>"
+        );
+        let mail = crate::mail::parse::parse(raw.as_bytes()).expect("a mail");
+        assert!(mail.text.contains("Old words"), "{history}");
+        assert_eq!(without_history(&mail.text), "New words", "{}", mail.text);
+    }
 }
 
 proptest! {

@@ -1,4 +1,7 @@
 //! True alarms and, as important, no false ones.
+//! Reasons are our own sentences and never quote the mail.
+
+use proptest::prelude::*;
 
 use super::*;
 use crate::mail::parse::parse;
@@ -168,4 +171,15 @@ fn reasons_never_quote_the_mail() {
 fn labels_are_spelled_as_the_specification_does() {
     let all: Vec<&str> = Risk::ALL.into_iter().map(Risk::as_str).collect();
     assert_eq!(all, ["malware", "payment-fraud", "phishing", "impersonation", "spam"]);
+}
+
+proptest! {
+    #[test]
+    fn any_sender_and_text_can_be_assessed(domain in "[a-z0-9а-яß.-]{0,40}", text in ".{0,200}") {
+        for domain in [domain.clone(), format!("xn--{domain}"), format!("{domain}.acmetools.test")] {
+            let found = of(&format!("From: \"{domain}\" <a@{domain}>\nSubject: {domain}\n\n{text}"));
+            prop_assert!(found.reasons.len() <= 3);
+            prop_assert!(found.risk.is_some() || (!found.held && found.reasons.is_empty()));
+        }
+    }
 }

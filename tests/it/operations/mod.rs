@@ -1,3 +1,34 @@
 //! What the machines' contract promises, through REST and MCP alike.
 
+mod auth;
+mod browsers;
+mod conversation;
+mod documents;
+mod errors;
+mod filters;
+mod general;
+mod list;
+mod mailboxes;
+mod mcp;
 mod me;
+mod openapi;
+mod rate;
+mod sandbox;
+mod scopes;
+mod search;
+mod tags;
+mod visibility;
+
+/// The request limit is another test's subject.
+const UNHURRIED: &[(&str, &str)] = &[("RATE_LIMIT_REQUESTS", "100000")];
+
+/// A parameter as a URL has it.
+fn parameter(name: &str, value: &str) -> String {
+    let value: String = url::form_urlencoded::byte_serialize(value.as_bytes()).collect();
+    format!("{name}={value}")
+}
+
+/// Ids as the answers write them.
+fn written(ids: &[rookery::ids::ConversationId]) -> Vec<String> {
+    ids.iter().map(ToString::to_string).collect()
+}

@@ -2,6 +2,9 @@
 //! HTTP. When the story is over, the world checks that no work was left behind and no count drifted.
 
 pub mod cluster;
+pub mod furnished;
+mod many;
+pub mod probe;
 mod reply;
 mod seed;
 
@@ -210,7 +213,7 @@ impl<'w> Workspace<'w> {
     pub async fn receives(&self, mailbox: MailboxId, raw: &str) -> Outcome {
         let app = &self.world.app;
         let mailbox =
-            mailboxes::live(&mut *app.connection().await.unwrap(), self.id, mailbox).await.expect("an inbox");
+            mailboxes::live(&mut app.connection().await.unwrap(), self.id, mailbox).await.expect("an inbox");
         let raw = raw.replace('\n', "\r\n").into_bytes();
         receive(app, self.id, Delivery { mailbox, raw, joins: None }).await.expect("the pipeline works")
     }
