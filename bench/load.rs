@@ -81,6 +81,8 @@ pub async fn load(app: &App, sizes: &[(&str, usize)], shown: bool) -> Vec<Loaded
         run(&mut conn, definition).await;
         bar.inc(1);
     }
+    // Vacuum can mark pages as visible to all only once their commits have reached the log.
+    run(&mut conn, "set synchronous_commit = on").await;
     count(&mut conn).await;
     bar.inc(1);
     // A GIN index answers from its pending list until somebody folds it in; vacuum does.

@@ -58,7 +58,8 @@ pub async fn find(
     Ok(by_index(conn, actor, now, filter, words, i64::MAX).await?.0)
 }
 
-/// A walk over the newest of the branches: those that have all words, and how many were there.
+/// A walk over the newest of the branches: those that have all words, and how many were there. It ends for
+/// all branches together: a hit of a quiet inbox must not come before a newer one deep in a busy inbox.
 /// A materialised part hands its rows on in their order; asking for the order again would make PostgreSQL
 /// test all of them before it sorts.
 macro_rules! walked {

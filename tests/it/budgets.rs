@@ -1,4 +1,4 @@
-//! What reads cost, in buffers, in a small workspace and in one ten times its size: no list, filter, read or
+//! What reads cost, in buffers, in a small workspace and in one six times its size: no list, filter, read or
 //! count may grow with the workspace. `just bench-reads` asks the same of a million conversations.
 
 #[path = "../../bench/buffers.rs"]
@@ -12,7 +12,7 @@ use self::buffers::{Reader, reads};
 use crate::world::story;
 
 const SMALL: usize = 2_000;
-const LARGE: usize = 20_000;
+const LARGE: usize = 12_000;
 /// How much more a read may cost in the large workspace.
 const MOST_GROWTH: f64 = 1.5;
 /// A difference of a few pages is where rows happen to lie.
