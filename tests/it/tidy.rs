@@ -243,7 +243,10 @@ fn dependencies(manifest: &str, page: &str) -> Vec<String> {
     for line in manifest.lines() {
         if line.starts_with('[') {
             in_section = line.ends_with("dependencies]");
-        } else if in_section && let Some((name, _)) = line.split_once([' ', '.', '=']) {
+        } else if in_section
+            && !line.starts_with('#')
+            && let Some((name, _)) = line.split_once([' ', '.', '='])
+        {
             used.insert(name);
         }
     }
