@@ -120,7 +120,8 @@ impl Hammered {
 
     async fn by_one(&self, client: usize, until: Instant) -> Told {
         let mut told = Told::default();
-        while Instant::now() < until {
+        // On a slow machine the time is up early: everyone does everything at least twice.
+        while Instant::now() < until || told.calls < 8 {
             let round = told.calls;
             match (client + round) % 4 {
                 0 => {
@@ -205,7 +206,6 @@ impl Hammered {
         }
         let calls: usize = told.iter().map(|told| told.calls).sum();
         println!("{calls} calls, {} notes, {} status changes", notes.len(), replayed.statuses);
-        assert!(calls > CLIENTS * 4, "{calls} calls in all: too slow a machine to tell anything");
         assert!(replayed.statuses > 10 && replayed.assignments > 10 && replayed.tagged > 10);
     }
 }
