@@ -1,13 +1,13 @@
 //! A customer's mail on a conversation: it starts one, or joins one and may reopen it (specification 3.1,
 //! 3.2, 6.2 `client.replied`, `turn.changed`, `scout.held`).
 //!
-//! Message, timeline entries, events and the note for search are one transaction, the caller's.
+//! Message, timeline entries, events and the note for search are one transaction, the caller's. Conversation,
+//! message and note are one statement: mail is what there is most of, and every statement is a round trip.
 
 use serde_json::json;
 use sqlx::types::Json;
 
 use crate::conversations::conversation::{Contact, Locked};
-use crate::conversations::search;
 use crate::conversations::timeline::{self, Attachment};
 use crate::conversations::transitions::{Trigger, apply};
 use crate::db::Tx;
@@ -22,6 +22,7 @@ use crate::workspace::mailboxes::Mailbox;
 /// Characters of a snippet.
 pub const SNIPPET: usize = 200;
 const NO_SUBJECT: &str = "(no subject)";
+const NO_SENDER: &str = "unknown@invalid";
 
 /// Mail that was understood and judged, ready to be stored.
 #[derive(Debug)]
@@ -68,25 +69,26 @@ pub async fn start(tx: &mut Tx<'_>, mailbox: &Mailbox, mail: &Inbound) -> Result
     let stored = Stored { conversation: tx.mint(), message: tx.mint() };
     let (workspace, now) = (tx.workspace().0, tx.now());
     let subject = mail.subject.as_deref().unwrap_or(NO_SUBJECT);
-    sqlx::query!(
-        "insert into conversations
-             (workspace_id, id, mailbox_id, audience, contact_name, contact_email, subject, snippet, status,
-              announced_turn, created_at, last_message_at, message_count, last_item, reference)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, 'open', 'ours', $9, $9, 1, 1, $10)",
-        workspace,
-        stored.conversation.0,
-        mailbox.id.0,
-        mailbox.audience,
-        mail.from.name,
-        mail.from.email,
-        subject,
-        text::snippet(&mail.text, SNIPPET),
-        now,
-        mail.reference
-    )
-    .execute(&mut **tx)
-    .await?;
-    if !insert_message(tx, mailbox, stored, 1, mail).await? {
+    let inserted = sqlx::query!(
+        "with started as (
+             insert into conversations
+                 (workspace_id, id, mailbox_id, audience, contact_name, contact_email, subject, snippet, status,
+                  announced_turn, created_at, last_message_at, message_count, last_item, reference)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, 'open', 'ours', $9, $9, 1, 1, $10)),
+         noted as (
+             insert into unindexed_conversations (workspace_id, conversation_id, since) values ($1, $2, $9))
+         insert into messages
+             (workspace_id, conversation_id, id, mailbox_id, item, at, direction, from_name, from_email, text,
+              whole_text, attachments, automatic, rfc_message_id, id_hash, content_hash, raw_blob, also_to)
+         values ($1, $2, $11, $3, 1, $9, 'inbound', $5, coalesce($6, $20), $12, $13, $14, $15, $16, $17, $18, $19, $21)
+         on conflict (workspace_id, mailbox_id, id_hash, content_hash) where direction = 'inbound' do nothing",
+        workspace, stored.conversation.0, mailbox.id.0, mailbox.audience, mail.from.name, mail.from.email, subject,
+        text::snippet(&mail.text, SNIPPET), now, mail.reference, stored.message.0, mail.text, mail.whole_text,
+        Json(&mail.attachments) as _, mail.automatic, mail.rfc_message_id, mail.id_hash, &mail.content_hash,
+        mail.raw_blob, NO_SENDER, &mail.also_to)
+        .execute(&mut **tx)
+        .await?;
+    if inserted.rows_affected() == 0 {
         return Ok(Err(Duplicate));
     }
     let place = Place {
@@ -106,7 +108,6 @@ pub async fn start(tx: &mut Tx<'_>, mailbox: &Mailbox, mail: &Inbound) -> Result
     if mail.reference.is_some() && !held {
         announce(tx, place, mailbox, stored, mail, mail.reference.clone()).await?;
     }
-    search::note(tx, stored.conversation).await?;
     Ok(Ok(stored))
 }
 
@@ -119,21 +120,30 @@ pub async fn join(
 ) -> Result<Result<Stored, Duplicate>> {
     let stored = Stored { conversation: conversation.id, message: tx.mint() };
     let (workspace, now) = (tx.workspace().0, tx.now());
-    let item = sqlx::query_scalar!(
-        "update conversations
-         set last_message_at = $3, snippet = $4, message_count = message_count + 1, last_item = last_item + 1,
-             reference = coalesce(reference, $5)
-         where workspace_id = $1 and id = $2
-         returning last_item",
-        workspace,
-        conversation.id.0,
-        now,
-        text::snippet(&mail.text, SNIPPET),
-        mail.reference
-    )
-    .fetch_one(&mut **tx)
-    .await?;
-    if !insert_message(tx, mailbox, stored, item, mail).await? {
+    // The note for search is the one that `search::note` would write.
+    let inserted = sqlx::query!(
+        "with joined as (
+             update conversations
+             set last_message_at = $3, snippet = $4, message_count = message_count + 1, last_item = last_item + 1,
+                 reference = coalesce(reference, $5)
+             where workspace_id = $1 and id = $2
+             returning last_item),
+         noted as (
+             insert into unindexed_conversations (workspace_id, conversation_id, since) values ($1, $2, $3)
+             on conflict (workspace_id, conversation_id) do update set since = excluded.since)
+         insert into messages
+             (workspace_id, conversation_id, id, mailbox_id, item, at, direction, from_name, from_email, text,
+              whole_text, attachments, automatic, rfc_message_id, id_hash, content_hash, raw_blob, also_to)
+         select $1, $2, $6, $7, last_item, $3, 'inbound', $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18
+         from joined
+         on conflict (workspace_id, mailbox_id, id_hash, content_hash) where direction = 'inbound' do nothing",
+        workspace, conversation.id.0, now, text::snippet(&mail.text, SNIPPET), mail.reference, stored.message.0,
+        mailbox.id.0, mail.from.name, mail.from.email.as_deref().unwrap_or(NO_SENDER), mail.text, mail.whole_text,
+        Json(&mail.attachments) as _, mail.automatic, mail.rfc_message_id, mail.id_hash, &mail.content_hash,
+        mail.raw_blob, &mail.also_to)
+        .execute(&mut **tx)
+        .await?;
+    if inserted.rows_affected() == 0 {
         return Ok(Err(Duplicate));
     }
     let trigger = if mail.automatic { Trigger::MachineWrote } else { Trigger::CustomerWrote };
@@ -143,7 +153,6 @@ pub async fn join(
         let reference = conversation.reference.clone().or(mail.reference.clone());
         announce(tx, conversation.place(), mailbox, stored, mail, reference).await?;
     }
-    search::note(tx, conversation.id).await?;
     Ok(Ok(stored))
 }
 
@@ -168,30 +177,6 @@ async fn announce(
     };
     record(tx, place, &Event::ClientReplied(replied)).await?;
     Ok(())
-}
-
-/// False when the inbox has this very mail already.
-async fn insert_message(
-    tx: &mut Tx<'_>,
-    mailbox: &Mailbox,
-    stored: Stored,
-    item: i32,
-    mail: &Inbound,
-) -> Result<bool> {
-    let (workspace, now) = (tx.workspace().0, tx.now());
-    let inserted = sqlx::query!(
-        "insert into messages
-             (workspace_id, conversation_id, id, mailbox_id, item, at, direction, from_name, from_email, text,
-              whole_text, attachments, automatic, rfc_message_id, id_hash, content_hash, raw_blob, also_to)
-         values ($1, $2, $3, $4, $5, $6, 'inbound', $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
-         on conflict (workspace_id, mailbox_id, id_hash, content_hash) where direction = 'inbound' do nothing",
-        workspace, stored.conversation.0, stored.message.0, mailbox.id.0, item, now, mail.from.name,
-        mail.from.email.as_deref().unwrap_or("unknown@invalid"), mail.text, mail.whole_text,
-        Json(&mail.attachments) as _, mail.automatic, mail.rfc_message_id, mail.id_hash, &mail.content_hash,
-        mail.raw_blob, &mail.also_to)
-        .execute(&mut **tx)
-        .await?;
-    Ok(inserted.rows_affected() == 1)
 }
 
 /// Marks the conversation with the mail's risk; a weaker one does not cover up a hold. True when it is held as a likely scam.

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::app::App;
 use crate::app_mail::record::answered;
-use crate::conversations::conversation::{Contact, lock_in};
+use crate::conversations::conversation::{Contact, Conversation, lock_in};
 use crate::conversations::inbound::{self, Inbound, Risk, Stored, takes_part};
 use crate::conversations::timeline::Attachment;
 use crate::db::Tx;
@@ -18,7 +18,7 @@ use crate::ids::{ConversationId, MessageId, WorkspaceId};
 use crate::mail::parse::{ParsedMail, Refusal, parse};
 use crate::mail::thread::{Dmarc, Placement, place};
 use crate::mail::{quote, scam};
-use crate::workspace::identity;
+use crate::workspace::identity::{self, Identity};
 use crate::workspace::mailboxes::Mailbox;
 
 /// Mail for one inbox.
@@ -107,12 +107,21 @@ async fn store(
             place(&mut tx, mailbox, delivery.recipient.as_deref(), mail, delivery.dmarc, age).await?
         }
     };
-    let inbound = judged(&mut tx, delivery, &placement, mail, id_hash, !known.is_empty(), files).await?;
-    let stored = match placement.joins {
-        Some(conversation) => {
-            let conversation = lock_in(&mut tx, mailbox, conversation).await?;
-            inbound::join(&mut tx, mailbox, &conversation, &inbound).await?
-        }
+    let joined = match placement.joins {
+        Some(conversation) => Some(lock_in(&mut tx, mailbox, conversation).await?),
+        None => None,
+    };
+    let signs = Signs {
+        repeated_id: !known.is_empty(),
+        new_sender_in_thread: match &joined {
+            Some(conversation) => !wrote_before(&mut tx, conversation, mail).await?,
+            None => false,
+        },
+    };
+    let us = identity::of(&mut tx, workspace).await?;
+    let inbound = judged(delivery, placement.reference.clone(), mail, id_hash, (&us, signs), files);
+    let stored = match &joined {
+        Some(conversation) => inbound::join(&mut tx, mailbox, conversation, &inbound).await?,
         None => inbound::start(&mut tx, mailbox, &inbound).await?,
     };
     let Ok(stored) = stored else {
@@ -182,23 +191,29 @@ async fn same_id(tx: &mut Tx<'_>, mailbox: &Mailbox, id_hash: i64) -> Result<Vec
     Ok(known.collect())
 }
 
+/// What earlier mail makes of this one.
+struct Signs {
+    repeated_id: bool,
+    new_sender_in_thread: bool,
+}
+
+/// Whether the sender is on the conversation. Mostly it is the contact, which is known without asking.
+async fn wrote_before(tx: &mut Tx<'_>, conversation: &Conversation, mail: &ParsedMail) -> Result<bool> {
+    let Some(sender) = mail.from.as_ref().map(|from| from.email.as_str()) else { return Ok(false) };
+    let is_contact = conversation.contact.email.as_deref() == Some(sender);
+    Ok(is_contact || takes_part(tx, conversation.id, sender).await?)
+}
+
 /// The mail as it will be stored: history taken away, and the scam check's opinion.
-async fn judged(
-    tx: &mut Tx<'_>,
+fn judged(
     delivery: &Delivery,
-    placement: &Placement,
+    reference: Option<String>,
     mail: &ParsedMail,
     id_hash: i64,
-    repeated_id: bool,
+    (us, signs): (&Identity, Signs),
     files: &Files,
-) -> Result<Inbound> {
-    let workspace = tx.workspace();
-    let us = identity::of(tx, workspace).await?;
+) -> Inbound {
     let sender = mail.from.as_ref().map(|from| from.email.as_str());
-    let new_sender_in_thread = match (placement.joins, sender) {
-        (Some(conversation), Some(sender)) => !takes_part(tx, conversation, sender).await?,
-        (joins, _) => joins.is_some(),
-    };
     let assessment = scam::assess(
         mail,
         &scam::Context {
@@ -206,20 +221,20 @@ async fn judged(
             our_domains: &us.domains,
             team_names: &us.team_names,
             workspace_name: &us.name,
-            new_sender_in_thread,
-            repeated_id,
+            new_sender_in_thread: signs.new_sender_in_thread,
+            repeated_id: signs.repeated_id,
         },
     );
     let text = quote::without_history(&mail.text);
     let written_to = mail.to.iter().chain(&mail.cc).map(|address| address.email.clone());
-    Ok(Inbound {
+    Inbound {
         from: Contact {
             name: mail.from.as_ref().and_then(|from| from.name.clone()),
             email: sender.map(str::to_owned),
         },
         also_to: written_to.filter(|address| *address != delivery.mailbox.address).collect(),
         subject: mail.subject.clone(),
-        reference: placement.reference.clone(),
+        reference,
         whole_text: (text != mail.text).then(|| mail.text.clone()),
         text,
         attachments: files.attachments.iter().map(|(attachment, _)| attachment.clone()).collect(),
@@ -233,7 +248,7 @@ async fn judged(
         id_hash,
         content_hash: mail.fingerprint,
         raw_blob: files.raw.clone(),
-    })
+    }
 }
 
 /// Mail without a Message-ID shares one hash; its content alone tells it apart.

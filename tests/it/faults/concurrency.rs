@@ -120,7 +120,8 @@ impl Hammered {
 
     async fn by_one(&self, client: usize, until: Instant) -> Told {
         let mut told = Told::default();
-        while Instant::now() < until {
+        // On a slow machine the time is up early: everyone does everything at least twice.
+        while Instant::now() < until || told.calls < 8 {
             let round = told.calls;
             match (client + round) % 4 {
                 0 => {
@@ -205,9 +206,7 @@ impl Hammered {
         }
         let calls: usize = told.iter().map(|told| told.calls).sum();
         println!("{calls} calls, {} notes, {} status changes", notes.len(), replayed.statuses);
-        // A slow machine gets fewer calls done; each client must have had its turn for this to mean anything.
-        assert!(calls >= CLIENTS, "{calls} calls of {CLIENTS} clients");
-        assert!(replayed.statuses > 2 && replayed.assignments > 2 && replayed.tagged > 2);
+        assert!(replayed.statuses > 10 && replayed.assignments > 10 && replayed.tagged > 10);
     }
 }
 
