@@ -149,6 +149,33 @@ mod tests {
         assert_eq!("cnv_+00000000000a".parse::<ConversationId>(), Err(NotAnId));
     }
 
+    /// proves: GEN-4
+    #[test]
+    fn every_kind_has_the_prefix_of_the_specification() {
+        let prefixes = [
+            (AgentId::PREFIX, AgentId(1).to_string()),
+            (PersonId::PREFIX, PersonId(1).to_string()),
+            (ConversationId::PREFIX, ConversationId(1).to_string()),
+            (MessageId::PREFIX, MessageId(1).to_string()),
+            (NoteId::PREFIX, NoteId(1).to_string()),
+            (MailboxId::PREFIX, MailboxId(1).to_string()),
+            (TagId::PREFIX, TagId(1).to_string()),
+            (DocumentId::PREFIX, DocumentId(1).to_string()),
+            (DocumentRequestId::PREFIX, DocumentRequestId(1).to_string()),
+            (EventId::PREFIX, EventId(1).to_string()),
+            (WorkspaceId::PREFIX, WorkspaceId(1).to_string()),
+            (WebhookId::PREFIX, WebhookId(1).to_string()),
+            (BookingId::PREFIX, BookingId(1).to_string()),
+            (BookingTypeId::PREFIX, BookingTypeId(1).to_string()),
+        ];
+        let specified = "agt_ usr_ cnv_ msg_ not_ mbx_ tag_ doc_ req_ evt_ wsp_ whk_ bkg_ bkt_";
+        let ours: Vec<&str> = prefixes.iter().map(|(prefix, _)| *prefix).collect();
+        assert_eq!(ours, specified.split(' ').collect::<Vec<_>>());
+        for (prefix, written) in prefixes {
+            assert_eq!(written, format!("{prefix}0000000000001"));
+        }
+    }
+
     #[test]
     fn later_ids_sort_after_earlier_ones() {
         let random = Random::seeded(1);
