@@ -125,12 +125,13 @@ pub enum Needs {
 }
 
 impl Needs {
-    /// `send` is what the input says of sending, as far as it can be read.
-    pub fn check(self, actor: &Actor, send: Sending) -> Result<()> {
+    /// `sending` tells what the input says of sending. It is asked only where the scope depends on it: to
+    /// tell, the body has to be read.
+    pub fn check(self, actor: &Actor, sending: impl FnOnce() -> Sending) -> Result<()> {
         match self {
             Self::Nothing => Ok(()),
             Self::Scope(scope) => actor.needs(scope),
-            Self::DraftOrSend => match send {
+            Self::DraftOrSend => match sending() {
                 Sending::Yes => actor.needs(Scope::Send),
                 Sending::No => actor.needs(Scope::Draft),
                 // Broken input is refused later; a key that may do neither is refused here.
@@ -146,7 +147,7 @@ impl Needs {
 
     /// Whether a client with this key sees the tool.
     pub fn shown_to(self, actor: &Actor) -> bool {
-        self.check(actor, Sending::Unclear).is_ok()
+        self.check(actor, || Sending::Unclear).is_ok()
     }
 }
 

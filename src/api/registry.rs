@@ -91,7 +91,7 @@ impl Entry {
     /// Plan and scope.
     pub fn permit(&self, actor: &Actor, given: &Given<'_>) -> Result<()> {
         actor.plan.needs_api()?;
-        self.spec.needs.check(actor, given.sending())
+        self.spec.needs.check(actor, || given.sending())
     }
 }
 
