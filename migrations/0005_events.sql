@@ -1,5 +1,8 @@
 -- What happened, for those who listen from outside. A row is written in the transaction of the change it
 -- tells of and never changed: `body` is the very text that every delivery sends.
+--
+-- Kept by day: an id is the time in its upper bits, so a range of ids is a day, and forgetting a day is
+-- dropping its partition. src/partitions.rs makes days ahead; what no day takes stands in the default one.
 
 create table events (
     workspace_id    bigint      not null references workspaces,
@@ -11,4 +14,5 @@ create table events (
     created_at      timestamptz not null,
     body            text        not null,
     primary key (workspace_id, id)
-);
+) partition by range (id);
+create table events_default partition of events default;

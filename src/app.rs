@@ -15,8 +15,10 @@ use crate::db::{self, Frame, Handle, Tx};
 use crate::directory::Directory;
 use crate::error::Result;
 use crate::ids::WorkspaceId;
+use crate::mailer::{Mailer, NoRelay};
 use crate::random::Random;
 use crate::rate::RateLimit;
+use crate::stop::Stop;
 
 pub struct App {
     pub config: Config,
@@ -26,6 +28,9 @@ pub struct App {
     pub directory: Directory,
     pub blobs: Blobs,
     pub rate: RateLimit,
+    /// Carries live mail.
+    pub mailer: Arc<dyn Mailer>,
+    pub stop: Stop,
     public_url: Arc<Url>,
 }
 
@@ -40,6 +45,8 @@ impl App {
             blobs: Blobs::open(&config.blobs, random.clone())?,
             directory: Directory::new(directory),
             rate: RateLimit::new(&random),
+            mailer: Arc::new(NoRelay),
+            stop: Stop::not_yet(),
             public_url: Arc::new(config.public_url.clone()),
             config,
             clock,

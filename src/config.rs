@@ -46,6 +46,9 @@ pub struct Config {
     pub undo_window_seconds: u32,
     #[serde(default = "defaults::sandbox_undo_window_seconds")]
     pub sandbox_undo_window_seconds: u32,
+    /// How long a node may hold what it works on; after a crash, another takes it over then.
+    #[serde(default = "defaults::lease_seconds")]
+    pub lease_seconds: u32,
     #[serde(default = "defaults::app_mail_days")]
     pub app_mail_days: u32,
     #[serde(default = "defaults::app_mail_most")]
@@ -81,6 +84,9 @@ mod defaults {
     }
     pub fn sandbox_undo_window_seconds() -> u32 {
         5
+    }
+    pub fn lease_seconds() -> u32 {
+        180
     }
     pub fn app_mail_days() -> u32 {
         30
@@ -158,6 +164,15 @@ impl Config {
     pub fn undo_window(&self, livemode: bool) -> TimeDelta {
         let seconds = if livemode { self.undo_window_seconds } else { self.sandbox_undo_window_seconds };
         TimeDelta::seconds(i64::from(seconds))
+    }
+
+    pub fn lease(&self) -> TimeDelta {
+        TimeDelta::seconds(i64::from(self.lease_seconds))
+    }
+
+    /// How long one handover may take. A lease outlives it by far: only a dead node's work waits for its end.
+    pub fn handover(&self) -> TimeDelta {
+        self.lease() / 3
     }
 
     /// How long, and how many, app mail is kept without a reply.

@@ -30,6 +30,11 @@ pub trait Id: Copy + Sized {
     }
 }
 
+/// The lowest number an id of this moment can have.
+pub fn lowest_at(moment: DateTime<Utc>) -> i64 {
+    (moment.timestamp_millis() - EPOCH_MILLISECONDS).clamp(0, (1 << 41) - 1) << RANDOM_BITS
+}
+
 /// The text does not name anything of this kind.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not an id of this kind")]

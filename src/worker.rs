@@ -1,66 +1,230 @@
-//! Every loop of the program, in one table: what it works off and how often it looks.
+//! Every loop of the program, in one table: what it works off, how often it looks, how many at once, and when
+//! its next row is due.
 //!
-//! A loop only ever does work that is written down in rows, in one transaction of one workspace at a time,
-//! so any number of nodes can run it and a stop at any point loses nothing.
+//! A loop only ever does work that is written down in rows, so any number of nodes can run it and a stop at
+//! any point loses nothing. The due time of the next row wakes a loop early; that is a hint, the pause is the rule.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use futures::future::{BoxFuture, join_all};
-use tokio::sync::watch;
 
 use crate::app::App;
 use crate::app_mail::forget;
-use crate::conversations::{counts, search, snooze};
+use crate::conversations::{counts, search, sending, snooze};
+use crate::documents::request;
 use crate::error::Result;
+use crate::mail::sandbox::answer;
+use crate::mail::send;
+use crate::partitions;
+use crate::replies::{remind, revoke};
+use crate::workspace::keys;
 
 struct Loop {
     name: &'static str,
+    /// The longest pause between two looks.
     every: Duration,
-    run: for<'a> fn(&'a App) -> BoxFuture<'a, Result<()>>,
+    /// How many of its rows a node works on at the same time.
+    at_once: usize,
+    /// Works off what is due now.
+    run: for<'a> fn(&'a App, usize) -> BoxFuture<'a, Result<()>>,
+    /// When its next row is due, or was.
+    next: for<'a> fn(&'a App) -> BoxFuture<'a, Result<Option<DateTime<Utc>>>>,
 }
 
+/// In the order in which one thing leads to another.
 const LOOPS: &[Loop] = &[
-    Loop { name: "index words", every: Duration::from_secs(1), run: |app| Box::pin(index_words(app)) },
-    Loop { name: "wake snoozed", every: Duration::from_secs(1), run: |app| Box::pin(wake_snoozed(app)) },
+    Loop {
+        name: "remind of documents",
+        every: Duration::from_secs(10),
+        at_once: 1,
+        run: |app, _| Box::pin(remind_of_documents(app)),
+        next: |app| Box::pin(async { request::next_reminder(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: "send",
+        every: Duration::from_secs(1),
+        at_once: 12,
+        run: |app, at_once| Box::pin(send::send_due(app, at_once)),
+        next: |app| Box::pin(async { sending::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: "answer in the sandbox",
+        every: Duration::from_secs(1),
+        at_once: 4,
+        run: |app, at_once| Box::pin(answer::answer_due(app, at_once)),
+        next: |app| Box::pin(async { answer::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: "wake snoozed",
+        every: Duration::from_secs(1),
+        at_once: 1,
+        run: |app, _| Box::pin(wake_snoozed(app)),
+        next: |app| Box::pin(async { snooze::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: "release revoked agents",
+        every: Duration::from_secs(5),
+        at_once: 1,
+        run: |app, _| Box::pin(release_revoked(app)),
+        next: |app| Box::pin(async { keys::next_unreleased(&mut *app.connection().await?).await }),
+    },
     Loop {
         name: "forget app mail",
         every: Duration::from_secs(3600),
-        run: |app| Box::pin(forget_app_mail(app)),
+        at_once: 1,
+        run: |app, _| Box::pin(forget_app_mail(app)),
+        next: |app| Box::pin(next_forgotten(app)),
     },
-    Loop { name: "fold counts", every: Duration::from_secs(5), run: |app| Box::pin(fold_counts(app)) },
+    Loop {
+        name: "keep days",
+        every: Duration::from_secs(3600),
+        at_once: 1,
+        run: |app, _| Box::pin(keep_days(app)),
+        next: |_| Box::pin(async { Ok(None) }),
+    },
+    Loop {
+        name: "index words",
+        every: Duration::from_secs(1),
+        at_once: 1,
+        run: |app, _| Box::pin(index_words(app)),
+        next: |app| Box::pin(async { search::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: "fold counts",
+        every: Duration::from_secs(5),
+        at_once: 1,
+        run: |app, _| Box::pin(fold_counts(app)),
+        next: |app| Box::pin(async { counts::next(&mut *app.connection().await?).await }),
+    },
 ];
 
-/// Runs all loops until `stop` says so; what has begun is finished first.
-pub async fn run(app: Arc<App>, stop: watch::Receiver<bool>) {
-    join_all(LOOPS.iter().map(|work| repeat(work, app.clone(), stop.clone()))).await;
+/// Never look more often than this, whatever the next due time says: a row that cannot be worked off now
+/// must not make its loop spin.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+
+/// Runs all loops until the word to stop; what has begun is finished first, the rest is given back.
+pub async fn run(app: Arc<App>) {
+    join_all(LOOPS.iter().map(|work| repeat(work, app.clone()))).await;
 }
 
 /// Does everything once that the loops would do now.
 pub async fn run_once(app: &App) -> Result<()> {
     for work in LOOPS {
-        (work.run)(app).await?;
+        (work.run)(app, work.at_once).await?;
     }
     Ok(())
 }
 
-async fn repeat(work: &Loop, app: Arc<App>, mut stop: watch::Receiver<bool>) {
-    while !*stop.borrow() {
-        if let Err(error) = (work.run)(&app).await {
+async fn repeat(work: &Loop, app: Arc<App>) {
+    while !app.stop.told() {
+        if let Err(error) = (work.run)(&app, work.at_once).await {
             tracing::warn!(%error, work = work.name, "a loop failed and will try again");
         }
         tokio::select! {
-            () = tokio::time::sleep(work.every) => {}
-            _ = stop.changed() => {}
+            () = tokio::time::sleep(pause(work, &app).await) => {}
+            () = app.stop.wait() => {}
         }
     }
+}
+
+async fn pause(work: &Loop, app: &App) -> Duration {
+    let next = (work.next)(app).await.ok().flatten();
+    // Only what is still to come is worth waking up for: what is overdue now was not for us.
+    let ahead = next.and_then(|next| (next - app.clock.now()).to_std().ok());
+    ahead.map_or(work.every, |ahead| ahead.clamp(SHORTEST_PAUSE, work.every))
+}
+
+/// How far each loop is behind, in the text form that Prometheus reads.
+pub async fn metrics(app: &App) -> Result<String> {
+    let mut text = String::from(
+        "# HELP rookery_loop_lag_seconds How long the oldest due row of a loop has been waiting.\n\
+         # TYPE rookery_loop_lag_seconds gauge\n",
+    );
+    for work in LOOPS {
+        let next = (work.next)(app).await?;
+        let lag = next.map_or(0, |next| (app.clock.now() - next).num_milliseconds().max(0));
+        text.push_str(&format!(
+            "rookery_loop_lag_seconds{{loop=\"{}\"}} {}.{:03}\n",
+            work.name,
+            lag / 1000,
+            lag % 1000
+        ));
+    }
+    Ok(text)
+}
+
+async fn remind_of_documents(app: &App) -> Result<()> {
+    let mut conn = app.connection().await?;
+    loop {
+        let due = request::due_for_a_reminder(&mut conn, app.clock.now()).await?;
+        if due.is_empty() || app.stop.told() {
+            return Ok(());
+        }
+        for due in due {
+            let mut tx = app.begin(due.workspace).await?;
+            remind::remind(app, &mut tx, due).await?;
+            tx.commit().await?;
+        }
+    }
+}
+
+async fn wake_snoozed(app: &App) -> Result<()> {
+    let mut conn = app.connection().await?;
+    loop {
+        let due = snooze::ran_out(&mut conn, app.clock.now()).await?;
+        if due.is_empty() || app.stop.told() {
+            return Ok(());
+        }
+        for (workspace, conversation) in due {
+            let mut tx = app.begin(workspace).await?;
+            snooze::end(&mut tx, conversation).await?;
+            tx.commit().await?;
+        }
+    }
+}
+
+async fn release_revoked(app: &App) -> Result<()> {
+    let mut conn = app.connection().await?;
+    for (workspace, agent) in keys::unreleased(&mut conn).await? {
+        let mut tx = app.begin(workspace).await?;
+        revoke::release(&mut tx, agent).await?;
+        tx.commit().await?;
+    }
+    Ok(())
+}
+
+async fn forget_app_mail(app: &App) -> Result<()> {
+    let mut conn = app.connection().await?;
+    let before = app.clock.now() - app.config.app_mail_keep().age;
+    loop {
+        let stale = forget::stale(&mut conn, before).await?;
+        if stale.is_empty() || app.stop.told() {
+            return Ok(());
+        }
+        for workspace in stale {
+            let mut tx = app.begin(workspace).await?;
+            forget::forget(&mut tx, before).await?;
+            tx.commit().await?;
+        }
+    }
+}
+
+async fn next_forgotten(app: &App) -> Result<Option<DateTime<Utc>>> {
+    let oldest = forget::oldest(&mut *app.connection().await?).await?;
+    Ok(oldest.map(|oldest| oldest + app.config.app_mail_keep().age))
+}
+
+async fn keep_days(app: &App) -> Result<()> {
+    partitions::keep(&mut *app.connection().await?, app.clock.now()).await
 }
 
 async fn index_words(app: &App) -> Result<()> {
     let mut conn = app.connection().await?;
     loop {
         let waiting = search::unindexed(&mut conn).await?;
-        if waiting.is_empty() {
+        if waiting.is_empty() || app.stop.told() {
             return Ok(());
         }
         for workspace in waiting {
@@ -79,35 +243,4 @@ async fn fold_counts(app: &App) -> Result<()> {
         tx.commit().await?;
     }
     Ok(())
-}
-
-async fn wake_snoozed(app: &App) -> Result<()> {
-    let mut conn = app.connection().await?;
-    loop {
-        let due = snooze::ran_out(&mut conn, app.clock.now()).await?;
-        if due.is_empty() {
-            return Ok(());
-        }
-        for (workspace, conversation) in due {
-            let mut tx = app.begin(workspace).await?;
-            snooze::end(&mut tx, conversation).await?;
-            tx.commit().await?;
-        }
-    }
-}
-
-async fn forget_app_mail(app: &App) -> Result<()> {
-    let mut conn = app.connection().await?;
-    let before = app.clock.now() - app.config.app_mail_keep().age;
-    loop {
-        let stale = forget::stale(&mut conn, before).await?;
-        if stale.is_empty() {
-            return Ok(());
-        }
-        for workspace in stale {
-            let mut tx = app.begin(workspace).await?;
-            forget::forget(&mut tx, before).await?;
-            tx.commit().await?;
-        }
-    }
 }

@@ -20,6 +20,13 @@ pub async fn stale(conn: &mut PgConnection, before: DateTime<Utc>) -> Result<Vec
     .await?)
 }
 
+/// When the oldest unanswered record was made.
+pub async fn oldest(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
+    Ok(sqlx::query_scalar!("select min(recorded_at) from app_mail where conversation_id is null")
+        .fetch_one(conn)
+        .await?)
+}
+
 pub async fn forget(tx: &mut Tx<'_>, before: DateTime<Utc>) -> Result<()> {
     let workspace = tx.workspace().0;
     sqlx::query!(

@@ -3,16 +3,19 @@
 
 use std::path::PathBuf;
 
-use clap::{Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
 use crate::app::App;
+use crate::clock::written;
+use crate::db::Tx;
 use crate::error::{Error, Result};
-use crate::ids::{AgentId, MailboxId, PersonId, WorkspaceId};
+use crate::ids::{AgentId, MailboxId, MessageId, PersonId, WorkspaceId};
 use crate::mail::receive::{Delivery, Outcome, receive};
 use crate::mail::thread::Dmarc;
-use crate::workspace::access::Scope;
+use crate::replies::{approve, discard, revoke, stop};
+use crate::workspace::access::{Scope, Teammate};
 use crate::workspace::people::{self, Role};
 use crate::workspace::plan::Plan;
 use crate::workspace::{found, keys, mailboxes};
@@ -79,6 +82,24 @@ pub enum Command {
         #[arg(long, value_name = "agt_…")]
         agent: AgentId,
     },
+    /// Approve a draft: it leaves after the undo window.
+    Approve {
+        #[command(flatten)]
+        named: NamedMessage,
+        /// Send the text of this file instead of the draft's.
+        #[arg(long, value_name = "FILE")]
+        body_file: Option<PathBuf>,
+    },
+    /// Throw a draft away.
+    Discard {
+        #[command(flatten)]
+        named: NamedMessage,
+    },
+    /// Stop a message within its undo window. It becomes a draft again.
+    Undo {
+        #[command(flatten)]
+        named: NamedMessage,
+    },
     /// Import mail files into a live inbox, as if they had just arrived. The same mail twice is stored once.
     ImportMail {
         #[arg(long, value_name = "wsp_…")]
@@ -88,6 +109,26 @@ pub enum Command {
         #[arg(required = true, value_name = "FILE.eml")]
         files: Vec<PathBuf>,
     },
+}
+
+/// A message, and the person who does something with it.
+#[derive(Args)]
+pub struct NamedMessage {
+    #[arg(long, value_name = "wsp_…")]
+    workspace: WorkspaceId,
+    #[arg(long, value_name = "msg_…")]
+    message: MessageId,
+    /// Someone who can see the message's inbox.
+    #[arg(long, value_name = "usr_…")]
+    person: PersonId,
+}
+
+impl NamedMessage {
+    async fn begin(&self, app: &App) -> Result<(Tx<'static>, Teammate)> {
+        let mut tx = app.begin(self.workspace).await.map_err(no_workspace)?;
+        let person = people::teammate(&mut tx, self.workspace, self.person).await?;
+        Ok((tx, person))
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -139,8 +180,35 @@ async fn execute(app: &App, command: Command) -> Result<(String, Value)> {
             (line, json!({ "agent": made.agent, "key": made.key }))
         }
         Command::RevokeKey { workspace, agent } => {
-            keys::revoke(app, workspace, agent).await.map_err(no_workspace)?;
+            revoke::revoke(app, workspace, agent).await.map_err(no_workspace)?;
             (format!("Revoked the key of {agent}."), json!({ "agent": agent, "revoked": true }))
+        }
+        Command::Approve { named, body_file } => {
+            let edited = match body_file {
+                Some(file) => Some(tokio::fs::read_to_string(&file).await.map_err(|error| {
+                    Error::internal(format!("{} cannot be read: {error}", file.display()))
+                })?),
+                None => None,
+            };
+            let (mut tx, person) = named.begin(app).await?;
+            let sends_at =
+                written(approve::approve(app, &mut tx, &person, named.message, edited.as_deref()).await?);
+            tx.commit().await?;
+            let line = format!("Approved {}. It leaves at {sends_at}.", named.message);
+            (line, json!({ "message": named.message, "status": "scheduled", "sendsAt": sends_at }))
+        }
+        Command::Discard { named } => {
+            let (mut tx, person) = named.begin(app).await?;
+            discard::discard(&mut tx, &person, named.message).await?;
+            tx.commit().await?;
+            (format!("Threw {} away.", named.message), json!({ "message": named.message, "discarded": true }))
+        }
+        Command::Undo { named } => {
+            let (mut tx, person) = named.begin(app).await?;
+            stop::undo(&mut tx, &person, named.message).await?;
+            tx.commit().await?;
+            let line = format!("Stopped {}. It is a draft again.", named.message);
+            (line, json!({ "message": named.message, "status": "draft" }))
         }
         Command::ImportMail { workspace, mailbox, files } => import(app, workspace, mailbox, &files).await?,
     })

@@ -4,9 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
 use tracing_subscriber::EnvFilter;
 
 use crate::api::door;
@@ -15,6 +17,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::db;
 use crate::error::{Error, Result};
+use crate::partitions;
 use crate::random::Random;
 use crate::worker;
 
@@ -42,20 +45,18 @@ pub async fn serve(config: Config) -> Result<()> {
     let listener = TcpListener::bind(listen).await.map_err(|error| {
         Error::internal(format!("{listen} cannot be listened on ({error}). Check ROOKERY_LISTEN."))
     })?;
+    partitions::keep(&mut *app.connection().await?, app.clock.now()).await?;
     tracing::info!(address = %listen, public_url = %app.config.public_url, "serving");
 
-    let (stopping, stop) = watch::channel(false);
-    let work = tokio::spawn(worker::run(app.clone(), stop.clone()));
-    let router = door::router(app.clone());
-    let mut told = stop.clone();
-    let server = axum::serve(listener, router).with_graceful_shutdown(async move {
-        let _ = told.wait_for(|stop| *stop).await;
-    });
+    let work = tokio::spawn(worker::run(app.clone()));
+    let stop = app.stop.clone();
+    let server =
+        axum::serve(listener, router(app.clone())).with_graceful_shutdown(async move { stop.wait().await });
     let server = tokio::spawn(async move { server.await });
 
     wait_for_signal().await?;
     tracing::info!("stopping: running requests are finished first");
-    let _ = stopping.send(true);
+    app.stop.tell();
     let finished = async {
         let _ = server.await;
         let _ = work.await;
@@ -65,6 +66,19 @@ pub async fn serve(config: Config) -> Result<()> {
     }
     app.pool.close().await;
     Ok(())
+}
+
+/// The doors, and beside them how far the background work is behind.
+fn router(app: Arc<App>) -> Router {
+    let door = door::router(app.clone());
+    let figures = async move || match worker::metrics(&app).await {
+        Ok(text) => (StatusCode::OK, text),
+        Err(error) => {
+            tracing::warn!(%error, "the figures cannot be read");
+            (StatusCode::SERVICE_UNAVAILABLE, String::new())
+        }
+    };
+    door.route("/metrics", get(figures))
 }
 
 async fn wait_for_signal() -> Result<()> {

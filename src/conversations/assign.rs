@@ -9,6 +9,7 @@ use crate::db::Tx;
 use crate::error::Result;
 use crate::events::event::{Assignee, ConversationAssigned, Doer, Event};
 use crate::events::record::record;
+use crate::ids::{AgentId, ConversationId};
 use crate::workspace::access::By;
 
 pub async fn to(tx: &mut Tx<'_>, conversation: &Locked, by: &By, assignee: Option<&Member>) -> Result<()> {
@@ -38,6 +39,19 @@ pub async fn to(tx: &mut Tx<'_>, conversation: &Locked, by: &By, assignee: Optio
     };
     record(tx, conversation.place(), &Event::ConversationAssigned(assigned)).await?;
     Ok(())
+}
+
+/// Conversations an agent holds, a batch at a time.
+pub async fn held_by(tx: &mut Tx<'_>, agent: AgentId) -> Result<Vec<ConversationId>> {
+    let workspace = tx.workspace().0;
+    Ok(sqlx::query_scalar!(
+        r#"select id as "id: ConversationId" from conversations
+           where workspace_id = $1 and assignee_id = $2 and assignee_type = 'agent' order by id limit 100"#,
+        workspace,
+        agent.0
+    )
+    .fetch_all(&mut **tx)
+    .await?)
 }
 
 /// As the timeline tells it.

@@ -15,7 +15,7 @@ use crate::error::{NO_CONVERSATION, Result};
 use crate::events::event::{Assignee, Turn};
 use crate::events::record::Place;
 use crate::ids::{AgentId, ConversationId, MailboxId, PersonId, WorkspaceId};
-use crate::workspace::access::{Actor, By, SANDBOX};
+use crate::workspace::access::{By, SANDBOX, Sees};
 use crate::workspace::mailboxes::Mailbox;
 
 #[derive(Clone, Debug)]
@@ -116,15 +116,15 @@ impl Deref for Locked {
     }
 }
 
-/// A conversation the actor can see. A snooze that has run out reads as ended (specification 3.1).
+/// A conversation someone can see. A snooze that has run out reads as ended (specification 3.1).
 pub async fn find_visible(
     conn: &mut PgConnection,
-    actor: &Actor,
+    who: &impl Sees,
     now: DateTime<Utc>,
     id: &str,
 ) -> Result<Conversation> {
     let id: ConversationId = id.parse().map_err(|_| NO_CONVERSATION)?;
-    let mut found = fetch(conn, actor.workspace, id, &actor.audiences()).await?;
+    let mut found = fetch(conn, who.workspace(), id, Some(&who.audiences())).await?;
     if found.snoozed_until.is_some_and(|until| until <= now) {
         found.snoozed_until = None;
         found.status = Status::Open;
@@ -132,27 +132,33 @@ pub async fn find_visible(
     Ok(found)
 }
 
-/// A conversation the actor can see, locked to change it.
-pub async fn lock_visible(tx: &mut Tx<'_>, actor: &Actor, id: &str) -> Result<Locked> {
+/// A conversation someone can see, locked to change it.
+pub async fn lock_visible(tx: &mut Tx<'_>, who: &impl Sees, id: &str) -> Result<Locked> {
     let id: ConversationId = id.parse().map_err(|_| NO_CONVERSATION)?;
-    lock(tx, id, &actor.audiences()).await
+    lock(tx, id, Some(&who.audiences())).await
+}
+
+/// Any conversation, locked for the service's own work on it.
+pub async fn lock_any(tx: &mut Tx<'_>, id: ConversationId) -> Result<Locked> {
+    lock(tx, id, None).await
 }
 
 /// A conversation of an inbox, locked for mail that belongs to it.
 pub async fn lock_in(tx: &mut Tx<'_>, mailbox: &Mailbox, id: ConversationId) -> Result<Locked> {
-    let locked = lock(tx, id, &[mailbox.audience]).await?;
+    let locked = lock(tx, id, Some(&[mailbox.audience])).await?;
     if locked.mailbox_id == mailbox.id { Ok(locked) } else { Err(NO_CONVERSATION) }
 }
 
 /// Locks first and reads then: what is read is what the last writer left, and the time is later than its.
 /// A snooze that has run out is ended before anything else is done, as if the worker had been there already.
-async fn lock(tx: &mut Tx<'_>, id: ConversationId, audiences: &[i64]) -> Result<Locked> {
+async fn lock(tx: &mut Tx<'_>, id: ConversationId, audiences: Option<&[i64]>) -> Result<Locked> {
     let workspace = tx.workspace();
     sqlx::query!(
-        "select from conversations where workspace_id = $1 and id = $2 and audience = any($3) for no key update",
+        "select from conversations
+         where workspace_id = $1 and id = $2 and ($3::bigint[] is null or audience = any($3)) for no key update",
         workspace.0,
         id.0,
-        audiences
+        audiences as _
     )
     .fetch_optional(&mut **tx)
     .await?
@@ -170,7 +176,7 @@ async fn fetch(
     conn: &mut PgConnection,
     workspace: WorkspaceId,
     id: ConversationId,
-    audiences: &[i64],
+    audiences: Option<&[i64]>,
 ) -> Result<Conversation> {
     let row = sqlx::query!(
         r#"select c.id as "id: ConversationId", c.audience, c.mailbox_id as "mailbox_id: MailboxId",
@@ -186,10 +192,10 @@ async fn fetch(
                      where tagged.workspace_id = $1 and tagged.conversation_id = c.id
                      order by folded) as "tags!"
            from conversations c
-           where c.workspace_id = $1 and c.id = $2 and c.audience = any($3)"#,
+           where c.workspace_id = $1 and c.id = $2 and ($3::bigint[] is null or c.audience = any($3))"#,
         workspace.0,
         id.0,
-        audiences
+        audiences as _
     )
     .fetch_optional(conn)
     .await?

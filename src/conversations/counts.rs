@@ -1,6 +1,7 @@
 //! Folds count changes into counts. Until then readers add both, so a count is right at any time; folding
 //! only keeps the sum short.
 
+use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::db::Tx;
@@ -20,6 +21,11 @@ pub async fn unfolded(conn: &mut PgConnection) -> Result<Vec<WorkspaceId>> {
     )
     .fetch_all(conn)
     .await?)
+}
+
+/// Since when the oldest change has been waiting.
+pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
+    Ok(sqlx::query_scalar!("select min(at) from count_changes").fetch_one(conn).await?)
 }
 
 /// Folds a batch of one workspace's changes.

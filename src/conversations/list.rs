@@ -13,7 +13,7 @@ use crate::conversations::search;
 use crate::conversations::status::Status;
 use crate::error::Result;
 use crate::ids::{AgentId, ConversationId, MailboxId};
-use crate::workspace::access::Actor;
+use crate::workspace::access::Sees;
 
 #[derive(Clone, Debug)]
 pub struct Filter {
@@ -67,8 +67,8 @@ pub struct Summary {
 /// apart for that: the snoozed, whose time must be compared, and those of `open` whose snooze has run out
 /// but who were not woken yet; these are few, and read before anything else is asked of them.
 macro_rules! branches {
-    ($form:ident, $conn:expr, $actor:expr, $now:expr, $filter:expr, $depth:expr $(, $more:expr)*) => {{
-        let (workspace, audiences, view) = ($actor.workspace.0, $actor.audiences(), $filter.view.as_str());
+    ($form:ident, $conn:expr, $who:expr, $now:expr, $filter:expr, $depth:expr $(, $more:expr)*) => {{
+        let (workspace, audiences, view) = ($who.workspace().0, $who.audiences(), $filter.view.as_str());
         let mailbox = $filter.mailbox.map(|mailbox| mailbox.0);
         let assignee = $filter.assigned.map(|assigned| assigned.stored());
         match (&$filter.reference, mailbox, assignee) {
@@ -193,24 +193,24 @@ macro_rules! newest {
 
 pub async fn list(
     conn: &mut PgConnection,
-    actor: &Actor,
+    who: &impl Sees,
     now: DateTime<Utc>,
     filter: &Filter,
 ) -> Result<Vec<Summary>> {
     let rows = match &filter.words {
-        None => branches!(newest, conn, actor, now, filter, filter.limit),
+        None => branches!(newest, conn, who, now, filter, filter.limit),
         Some(words) => {
-            let found = search::find(conn, actor, now, filter, words).await?;
+            let found = search::find(conn, who, now, filter, words).await?;
             decorated!(
                 "select c.id, c.last_message_at from unnest($3::bigint[]) found(id)
                  cross join lateral (select id, last_message_at from conversations
                                      where workspace_id = $1 and conversations.id = found.id
                                        and audience = any($4) offset 0) c",
                 "null",
-                actor.workspace.0,
+                who.workspace().0,
                 now,
                 &found,
-                &actor.audiences()
+                &who.audiences()
             )
             .fetch_all(conn)
             .await?

@@ -10,6 +10,7 @@ pub mod list;
 pub mod notes;
 pub mod outbound;
 pub mod search;
+pub mod sending;
 pub mod snooze;
 pub mod status;
 pub mod tags;

@@ -1,21 +1,27 @@
-//! A message of ours on a conversation (specification 3.3): a draft, or scheduled with its due time.
+//! A message of ours before it leaves (specification 3.3): a draft, or scheduled with its due time.
 //!
 //! A draft is not mail yet: it is neither counted nor found, and it moves no time. What is scheduled is.
+//! Each change is one conditional update, so of two who want different things exactly one gets it.
 
 use chrono::{DateTime, Utc};
 
-use crate::conversations::conversation::{Locked, MemberId};
+use crate::conversations::conversation::{Locked, MemberId, lock_visible};
 use crate::conversations::inbound::SNIPPET;
 use crate::conversations::search;
 use crate::db::Tx;
-use crate::error::Result;
-use crate::ids::MessageId;
+use crate::error::{Error, NO_MESSAGE, Result};
+use crate::ids::{AgentId, ConversationId, MessageId};
 use crate::text;
+use crate::workspace::access::Sees;
 
 pub struct Outbound<'a> {
     pub message: MessageId,
-    pub author: MemberId,
+    /// Nobody for the service's own mail.
+    pub author: Option<MemberId>,
+    /// What the customer will read.
     pub text: &'a str,
+    /// What the author wrote, when something of ours stands under it in `text`.
+    pub written: Option<&'a str>,
     /// One line for the person who approves it.
     pub summary: Option<String>,
     /// When it leaves. Without a time it is a draft.
@@ -25,7 +31,7 @@ pub struct Outbound<'a> {
 pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>) -> Result<()> {
     let (workspace, now) = (tx.workspace().0, tx.now());
     let scheduled = outbound.sends_at.is_some();
-    let (author_type, author_id) = outbound.author.columns();
+    let (author_type, author_id) = outbound.author.map(MemberId::columns).unzip();
     // Fixed now, so that every later try of this message carries the same one; and unguessable, so that
     // only who got the mail can answer it.
     let domain = conversation.mailbox_address.rsplit('@').next().unwrap_or_default();
@@ -40,10 +46,10 @@ pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>)
              where workspace_id = $1 and id = $2
              returning last_item, mailbox_id)
          insert into messages
-             (workspace_id, conversation_id, id, mailbox_id, item, at, direction, status, sends_at, from_name,
-              from_email, text, rfc_message_id, author_type, author_id, summary)
+             (workspace_id, conversation_id, id, mailbox_id, item, at, direction, status, sends_at, due_at,
+              from_name, from_email, text, rfc_message_id, author_type, author_id, summary, written)
          select $1, $2, $3, mailbox_id, last_item, $5, 'outbound', case when $4 then 'scheduled' else 'draft' end,
-             $7, $8, $9, $10, $11, $12, $13, $14
+             $7, $7, $8, $9, $10, $11, $12, $13, $14, $15
          from numbered",
         workspace,
         conversation.id.0,
@@ -58,12 +64,185 @@ pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>)
         rfc_message_id,
         author_type,
         author_id,
-        outbound.summary
+        outbound.summary,
+        outbound.written
     )
     .execute(&mut **tx)
     .await?;
     if scheduled {
         search::note(tx, conversation.id).await?;
     }
+    Ok(())
+}
+
+/// A message of ours, on a conversation that is locked.
+#[derive(Debug)]
+pub struct Ours {
+    pub id: MessageId,
+    pub status: String,
+    pub text: String,
+    pub written: Option<String>,
+    pub author: Option<MemberId>,
+}
+
+/// A message of ours that someone can see, by its own id, with its conversation locked.
+pub async fn lock_message(tx: &mut Tx<'_>, who: &impl Sees, message: MessageId) -> Result<(Locked, Ours)> {
+    let workspace = tx.workspace().0;
+    let conversation = sqlx::query_scalar!(
+        r#"select conversation_id as "id: ConversationId" from messages
+           where workspace_id = $1 and id = $2 and direction = 'outbound'"#,
+        workspace,
+        message.0
+    )
+    .fetch_optional(&mut **tx)
+    .await?
+    .ok_or(NO_MESSAGE)?;
+    let conversation =
+        lock_visible(tx, who, &conversation.to_string()).await.map_err(|error| match error {
+            Error::Missing(_) => NO_MESSAGE,
+            other => other,
+        })?;
+    let ours = find(tx, &conversation, message).await?.ok_or(NO_MESSAGE)?;
+    Ok((conversation, ours))
+}
+
+/// A message of ours on a locked conversation.
+pub async fn find(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId) -> Result<Option<Ours>> {
+    let workspace = tx.workspace().0;
+    let row = sqlx::query!(
+        r#"select status as "status!", text, written, author_type, author_id from messages
+           where workspace_id = $1 and conversation_id = $2 and id = $3 and direction = 'outbound'"#,
+        workspace,
+        conversation.id.0,
+        message.0
+    )
+    .fetch_optional(&mut **tx)
+    .await?;
+    Ok(row.map(|row| Ours {
+        id: message,
+        author: MemberId::stored(row.author_type.as_deref(), row.author_id.unwrap_or_default()),
+        status: row.status,
+        text: row.text,
+        written: row.written,
+    }))
+}
+
+/// What an agent has scheduled. In the order of conversations, so that two who lock several cannot block
+/// each other.
+pub async fn scheduled_by(tx: &mut Tx<'_>, agent: AgentId) -> Result<Vec<(ConversationId, MessageId)>> {
+    let workspace = tx.workspace().0;
+    let rows = sqlx::query!(
+        r#"select conversation_id as "conversation: ConversationId", id as "message: MessageId" from messages
+           where workspace_id = $1 and author_id = $2 and author_type = 'agent' and status = 'scheduled'
+           order by conversation_id, id"#,
+        workspace,
+        agent.0
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.conversation, row.message)).collect())
+}
+
+/// Gives a draft its time to leave. False when it is no draft any more.
+pub async fn schedule(
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    message: MessageId,
+    (text, written): (&str, Option<&str>),
+    sends_at: DateTime<Utc>,
+) -> Result<bool> {
+    let (workspace, now) = (tx.workspace().0, tx.now());
+    let scheduled = sqlx::query!(
+        "update messages set status = 'scheduled', sends_at = $4, due_at = $4, at = $5, text = $6, written = $7
+         where workspace_id = $1 and conversation_id = $2 and id = $3 and status = 'draft'",
+        workspace,
+        conversation.id.0,
+        message.0,
+        sends_at,
+        now,
+        text,
+        written
+    )
+    .execute(&mut **tx)
+    .await?;
+    if scheduled.rows_affected() == 0 {
+        return Ok(false);
+    }
+    sqlx::query!(
+        "update conversations set message_count = message_count + 1, last_message_at = $3, snippet = $4
+         where workspace_id = $1 and id = $2",
+        workspace,
+        conversation.id.0,
+        now,
+        text::snippet(text, SNIPPET)
+    )
+    .execute(&mut **tx)
+    .await?;
+    search::note(tx, conversation.id).await?;
+    Ok(true)
+}
+
+/// Makes a scheduled message a draft again. False when the worker has taken it already, or it is none.
+pub async fn stop(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId, text: &str) -> Result<bool> {
+    let workspace = tx.workspace().0;
+    let stopped = sqlx::query!(
+        "update messages set status = 'draft', sends_at = null, due_at = null, text = $4
+         where workspace_id = $1 and conversation_id = $2 and id = $3 and status = 'scheduled'",
+        workspace,
+        conversation.id.0,
+        message.0,
+        text
+    )
+    .execute(&mut **tx)
+    .await?;
+    if stopped.rows_affected() == 0 {
+        return Ok(false);
+    }
+    uncount(tx, conversation).await?;
+    search::note(tx, conversation.id).await?;
+    Ok(true)
+}
+
+/// Takes a draft off the timeline. False when it is no draft any more.
+pub async fn discard(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId) -> Result<bool> {
+    let workspace = tx.workspace().0;
+    let gone = sqlx::query!(
+        "delete from messages where workspace_id = $1 and conversation_id = $2 and id = $3 and status = 'draft'",
+        workspace,
+        conversation.id.0,
+        message.0
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(gone.rows_affected() == 1)
+}
+
+/// The conversation as it is without a message that became a draft: its newest mail is another.
+async fn uncount(tx: &mut Tx<'_>, conversation: &Locked) -> Result<()> {
+    let workspace = tx.workspace().0;
+    let newest = sqlx::query!(
+        "select at, text from messages
+         where workspace_id = $1 and conversation_id = $2 and status is distinct from 'draft'
+         order by at desc, item desc limit 1",
+        workspace,
+        conversation.id.0
+    )
+    .fetch_optional(&mut **tx)
+    .await?;
+    let (at, snippet) = match newest {
+        Some(newest) => (Some(newest.at), text::snippet(&newest.text, SNIPPET)),
+        None => (None, String::new()),
+    };
+    sqlx::query!(
+        "update conversations
+         set message_count = message_count - 1, last_message_at = coalesce($3, created_at), snippet = $4
+         where workspace_id = $1 and id = $2",
+        workspace,
+        conversation.id.0,
+        at,
+        snippet
+    )
+    .execute(&mut **tx)
+    .await?;
     Ok(())
 }

@@ -13,7 +13,7 @@ use crate::db::{Reading, Tx};
 use crate::error::Result;
 use crate::ids::{ConversationId, WorkspaceId};
 use crate::words;
-use crate::workspace::access::Actor;
+use crate::workspace::access::Sees;
 
 /// Conversations indexed in one transaction.
 const BATCH: i64 = 50;
@@ -33,7 +33,7 @@ const MANY: i64 = 4_000;
 /// The newest conversations of a filter that have all words.
 pub async fn find(
     conn: &mut PgConnection,
-    actor: &Actor,
+    who: &impl Sees,
     now: DateTime<Utc>,
     filter: &Filter,
     words: &[i64],
@@ -42,20 +42,20 @@ pub async fn find(
         return Ok(Vec::new());
     }
     for depth in [FIRST_WALK, SECOND_WALK] {
-        let (found, walked) = walk(conn, actor, now, filter, words, depth).await?;
+        let (found, walked) = walk(conn, who, now, filter, words, depth).await?;
         // A short walk has seen the whole view. Without this, a common word in a small view would be
         // looked up in the index, which has it from the whole workspace.
         if found.len() as i64 == filter.limit || walked < depth {
             return Ok(found);
         }
         if depth == FIRST_WALK && found.len() <= HARDLY {
-            let (found, hits) = by_index(conn, actor, now, filter, words, MANY).await?;
+            let (found, hits) = by_index(conn, who, now, filter, words, MANY).await?;
             if hits < MANY {
                 return Ok(found);
             }
         }
     }
-    Ok(by_index(conn, actor, now, filter, words, i64::MAX).await?.0)
+    Ok(by_index(conn, who, now, filter, words, i64::MAX).await?.0)
 }
 
 /// A walk over the newest of the branches: those that have all words, and how many were there. It ends for
@@ -83,20 +83,20 @@ macro_rules! walked {
 
 async fn walk(
     conn: &mut PgConnection,
-    actor: &Actor,
+    who: &impl Sees,
     now: DateTime<Utc>,
     filter: &Filter,
     words: &[i64],
     depth: i64,
 ) -> Result<(Vec<i64>, i64)> {
-    Ok(branches!(walked, conn, actor, now, filter, depth, filter.limit, words))
+    Ok(branches!(walked, conn, who, now, filter, depth, filter.limit, words))
 }
 
 /// Rare words: how many conversations of the workspace have them, counted up to `most`, and if there are
 /// fewer, the newest of the filter. Hashes cover the workspace, so nothing but words is asked of the index.
 async fn by_index(
     conn: &mut PgConnection,
-    actor: &Actor,
+    who: &impl Sees,
     now: DateTime<Utc>,
     filter: &Filter,
     words: &[i64],
@@ -118,9 +118,9 @@ async fn by_index(
                        offset 0) c
                    where (select count(*) from hits) < $10
                    order by c.last_message_at desc, c.id desc limit $9) as "found!""#,
-        actor.workspace.0,
+        who.workspace().0,
         now,
-        &actor.audiences(),
+        &who.audiences(),
         filter.view.as_str(),
         words,
         filter.mailbox.map(|mailbox| mailbox.0),
@@ -184,6 +184,11 @@ pub async fn unindexed(conn: &mut PgConnection) -> Result<Vec<WorkspaceId>> {
     )
     .fetch_all(conn)
     .await?)
+}
+
+/// Since when the oldest note has been waiting.
+pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
+    Ok(sqlx::query_scalar!("select min(since) from unindexed_conversations").fetch_one(conn).await?)
 }
 
 /// Indexes one batch of a workspace's noted conversations.

@@ -4,13 +4,12 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 
-use crate::conversations::conversation::{Locked, lock_in};
+use crate::conversations::conversation::{Locked, lock_any};
 use crate::conversations::transitions::{Trigger, apply};
 use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, WorkspaceId};
 use crate::workspace::access::By;
-use crate::workspace::mailboxes;
 
 const SHORTEST: TimeDelta = TimeDelta::minutes(1);
 const LONGEST: TimeDelta = TimeDelta::days(366);
@@ -45,9 +44,13 @@ pub async fn ran_out(
 
 /// Ends a snooze that has run out. Taking the lock does it, whoever comes first.
 pub async fn end(tx: &mut Tx<'_>, conversation: ConversationId) -> Result<()> {
-    let workspace = tx.workspace();
-    if let Some(mailbox) = mailboxes::of_conversation(tx, workspace, conversation).await? {
-        lock_in(tx, &mailbox, conversation).await?;
-    }
+    lock_any(tx, conversation).await?;
     Ok(())
+}
+
+/// When the next snooze runs out.
+pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
+    Ok(sqlx::query_scalar!("select min(snoozed_until) from conversations where snoozed_until is not null")
+        .fetch_one(conn)
+        .await?)
 }

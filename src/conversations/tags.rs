@@ -13,7 +13,7 @@ use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::TagId;
 use crate::text;
-use crate::workspace::access::{Actor, By};
+use crate::workspace::access::{Actor, By, Sees};
 
 #[derive(Debug)]
 pub struct CountedTag {

@@ -1,16 +1,24 @@
 //! Asking a customer for documents (specification 4.8, 4.9): the request, its checklist and its private link.
 //! The request opens when its mail leaves; until then it is a draft. A draft's text has no link.
 
-use chrono::NaiveDate;
+use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::PgConnection;
 use sqlx::types::Json;
 use url::Url;
 
+use crate::app::App;
 use crate::config::SecretKey;
+use crate::conversations::timeline;
 use crate::db::Tx;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::{ConversationId, DocumentRequestId, MessageId, WorkspaceId};
 use crate::links;
+use crate::workspace::access::By;
+
+/// Days after the request's mail left on which its customer is reminded.
+const REMINDER_DAYS: [i32; 3] = [2, 4, 7];
 
 /// One thing that is asked for, as stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -53,8 +61,154 @@ pub async fn create(tx: &mut Tx<'_>, id: DocumentRequestId, carrier: Carrier, as
     Ok(())
 }
 
+/// A request as its mail carries it.
+#[derive(Debug)]
+pub struct Carried {
+    pub id: DocumentRequestId,
+    pub asked: Asked,
+    pub generation: i32,
+}
+
+/// The request a message carries.
+pub async fn of_message(tx: &mut Tx<'_>, carrier: Carrier) -> Result<Option<Carried>> {
+    let workspace = tx.workspace().0;
+    let row = sqlx::query!(
+        r#"select id as "id: DocumentRequestId", items as "items: Json<Vec<Item>>", due_date, link_generation
+           from document_requests where workspace_id = $1 and conversation_id = $2 and message_id = $3"#,
+        workspace,
+        carrier.conversation.0,
+        carrier.message.0
+    )
+    .fetch_optional(&mut **tx)
+    .await?;
+    Ok(row.map(|row| Carried {
+        id: row.id,
+        asked: Asked { items: row.items.0, due: row.due_date },
+        generation: row.link_generation,
+    }))
+}
+
+/// The request's mail has left: the customer can answer it, and is reminded on the second day.
+pub async fn open(tx: &mut Tx<'_>, carrier: Carrier) -> Result<()> {
+    let (workspace, now) = (tx.workspace().0, tx.now());
+    let opened = sqlx::query!(
+        r#"update document_requests r
+           set state = 'open', opened_at = $4, remind_at =
+               (select ($4 at time zone time_zone + make_interval(days => $5)) at time zone time_zone
+                from workspaces where workspaces.id = $1)
+           where workspace_id = $1 and conversation_id = $2 and message_id = $3 and state = 'draft'
+           returning id as "id: DocumentRequestId", jsonb_array_length(items) as "items!""#,
+        workspace,
+        carrier.conversation.0,
+        carrier.message.0,
+        now,
+        REMINDER_DAYS[0]
+    )
+    .fetch_optional(&mut **tx)
+    .await?;
+    let Some(opened) = opened else { return Ok(()) };
+    let data = json!({ "requestId": opened.id, "messageId": carrier.message, "items": opened.items });
+    timeline::append(tx, carrier.conversation, &By::System, "documents-requested", data).await
+}
+
+/// Its mail was stopped: the link it had is worth nothing any more.
+pub async fn withdraw(tx: &mut Tx<'_>, id: DocumentRequestId) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "update document_requests set link_generation = link_generation + 1 where workspace_id = $1 and id = $2",
+        workspace,
+        id.0
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Its draft was thrown away.
+pub async fn cancel(tx: &mut Tx<'_>, carrier: Carrier, by: &By) -> Result<()> {
+    let (workspace, now) = (tx.workspace().0, tx.now());
+    let cancelled = sqlx::query_scalar!(
+        r#"update document_requests set state = 'cancelled', ended_at = $4, remind_at = null
+           where workspace_id = $1 and conversation_id = $2 and message_id = $3
+             and state in ('draft', 'open')
+           returning id as "id: DocumentRequestId""#,
+        workspace,
+        carrier.conversation.0,
+        carrier.message.0,
+        now
+    )
+    .fetch_optional(&mut **tx)
+    .await?;
+    let Some(request) = cancelled else { return Ok(()) };
+    let data = json!({ "requestId": request });
+    timeline::append(tx, carrier.conversation, by, "documents-cancelled", data).await
+}
+
+/// A request whose reminder is due.
+#[derive(Clone, Copy, Debug)]
+pub struct Due {
+    pub workspace: WorkspaceId,
+    pub conversation: ConversationId,
+    pub request: DocumentRequestId,
+}
+
+pub async fn due_for_a_reminder(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<Vec<Due>> {
+    Ok(sqlx::query_as!(
+        Due,
+        r#"select workspace_id as "workspace: WorkspaceId", conversation_id as "conversation: ConversationId",
+                  id as "request: DocumentRequestId"
+           from document_requests where remind_at <= $1 order by remind_at limit 100"#,
+        now
+    )
+    .fetch_all(conn)
+    .await?)
+}
+
+/// When the next reminder is due.
+pub async fn next_reminder(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
+    Ok(sqlx::query_scalar!("select min(remind_at) from document_requests where remind_at is not null")
+        .fetch_one(conn)
+        .await?)
+}
+
+/// Takes the reminder that is due now and sets the time of the next, or none when there is to be no other.
+/// Nothing when it was taken already: there is one reminder for each of the days.
+pub async fn take_reminder(tx: &mut Tx<'_>, id: DocumentRequestId, goes_on: bool) -> Result<Option<Carried>> {
+    let (workspace, now) = (tx.workspace().0, tx.now());
+    let row = sqlx::query!(
+        r#"update document_requests r
+           set reminders = reminders + $4::bool::int, remind_at = case when $4 then
+               (select (opened_at at time zone time_zone + make_interval(days => ($5::int[])[reminders + 2]))
+                       at time zone time_zone
+                from workspaces where workspaces.id = $1) end
+           where workspace_id = $1 and id = $2 and state = 'open' and remind_at <= $3
+           returning items as "items: Json<Vec<Item>>", due_date, link_generation"#,
+        workspace,
+        id.0,
+        now,
+        goes_on,
+        &REMINDER_DAYS
+    )
+    .fetch_optional(&mut **tx)
+    .await?;
+    Ok(row.map(|row| Carried {
+        id,
+        asked: Asked { items: row.items.0, due: row.due_date },
+        generation: row.link_generation,
+    }))
+}
+
+impl Carried {
+    /// The private upload page, as it is now.
+    pub fn link(&self, app: &App, workspace: WorkspaceId) -> Result<String> {
+        let key = app.config.secret_key.as_ref();
+        let key = key.ok_or_else(|| Error::internal("ROOKERY_SECRET_KEY is missing"))?;
+        Ok(link(key, &app.config.public_url, workspace, self.id, self.generation))
+    }
+}
+
 /// The private upload page of a request. It names the workspace, so that the page is found in any cell.
-pub fn link(
+fn link(
     key: &SecretKey,
     public_url: &Url,
     workspace: WorkspaceId,
@@ -65,8 +219,12 @@ pub fn link(
     format!("{}/upload/{workspace}/{id}/{token}", public_url.as_str().trim_end_matches('/'))
 }
 
-/// What stands under the text of the mail: the checklist, the date and, when it is going out, the link.
-pub fn checklist(asked: &Asked, link: Option<&str>) -> String {
+/// What was written with the checklist under it and, when it is going out, the link.
+pub fn under(written: &str, asked: &Asked, link: Option<&str>) -> String {
+    format!("{}\n\n{}", written.trim_end(), checklist(asked, link))
+}
+
+fn checklist(asked: &Asked, link: Option<&str>) -> String {
     let mut text = String::from("Please send us these documents:\n");
     for item in &asked.items {
         text.push_str("\n- ");

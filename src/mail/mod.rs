@@ -6,4 +6,5 @@ pub mod quote;
 pub mod receive;
 pub mod sandbox;
 pub mod scam;
+pub mod send;
 pub mod thread;

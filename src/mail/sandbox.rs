@@ -1,5 +1,10 @@
-//! The sandbox's incoming side (specification 4.14): a simulated email is written out as a real one, so
-//! that everything behind it, from parsing on, is the same as for mail from outside.
+//! The sandbox (specification 4.14, 8.3): a simulated email is written out as a real one, so that everything
+//! behind it, from parsing on, is the same as for mail from outside. Mail that leaves goes into a ledger.
+
+pub mod answer;
+pub mod deliver;
+mod invoice;
+pub mod magic;
 
 use mail_builder::MessageBuilder;
 use mail_builder::headers::message_id::MessageId;

@@ -42,27 +42,28 @@ pub async fn write(
         return Err(Error::problem("body", "this conversation has no address to reply to"));
     }
     let message: MessageId = tx.mint();
-    let request = reply.asks.as_ref().map(|_| tx.mint::<DocumentRequestId>());
     let sends_at = reply.send.then(|| tx.now() + app.config.undo_window(conversation.livemode()));
-    let mut body = text::lines(reply.body);
-    if let (Some(asked), Some(id)) = (&reply.asks, request) {
-        let link = match (reply.send, &app.config.secret_key) {
-            (true, Some(key)) => Some(request::link(key, &app.config.public_url, tx.workspace(), id, 0)),
-            (true, None) => return Err(Error::internal("ROOKERY_SECRET_KEY is missing")),
-            (false, _) => None,
-        };
-        body = format!("{}\n\n{}", body.trim_end(), request::checklist(asked, link.as_deref()));
-    }
-    let written = Outbound {
+    let written = text::lines(reply.body);
+    let carried = reply.asks.map(|asked| request::Carried { id: tx.mint(), asked, generation: 0 });
+    let whole = match &carried {
+        Some(carried) => {
+            let link = reply.send.then(|| carried.link(app, tx.workspace())).transpose()?;
+            Some(request::under(&written, &carried.asked, link.as_deref()))
+        }
+        None => None,
+    };
+    let outbound = Outbound {
         message,
-        author: MemberId::Agent(author.agent),
-        text: &body,
+        author: Some(MemberId::Agent(author.agent)),
+        text: whole.as_deref().unwrap_or(&written),
+        written: whole.as_ref().map(|_| written.as_str()),
         summary: reply.summary.map(text::line),
         sends_at,
     };
-    outbound::add(tx, conversation, written).await?;
-    if let (Some(asked), Some(id)) = (&reply.asks, request) {
-        request::create(tx, id, Carrier { conversation: conversation.id, message }, asked).await?;
+    outbound::add(tx, conversation, outbound).await?;
+    if let Some(carried) = &carried {
+        let carrier = Carrier { conversation: conversation.id, message };
+        request::create(tx, carried.id, carrier, &carried.asked).await?;
     }
-    Ok(Written { message, sends_at, request })
+    Ok(Written { message, sends_at, request: carried.map(|carried| carried.id) })
 }

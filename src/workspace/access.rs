@@ -1,4 +1,4 @@
-//! Who is asking and what they can see (specification 5.5 to 5.8).
+//! Who is asking, a key or a person, and what they can see (specification 5.5 to 5.8).
 //!
 //! Visibility is one value: the audiences an actor belongs to. Every query that reads a workspace's mail
 //! takes them, so what an actor cannot see is not there for it.
@@ -18,6 +18,37 @@ pub const TEAM: i64 = 0;
 /// The audience of test keys: the sandbox, and nothing else.
 pub const SANDBOX: i64 = -1;
 
+/// Whoever sees a part of a workspace.
+pub trait Sees {
+    fn workspace(&self) -> WorkspaceId;
+    /// What they can see. Live and sandbox never mix.
+    fn audiences(&self) -> Vec<i64>;
+}
+
+/// A person at work, who is on the team now. People never see the sandbox.
+#[derive(Clone, Debug)]
+pub struct Teammate {
+    pub workspace: WorkspaceId,
+    pub id: PersonId,
+    pub name: String,
+}
+
+impl Teammate {
+    pub fn by(&self) -> By {
+        By::Person { id: self.id, name: self.name.clone() }
+    }
+}
+
+impl Sees for Teammate {
+    fn workspace(&self) -> WorkspaceId {
+        self.workspace
+    }
+
+    fn audiences(&self) -> Vec<i64> {
+        vec![TEAM, self.id.0]
+    }
+}
+
 /// An agent at work: the key of this request.
 #[derive(Clone, Debug)]
 pub struct Actor {
@@ -31,15 +62,20 @@ pub struct Actor {
     pub maker: Option<PersonId>,
 }
 
-impl Actor {
-    /// What this actor can see. Live and sandbox never mix.
-    pub fn audiences(&self) -> Vec<i64> {
+impl Sees for Actor {
+    fn workspace(&self) -> WorkspaceId {
+        self.workspace
+    }
+
+    fn audiences(&self) -> Vec<i64> {
         match self.livemode {
             true => std::iter::once(TEAM).chain(self.maker.map(|maker| maker.0)).collect(),
             false => vec![SANDBOX],
         }
     }
+}
 
+impl Actor {
     pub fn by(&self) -> By {
         By::Agent { id: self.agent, name: self.name.clone() }
     }

@@ -1,10 +1,12 @@
 //! API keys (specification 5.2 to 5.5): made by owners and admins, shown once, kept as a hash, revoked at
 //! once. Each key acts as an agent of its own. There is no verb that changes a key's scopes.
 
+use chrono::{DateTime, TimeDelta, Utc};
 use sha2::{Digest, Sha256};
 use sqlx::PgConnection;
 
 use crate::app::App;
+use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::ids::{AgentId, PersonId, WorkspaceId};
 use crate::workspace::access::{Actor, Scope};
@@ -12,6 +14,8 @@ use crate::workspace::people::{Role, a_name, role_of};
 use crate::workspace::plan::Plan;
 
 const KEY_LETTERS: usize = 48;
+/// No request runs longer than this.
+const LONGEST_REQUEST: TimeDelta = TimeDelta::minutes(2);
 
 /// A key that was just made. This is the only moment its text exists here.
 pub struct NewKey {
@@ -67,22 +71,57 @@ pub async fn create(
     Ok(NewKey { agent, key })
 }
 
-/// Makes the very next request with the key answer 401.
-pub async fn revoke(app: &App, workspace: WorkspaceId, agent: AgentId) -> Result<()> {
-    let mut tx = app.begin(workspace).await?;
-    let now = tx.now();
+/// Closes the key for good.
+pub async fn revoke(tx: &mut Tx<'_>, agent: AgentId) -> Result<()> {
+    let (workspace, now) = (tx.workspace().0, tx.now());
     let revoked = sqlx::query!(
         "update agents set revoked_at = coalesce(revoked_at, $3) where workspace_id = $1 and id = $2",
-        workspace.0,
+        workspace,
         agent.0,
         now
     )
-    .execute(&mut *tx)
+    .execute(&mut **tx)
     .await?;
-    if revoked.rows_affected() == 0 {
-        return Err(Error::Missing("No such key in this workspace."));
+    match revoked.rows_affected() {
+        0 => Err(Error::Missing("No such key in this workspace.")),
+        _ => Ok(()),
     }
-    tx.commit().await
+}
+
+/// Agents that were revoked and may still hold conversations.
+pub async fn unreleased(conn: &mut PgConnection) -> Result<Vec<(WorkspaceId, AgentId)>> {
+    let agents = sqlx::query!(
+        r#"select workspace_id as "workspace: WorkspaceId", id as "id: AgentId" from agents
+           where revoked_at is not null and released_at is null order by revoked_at limit 100"#
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(agents.into_iter().map(|agent| (agent.workspace, agent.id)).collect())
+}
+
+/// When the next of them should be done with.
+pub async fn next_unreleased(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
+    let revoked = sqlx::query_scalar!(
+        "select min(revoked_at) from agents where revoked_at is not null and released_at is null"
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(revoked.map(|revoked| revoked + LONGEST_REQUEST))
+}
+
+/// Holds nothing any more. Not before requests that were running at the revocation have ended.
+pub async fn released(tx: &mut Tx<'_>, agent: AgentId) -> Result<()> {
+    let (workspace, now) = (tx.workspace().0, tx.now());
+    sqlx::query!(
+        "update agents set released_at = $3 where workspace_id = $1 and id = $2 and revoked_at <= $4",
+        workspace,
+        agent.0,
+        now,
+        now - LONGEST_REQUEST
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }
 
 /// Who the key belongs to, if it opens anything now. Read on every request, so a revoked key is out at once.

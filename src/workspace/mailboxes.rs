@@ -6,8 +6,8 @@ use sqlx::PgConnection;
 use crate::app::App;
 use crate::db::Tx;
 use crate::error::{Error, NO_MAILBOX, Result};
-use crate::ids::{ConversationId, MailboxId, PersonId, WorkspaceId};
-use crate::workspace::access::{Actor, SANDBOX};
+use crate::ids::{MailboxId, PersonId, WorkspaceId};
+use crate::workspace::access::{SANDBOX, Sees};
 use crate::workspace::people::{a_name, an_address, role_of};
 
 #[derive(Clone, Debug)]
@@ -79,16 +79,16 @@ async fn insert(
     Ok(id)
 }
 
-/// An inbox the actor can see; any other does not exist for it.
-pub async fn find_visible(conn: &mut PgConnection, actor: &Actor, id: &str) -> Result<Mailbox> {
+/// An inbox someone can see; any other does not exist for them.
+pub async fn find_visible(conn: &mut PgConnection, who: &impl Sees, id: &str) -> Result<Mailbox> {
     let id: MailboxId = id.parse().map_err(|_| NO_MAILBOX)?;
     sqlx::query_as!(
         Mailbox,
         r#"select id as "id: MailboxId", audience as "audience!", address, name from mailboxes
            where workspace_id = $1 and id = $2 and audience = any($3)"#,
-        actor.workspace.0,
+        who.workspace().0,
         id.0,
-        &actor.audiences()
+        &who.audiences()
     )
     .fetch_optional(conn)
     .await?
@@ -119,23 +119,4 @@ pub async fn live(conn: &mut PgConnection, workspace: WorkspaceId, id: MailboxId
     .fetch_optional(conn)
     .await?
     .ok_or(NO_MAILBOX)
-}
-
-/// The inbox a conversation stands in, for the service's own work on it.
-pub async fn of_conversation(
-    conn: &mut PgConnection,
-    workspace: WorkspaceId,
-    conversation: ConversationId,
-) -> Result<Option<Mailbox>> {
-    Ok(sqlx::query_as!(
-        Mailbox,
-        r#"select mailboxes.id as "id: MailboxId", mailboxes.audience as "audience!", address, name
-           from conversations join mailboxes
-             on mailboxes.workspace_id = conversations.workspace_id and mailboxes.id = conversations.mailbox_id
-           where conversations.workspace_id = $1 and conversations.id = $2"#,
-        workspace.0,
-        conversation.0
-    )
-    .fetch_optional(conn)
-    .await?)
 }

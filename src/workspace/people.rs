@@ -7,6 +7,9 @@ use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::ids::{PersonId, WorkspaceId};
 use crate::text;
+use crate::workspace::access::Teammate;
+
+const NO_PERSON: Error = Error::Missing("No such person in this workspace.");
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::Type, clap::ValueEnum)]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
@@ -55,6 +58,19 @@ pub async fn add(tx: &mut Tx<'_>, email: &str, name: &str, role: Role) -> Result
     }
 }
 
+/// Someone who is on the team now.
+pub async fn teammate(conn: &mut PgConnection, workspace: WorkspaceId, id: PersonId) -> Result<Teammate> {
+    let name = sqlx::query_scalar!(
+        "select name from people where workspace_id = $1 and id = $2 and removed_at is null",
+        workspace.0,
+        id.0
+    )
+    .fetch_optional(conn)
+    .await?
+    .ok_or(NO_PERSON)?;
+    Ok(Teammate { workspace, id, name })
+}
+
 /// The role of someone who is on the team now.
 pub async fn role_of(conn: &mut PgConnection, workspace: WorkspaceId, person: PersonId) -> Result<Role> {
     sqlx::query_scalar!(
@@ -65,7 +81,7 @@ pub async fn role_of(conn: &mut PgConnection, workspace: WorkspaceId, person: Pe
     )
     .fetch_optional(conn)
     .await?
-    .ok_or(Error::Missing("No such person in this workspace."))
+    .ok_or(NO_PERSON)
 }
 
 /// A mail address as it is stored: lower case, one `@`, nothing that could break a header.

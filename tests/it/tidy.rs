@@ -50,7 +50,12 @@ const OWNERS: &[(&str, &[&str])] = &[
     ),
     ("documents", &["documents", "document_requests"]),
     ("app_mail", &["app_mail"]),
+    ("replies", &["suppressed_addresses"]),
+    ("mail", &["sandbox_mail", "sandbox_answers"]),
 ];
+
+/// It names the partitions of tables it is given, and moves rows only within a table.
+const MOVES_ROWS_BETWEEN_DAYS: &str = "src/partitions.rs";
 
 const FORBIDDEN_NAMES: &[&str] =
     &["util", "utils", "common", "helper", "helpers", "manager", "service", "misc"];
@@ -176,7 +181,7 @@ fn ownership(files: &[File], migrations: &[File], owners: &[(&str, &[&str])]) ->
     for file in files {
         let written: BTreeSet<String> = file.sql().iter().flat_map(|sql| writes(sql)).collect();
         for table in written {
-            if table.contains('{') {
+            if table.contains('{') && file.path != MOVES_ROWS_BETWEEN_DAYS {
                 problems
                     .push(format!("{}: writes to a table whose name is put together at run time", file.path));
             } else if let Some(owner) = owner_of.get(table.as_str())

@@ -4,4 +4,7 @@ mod announced;
 mod canary;
 mod import;
 mod inbound;
+mod sandbox;
+mod sending;
+mod ten_days;
 mod transitions;

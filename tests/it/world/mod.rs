@@ -2,8 +2,10 @@
 //! HTTP. When the story is over, the world checks that no work was left behind and no count drifted.
 
 pub mod cluster;
+mod desk;
 pub mod furnished;
 mod many;
+pub mod outbox;
 pub mod probe;
 mod reply;
 mod seed;
@@ -20,7 +22,9 @@ use rookery::db::MIGRATIONS;
 use rookery::ids::{AgentId, ConversationId, MailboxId, PersonId, WorkspaceId};
 use rookery::mail::receive::{Delivery, Outcome, receive};
 use rookery::mail::thread::Dmarc;
+use rookery::partitions;
 use rookery::random::Random;
+use rookery::replies::revoke;
 use rookery::worker;
 use rookery::workspace::people::{self, Role};
 use rookery::workspace::plan::Plan;
@@ -28,11 +32,16 @@ use rookery::workspace::{found, keys, mailboxes};
 use serde_json::{Value, json};
 
 use self::cluster::{TestDatabase, cluster};
+use self::outbox::Outbox;
 pub use self::reply::{Reply, ToolAnswer};
 pub use self::seed::Message;
 
 /// Monday morning, far enough ahead that nothing depends on the day the test runs.
 const MORNING: &str = "2031-01-06T09:00:00Z";
+
+fn morning() -> DateTime<Utc> {
+    MORNING.parse().expect("a time")
+}
 
 /// Tells one story in a world of its own, and then looks behind it.
 pub async fn story(tell: impl AsyncFnOnce(&World)) {
@@ -51,6 +60,8 @@ pub struct World {
     /// Where the service listens: `http://127.0.0.1:…`
     pub address: String,
     pub http: reqwest::Client,
+    /// Where live mail goes.
+    pub outbox: Arc<Outbox>,
     _database: TestDatabase,
     blobs: std::path::PathBuf,
 }
@@ -80,11 +91,15 @@ impl World {
             .template(|url| async move {
                 let pool = sqlx::PgPool::connect(&url).await.expect("the template can be reached");
                 MIGRATIONS.run(&pool).await.expect("the migrations apply");
+                let mut conn = pool.acquire().await.expect("a connection");
+                partitions::keep(&mut conn, morning()).await.expect("the days can be made");
+                drop(conn);
                 pool.close().await;
             })
             .await;
         let database = cluster().database(template).await;
-        let blobs = std::env::temp_dir().join(format!("rookery-blobs-{}", database.name()));
+        let blobs =
+            std::env::temp_dir().join(format!("rookery-blobs-{}-{}", std::process::id(), database.name()));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = format!("http://{}", listener.local_addr().expect("an address"));
         let given = [
@@ -97,12 +112,13 @@ impl World {
         let given =
             given.iter().chain(settings).map(|(key, value)| (format!("ROOKERY_{key}"), (*value).to_owned()));
         let config = Config::load(None, given).expect("the settings are sound");
-        let morning: DateTime<Utc> = MORNING.parse().expect("a time");
-        let app = App::new(config, Clock::set_to(morning), Random::seeded(7)).expect("an app");
+        let mut app = App::new(config, Clock::set_to(morning()), Random::seeded(7)).expect("an app");
+        let outbox = Arc::new(Outbox::default());
+        app.mailer = outbox.clone();
         let app = Arc::new(app);
         let router = door::router(app.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
-        Self { app, address, http: reqwest::Client::new(), _database: database, blobs }
+        Self { app, address, outbox, http: reqwest::Client::new(), _database: database, blobs }
     }
 
     pub async fn workspace(&self, name: &str) -> Workspace<'_> {
@@ -138,7 +154,7 @@ impl World {
     /// The bodies of all recorded events of a kind, oldest first.
     pub async fn events(&self, kind: &str) -> Vec<Value> {
         let bodies: Vec<String> =
-            sqlx::query_scalar("select body from events where kind = $1 order by created_at, ctid")
+            sqlx::query_scalar("select body from events where kind = $1 order by created_at, tableoid, ctid")
                 .bind(kind)
                 .fetch_all(&self.app.pool)
                 .await
@@ -148,6 +164,11 @@ impl World {
 
     pub async fn event_count(&self) -> i64 {
         self.scalar("select count(*) from events").await
+    }
+
+    /// Recipients of everything that left in the sandbox, oldest first.
+    pub async fn sandbox_ledger(&self) -> Vec<String> {
+        self.column("select recipient from sandbox_mail order by at, tableoid, ctid").await
     }
 
     /// Outbound messages with a due time.
@@ -251,7 +272,7 @@ impl<'w> Workspace<'w> {
     }
 
     pub async fn revoke(&self, key: &Key<'_>) {
-        keys::revoke(&self.world.app, self.id, key.agent).await.expect("the key is there");
+        revoke::revoke(&self.world.app, self.id, key.agent).await.expect("the key is there");
     }
 
     /// A raw mail that arrives at a live inbox.
@@ -289,6 +310,36 @@ impl Key<'_> {
     pub async fn post(&self, path: &str, body: Value) -> Reply {
         let request = self.world.http.post(format!("{}/api/v1{path}", self.world.address));
         Reply::of(request.bearer_auth(&self.text).json(&body)).await
+    }
+
+    /// A reply that leaves after its window; gives its message.
+    pub async fn sends(&self, conversation: impl ToString, body: &str) -> String {
+        self.replies(conversation, json!({ "body": body, "send": true })).await
+    }
+
+    /// A draft for a person to approve; gives its message.
+    pub async fn drafts(&self, conversation: impl ToString, body: &str) -> String {
+        self.replies(conversation, json!({ "body": body })).await
+    }
+
+    pub async fn replies(&self, conversation: impl ToString, body: Value) -> String {
+        let reply = self.post(&format!("/conversations/{}/replies", conversation.to_string()), body).await;
+        assert_eq!(reply.status, 201, "{}", reply.text);
+        reply.json()["messageId"].as_str().expect("a message id").to_owned()
+    }
+
+    /// A message as the conversation shows it.
+    pub async fn message(&self, conversation: impl ToString, message: &str) -> Value {
+        let read = self.conversation(conversation).await;
+        let items = read["timeline"].as_array().expect("a timeline");
+        items.iter().find(|item| item["id"] == message).unwrap_or(&Value::Null).clone()
+    }
+
+    /// The event items of a conversation's timeline with a name.
+    pub async fn told(&self, conversation: impl ToString, event: &str) -> Vec<Value> {
+        let read = self.conversation(conversation).await;
+        let items = read["timeline"].as_array().expect("a timeline");
+        items.iter().filter(|item| item["event"] == event).map(|item| item["data"].clone()).collect()
     }
 
     /// A simulated mail; gives its conversation.

@@ -68,8 +68,10 @@ impl Key<'_> {
 /// Every table of a database with all its rows as text.
 pub async fn rows_of(pool: &sqlx::PgPool) -> BTreeMap<String, Vec<String>> {
     let tables: Vec<String> = sqlx::query_scalar(
-        "select format('%I.%I', table_schema, table_name) from information_schema.tables
-         where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')",
+        // A partition's rows are its table's.
+        "select format('%I.%I', nspname, relname) from pg_class join pg_namespace n on n.oid = relnamespace
+         where relkind in ('r', 'p') and not relispartition and nspname not in ('pg_catalog', 'information_schema')
+         order by 1",
     )
     .fetch_all(pool)
     .await

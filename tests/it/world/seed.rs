@@ -81,9 +81,10 @@ impl Workspace<'_> {
                      snippet = case when $7 then snippet else left($6, 200) end
                  where workspace_id = $1 and id = $2 returning last_item, mailbox_id)
              insert into messages (workspace_id, conversation_id, id, mailbox_id, item, at, direction, status,
-                 sends_at, sent_at, from_name, from_email, text, rfc_message_id)
+                 sends_at, sent_at, from_name, from_email, text, rfc_message_id, due_at)
              select $1, $2, $3, mailbox_id, last_item, $4, 'outbound', $5,
-                 case when $7 then null else $4 end, case when $5 = 'sent' then $4 end, name, address, $6, $8
+                 case when $7 then null else $4 end, case when $5 = 'sent' then $4 end, name, address, $6, $8,
+                 case when $5 in ('scheduled', 'sending') then $4 + interval '1 year' end
              from numbered join mailboxes on mailboxes.workspace_id = $1 and mailboxes.id = mailbox_id",
         )
         .bind(self.id)

@@ -1,0 +1,110 @@
+//! Sending what is due (specification 3.3): claim, hand over, write down what came of it.
+//!
+//! A message is handed over under a lease and at most once under each; the result is written only if the
+//! lease is still ours. After a crash another node hands it over again with the same Message-ID.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use futures::{StreamExt, stream};
+
+use crate::app::App;
+use crate::conversations::conversation::{Locked, lock_any};
+use crate::conversations::sending::{self, Claimed};
+use crate::db::Tx;
+use crate::documents::request::{self, Carrier};
+use crate::error::{Error, Result};
+use crate::mail::sandbox::answer;
+use crate::mail::sandbox::deliver::Sandbox;
+use crate::mailer::{Handover, Mailer, Refusal};
+
+/// Messages taken at once.
+pub const BATCH: i64 = 100;
+/// Waits after a try that ended with "later"; after the last of them the message has failed.
+const LATER: [TimeDelta; 7] = [
+    TimeDelta::minutes(1),
+    TimeDelta::minutes(5),
+    TimeDelta::minutes(15),
+    TimeDelta::hours(1),
+    TimeDelta::hours(3),
+    TimeDelta::hours(6),
+    TimeDelta::hours(12),
+];
+
+/// Works off everything that is due now.
+pub async fn send_due(app: &App, at_once: usize) -> Result<()> {
+    while !app.stop.told() {
+        let now = app.clock.now();
+        let claimed =
+            sending::claim(&mut *app.connection().await?, now, now + app.config.lease(), BATCH).await?;
+        if claimed.is_empty() {
+            break;
+        }
+        stream::iter(&claimed)
+            .for_each_concurrent(at_once, async |claimed| {
+                if let Err(error) = send(app, claimed, now + app.config.lease()).await {
+                    let (workspace, message) = (claimed.letter.workspace, claimed.letter.message);
+                    tracing::warn!(%error, %workspace, %message, "a message was not sent; its lease will end");
+                }
+            })
+            .await;
+    }
+    Ok(())
+}
+
+async fn send(app: &App, claimed: &Claimed, lease_ends: DateTime<Utc>) -> Result<()> {
+    // Told to stop, or so late in the lease that another node might begin while we are still at it.
+    let enough_time = app.clock.now() + app.config.handover() < lease_ends;
+    if app.stop.told() || !enough_time {
+        let mut tx = app.begin(claimed.letter.workspace).await?;
+        sending::release(&mut tx, claimed).await?;
+        return tx.commit().await;
+    }
+    let outcome = hand_over(app, claimed).await?;
+    let mut tx = app.begin(claimed.letter.workspace).await?;
+    let conversation = match lock_any(&mut tx, claimed.letter.conversation).await {
+        Err(Error::Missing(_)) => return Ok(()),
+        locked => locked?,
+    };
+    let ours = match outcome {
+        Handover::Accepted => sent(&mut tx, &conversation, claimed).await?,
+        Handover::Refused(refusal) => sending::failed(&mut tx, &conversation, claimed, refusal).await?,
+        Handover::Later => match LATER.get(usize::try_from(claimed.tries).unwrap_or_default()) {
+            Some(wait) => {
+                let due_at = tx.now() + *wait;
+                sending::later(&mut tx, claimed, due_at).await?
+            }
+            None => sending::failed(&mut tx, &conversation, claimed, Refusal::GaveUp).await?,
+        },
+    };
+    if !ours {
+        // The mail may have left twice, with one Message-ID; what the other node wrote stands.
+        let (workspace, message) = (claimed.letter.workspace, claimed.letter.message);
+        tracing::warn!(%workspace, %message, claim = claimed.claim, "a lease was lost: another node has the message");
+        return Ok(());
+    }
+    tx.commit().await
+}
+
+async fn hand_over(app: &App, claimed: &Claimed) -> Result<Handover> {
+    if claimed.letter.to.is_empty() {
+        return Ok(Handover::Refused(Refusal::Rejected));
+    }
+    if claimed.suppressed {
+        return Ok(Handover::Refused(Refusal::Suppressed));
+    }
+    let sandbox = Sandbox(app);
+    let mailer: &dyn Mailer = if claimed.livemode { &*app.mailer } else { &sandbox };
+    let longest = app.config.handover().to_std().map_err(Error::internal)?;
+    tokio::time::timeout(longest, mailer.hand_over(&claimed.letter)).await.unwrap_or(Ok(Handover::Later))
+}
+
+async fn sent(tx: &mut Tx<'_>, conversation: &Locked, claimed: &Claimed) -> Result<bool> {
+    if !sending::sent(tx, conversation, claimed).await? {
+        return Ok(false);
+    }
+    let message = claimed.letter.message;
+    request::open(tx, Carrier { conversation: conversation.id, message }).await?;
+    if !claimed.livemode {
+        answer::after(tx, conversation, &claimed.letter).await?;
+    }
+    Ok(true)
+}

@@ -1,0 +1,68 @@
+//! Handing a mail over to whatever carries it: the relay, or in the sandbox a ledger. A carrier may be handed
+//! the same mail again after a crash; the Message-ID is then the same.
+
+use futures::future::BoxFuture;
+
+use crate::error::Result;
+use crate::ids::{ConversationId, MessageId, WorkspaceId};
+
+/// A mail that is ready to leave.
+#[derive(Clone, Debug)]
+pub struct Letter {
+    pub workspace: WorkspaceId,
+    pub conversation: ConversationId,
+    pub message: MessageId,
+    /// The Message-ID without its brackets, fixed when the message was written.
+    pub rfc_message_id: String,
+    pub from_name: Option<String>,
+    pub from: String,
+    pub to: String,
+    pub subject: String,
+    pub text: String,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handover {
+    /// It has left: the carrier has taken it on.
+    Accepted,
+    /// It never will.
+    Refused(Refusal),
+    /// Not now; a later try may succeed.
+    Later,
+}
+
+/// Why a mail failed for good, as the timeline says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    Bounce,
+    Rejected,
+    Suppressed,
+    GaveUp,
+}
+
+impl Refusal {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Bounce => "bounce",
+            Self::Rejected => "rejected",
+            Self::Suppressed => "suppressed",
+            Self::GaveUp => "gave-up",
+        }
+    }
+}
+
+pub trait Mailer: Send + Sync {
+    fn hand_over<'a>(&'a self, letter: &'a Letter) -> BoxFuture<'a, Result<Handover>>;
+}
+
+/// Live mail of a service that was given no relay waits for one, as long as tries go on.
+pub struct NoRelay;
+
+impl Mailer for NoRelay {
+    fn hand_over<'a>(&'a self, letter: &'a Letter) -> BoxFuture<'a, Result<Handover>> {
+        tracing::warn!(workspace = %letter.workspace, message = %letter.message,
+            "there is no relay, so live mail waits: set ROOKERY_RELAY");
+        Box::pin(async { Ok(Handover::Later) })
+    }
+}

@@ -1,0 +1,44 @@
+//! Reminding a customer of documents that are still missing (specification 4.9: days 2, 4 and 7 after the
+//! request left). The reminder is mail of the service's own: it has no author and no undo window.
+
+use crate::app::App;
+use crate::conversations::conversation::lock_any;
+use crate::conversations::outbound::{self, Outbound};
+use crate::conversations::status::Status;
+use crate::db::Tx;
+use crate::documents::request::{self, Asked, Due};
+use crate::error::Result;
+use crate::replies::suppress;
+
+const OPENING: &str = "This is a friendly reminder: some documents we asked you for are still missing.";
+
+/// Writes the reminder that is due. A closed conversation and an address that must not be written to end
+/// the reminders; a customer's mail alone does not, because the documents are still missing.
+pub async fn remind(app: &App, tx: &mut Tx<'_>, due: Due) -> Result<()> {
+    let conversation = lock_any(tx, due.conversation).await?;
+    let goes_on = match &conversation.contact.email {
+        Some(address) if conversation.status != Status::Closed => {
+            !suppress::is_suppressed(tx, conversation.livemode(), address).await?
+        }
+        _ => false,
+    };
+    let Some(carried) = request::take_reminder(tx, due.request, goes_on).await? else { return Ok(()) };
+    if !goes_on {
+        return Ok(());
+    }
+    let link = carried.link(app, tx.workspace())?;
+    let missing = carried.asked.items.iter().filter(|item| item.required).cloned().collect::<Vec<_>>();
+    let asked = match missing.is_empty() {
+        true => carried.asked,
+        false => Asked { items: missing, due: carried.asked.due },
+    };
+    let reminder = Outbound {
+        message: tx.mint(),
+        author: None,
+        text: &request::under(OPENING, &asked, Some(&link)),
+        written: Some(OPENING),
+        summary: None,
+        sends_at: Some(tx.now()),
+    };
+    outbound::add(tx, &conversation, reminder).await
+}

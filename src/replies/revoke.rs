@@ -1,0 +1,45 @@
+//! Revoking a key (specification 5.3): no further request, no further mail. What it had scheduled becomes a
+//! draft again in the same commit; the conversations it holds are given back after it, a batch at a time.
+
+use crate::app::App;
+use crate::conversations::conversation::lock_any;
+use crate::conversations::{assign, outbound};
+use crate::db::Tx;
+use crate::error::Result;
+use crate::ids::{AgentId, WorkspaceId};
+use crate::replies::stop::stop;
+use crate::workspace::access::By;
+use crate::workspace::keys;
+
+/// Makes the very next request with the key answer 401, and stops what it has not sent yet.
+pub async fn revoke(app: &App, workspace: WorkspaceId, agent: AgentId) -> Result<()> {
+    let mut tx = app.begin(workspace).await?;
+    keys::revoke(&mut tx, agent).await?;
+    stop_scheduled(&mut tx, agent).await?;
+    tx.commit().await
+}
+
+/// Gives back what a revoked agent holds. A request that was running when its key was revoked may have
+/// written something since, so an agent is done with only a while later.
+pub async fn release(tx: &mut Tx<'_>, agent: AgentId) -> Result<()> {
+    stop_scheduled(tx, agent).await?;
+    let held = assign::held_by(tx, agent).await?;
+    for conversation in &held {
+        let conversation = lock_any(tx, *conversation).await?;
+        assign::to(tx, &conversation, &By::System, None).await?;
+    }
+    if held.is_empty() {
+        keys::released(tx, agent).await?;
+    }
+    Ok(())
+}
+
+async fn stop_scheduled(tx: &mut Tx<'_>, agent: AgentId) -> Result<()> {
+    for (conversation, message) in outbound::scheduled_by(tx, agent).await? {
+        let conversation = lock_any(tx, conversation).await?;
+        if let Some(message) = outbound::find(tx, &conversation, message).await? {
+            stop(tx, &conversation, &message, &By::System, "key-revoked").await?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! Stopping a message within its undo window (specification 3.3): it becomes a draft again, so its text is
+//! never lost. One conditional update decides between the person and the worker.
+
+use serde_json::json;
+
+use crate::conversations::conversation::Locked;
+use crate::conversations::outbound::{self, Ours, lock_message};
+use crate::conversations::timeline;
+use crate::db::Tx;
+use crate::documents::request::{self, Carrier};
+use crate::error::{Error, Result};
+use crate::ids::MessageId;
+use crate::workspace::access::{By, Teammate};
+
+/// A person takes it back.
+pub async fn undo(tx: &mut Tx<'_>, person: &Teammate, message: MessageId) -> Result<()> {
+    let (conversation, ours) = lock_message(tx, person, message).await?;
+    if stop(tx, &conversation, &ours, &person.by(), "undo").await? {
+        return Ok(());
+    }
+    match ours.status.as_str() {
+        "draft" => Err(Error::problem("message", "is a draft already")),
+        _ => Err(Error::problem("message", "is already on its way")),
+    }
+}
+
+/// False when it is not waiting any more.
+pub async fn stop(
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    message: &Ours,
+    by: &By,
+    reason: &str,
+) -> Result<bool> {
+    let carrier = Carrier { conversation: conversation.id, message: message.id };
+    let carried = request::of_message(tx, carrier).await?;
+    let text = match (&carried, &message.written) {
+        (Some(carried), Some(written)) => request::under(written, &carried.asked, None),
+        _ => message.text.clone(),
+    };
+    if !outbound::stop(tx, conversation, message.id, &text).await? {
+        return Ok(false);
+    }
+    if let Some(carried) = carried {
+        request::withdraw(tx, carried.id).await?;
+    }
+    let data = json!({ "messageId": message.id, "reason": reason });
+    timeline::append(tx, conversation.id, by, "send-stopped", data).await?;
+    Ok(true)
+}

@@ -1,0 +1,26 @@
+//! The word to stop: given once, heard by everything that runs. Whoever hears it finishes what is begun and
+//! gives back what is not.
+
+use tokio::sync::watch;
+
+#[derive(Clone)]
+pub struct Stop(watch::Sender<bool>);
+
+impl Stop {
+    pub fn not_yet() -> Self {
+        Self(watch::Sender::new(false))
+    }
+
+    pub fn tell(&self) {
+        self.0.send_replace(true);
+    }
+
+    pub fn told(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    pub async fn wait(&self) {
+        // The sender lives as long as this does, so waiting cannot fail.
+        let _ = self.0.subscribe().wait_for(|told| *told).await;
+    }
+}

@@ -1,0 +1,41 @@
+//! What people do with messages, as the app and the operator's commands will have them do it.
+
+use chrono::{DateTime, Utc};
+use rookery::error::Result;
+use rookery::ids::{MessageId, PersonId};
+use rookery::replies::{approve, discard, stop};
+use rookery::workspace::people;
+
+use super::Workspace;
+
+impl Workspace<'_> {
+    pub async fn approve(
+        &self,
+        person: PersonId,
+        message: &str,
+        edited: Option<&str>,
+    ) -> Result<DateTime<Utc>> {
+        let message: MessageId = message.parse().expect("a message's id");
+        let mut tx = self.world.app.begin(self.id).await?;
+        let person = people::teammate(&mut tx, self.id, person).await?;
+        let sends_at = approve::approve(&self.world.app, &mut tx, &person, message, edited).await?;
+        tx.commit().await?;
+        Ok(sends_at)
+    }
+
+    pub async fn undo(&self, person: PersonId, message: &str) -> Result<()> {
+        let message: MessageId = message.parse().expect("a message's id");
+        let mut tx = self.world.app.begin(self.id).await?;
+        let person = people::teammate(&mut tx, self.id, person).await?;
+        stop::undo(&mut tx, &person, message).await?;
+        tx.commit().await
+    }
+
+    pub async fn discard(&self, person: PersonId, message: &str) -> Result<()> {
+        let message: MessageId = message.parse().expect("a message's id");
+        let mut tx = self.world.app.begin(self.id).await?;
+        let person = people::teammate(&mut tx, self.id, person).await?;
+        discard::discard(&mut tx, &person, message).await?;
+        tx.commit().await
+    }
+}
