@@ -1,5 +1,8 @@
 //! What must hold when things fail, and when there is more than one of them.
 
 mod concurrency;
+mod fencing;
 mod rollback;
+mod sends;
 mod two_nodes;
+mod undo_race;

@@ -164,6 +164,21 @@ impl Cluster {
         TestDatabase { url: self.url(&name), name, dropped: self.dropped.clone() }
     }
 
+    /// Crashes the server and starts it again on the same port and data.
+    pub fn crash_and_restart(&self) {
+        let mut command = Command::new(server_binaries().join("pg_ctl"));
+        command
+            .args(["restart", "-m", "immediate", "-w", "-t", "60", "-D"])
+            .arg(self.folder.join("data"))
+            .arg("-l")
+            .arg(self.folder.join("server.log"))
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        as_postgres(&mut command, None);
+        assert!(command.status().expect("pg_ctl runs").success(), "the server did not come back");
+    }
+
     async fn admin(&self, statement: &str) {
         let mut connection = PgConnection::connect(&self.admin_url()).await.expect("connect to the cluster");
         sqlx::raw_sql(AssertSqlSafe(statement))
@@ -282,18 +297,23 @@ fn watchdog(settings: &Settings) -> Child {
         .stdout(Stdio::piped())
         // Ctrl-C goes to the whole process group; the watchdog must outlive it.
         .process_group(0);
-    if number_from("id", &["-u"]) == Some(0) {
-        // PostgreSQL refuses to run as root.
-        let user = number_from("id", &["-u", "postgres"]);
-        let group = number_from("id", &["-g", "postgres"]);
-        let user = user.expect("as root, a user `postgres` must exist");
-        let group = group.expect("the user `postgres` has a group");
-        if let Some(folder) = &keep {
-            std::os::unix::fs::chown(folder, Some(user), Some(group)).expect("and be given to `postgres`");
-        }
-        command.uid(user).gid(group);
-    }
+    as_postgres(&mut command, keep.as_deref());
     command.spawn().expect("start sh")
+}
+
+/// PostgreSQL refuses to run as root; the folder to keep is then given to its user.
+fn as_postgres(command: &mut Command, keep: Option<&Path>) {
+    if number_from("id", &["-u"]) != Some(0) {
+        return;
+    }
+    let user = number_from("id", &["-u", "postgres"]);
+    let group = number_from("id", &["-g", "postgres"]);
+    let user = user.expect("as root, a user `postgres` must exist");
+    let group = group.expect("the user `postgres` has a group");
+    if let Some(folder) = keep {
+        std::os::unix::fs::chown(folder, Some(user), Some(group)).expect("the folder can be given away");
+    }
+    command.uid(user).gid(group);
 }
 
 /// Another process may take the port before the server does, so the watchdog gets several.

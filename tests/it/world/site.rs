@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Reply;
-use super::cluster::{TestDatabase, cluster};
+use super::cluster::{Cluster, TestDatabase, cluster};
 
 const ROOKERY: &str = env!("CARGO_BIN_EXE_rookery");
 pub const SECRET_KEY: &str = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=";
@@ -31,18 +31,27 @@ pub struct Node {
 impl Site {
     /// With an empty database.
     pub async fn empty() -> Self {
-        let database = cluster().database("template1").await;
+        Self::on(cluster()).await
+    }
+
+    /// With an empty database of another cluster.
+    pub async fn on(cluster: &Cluster) -> Self {
+        let database = cluster.database("template1").await;
         let folder =
-            std::env::temp_dir().join(format!("rookery-site-{}-{}", std::process::id(), database.name()));
+            std::env::temp_dir().join(format!("rookery-site-{}-{}", cluster.port(), database.name()));
         std::fs::create_dir_all(folder.join("blobs")).unwrap();
         Self { database, folder, http: reqwest::Client::new() }
     }
 
     pub async fn migrated() -> Self {
         let site = Self::empty().await;
-        let done = site.run(&["migrate"]);
-        assert!(done.status.success(), "{done:?}");
+        site.migrate();
         site
+    }
+
+    pub fn migrate(&self) {
+        let done = self.run(&["migrate"]);
+        assert!(done.status.success(), "{done:?}");
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
@@ -145,7 +154,11 @@ impl Node {
     }
 
     pub fn terminate(&self) {
-        let sent = Command::new("kill").args(["-TERM", &self.process.id().to_string()]).status();
+        self.signal("-TERM");
+    }
+
+    pub fn signal(&self, signal: &str) {
+        let sent = Command::new("kill").args([signal, &self.process.id().to_string()]).status();
         assert!(sent.expect("kill runs").success());
     }
 
