@@ -75,6 +75,18 @@ bench-reads *arguments:
 bench-writes *arguments:
     cargo bench --locked --bench writes -- {{ arguments }}
 
+# Prints what taking due messages costs among two million that are due later.
+bench-claims *arguments:
+    cargo bench --locked --bench claims -- {{ arguments }}
+
+# 20,000 due sends on three nodes, one killed every two seconds, and a crash of PostgreSQL.
+fault-sends:
+    cargo test --locked --test it faults::sends:: -- --ignored --nocapture
+
+# 10,000 undos in the very moment the messages leave.
+undo-race:
+    cargo test --locked --test it faults::undo_race:: -- --ignored --nocapture
+
 # Real MCP clients and schemathesis against a real server.
 clients: build
     tests/clients/run "{{ target }}/debug/rookery"

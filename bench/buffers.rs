@@ -17,6 +17,7 @@ use rookery::clock::Clock;
 use rookery::config::Config;
 use rookery::random::Random;
 use serde_json::Value;
+use sqlx::PgConnection;
 use tower::ServiceExt;
 use tracing::field::{Field, Visit};
 use tracing::subscriber::DefaultGuard;
@@ -188,6 +189,16 @@ impl Reader {
         let statements = self.notices.take();
         let statements = statements.iter().filter_map(|notice| Statement::parse(notice));
         (answer, statements.filter(|statement| !statement.is_rate_limit()).collect())
+    }
+
+    /// The statements that a piece of work runs on the one connection.
+    pub async fn explain<T>(&self, work: impl AsyncFnOnce(&mut PgConnection) -> T) -> (T, Vec<Statement>) {
+        self.settle().await;
+        self.notices.take();
+        let done = work(&mut *self.app.connection().await.expect("the connection is free")).await;
+        self.settle().await;
+        let statements = self.notices.take();
+        (done, statements.iter().filter_map(|notice| Statement::parse(notice)).collect())
     }
 
     /// What a read takes when everything is warm: the second time of two.

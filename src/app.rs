@@ -69,6 +69,14 @@ impl App {
         Ok(self.pool.acquire().await?)
     }
 
+    /// Sets the clock by the database's, which all nodes share.
+    pub async fn follow_the_databases_clock(&self) -> Result<()> {
+        let time =
+            sqlx::query_scalar!(r#"select clock_timestamp() as "time!""#).fetch_one(&self.pool).await?;
+        self.clock.follow(time);
+        Ok(())
+    }
+
     /// Begins one change of one workspace.
     pub async fn begin(&self, workspace: WorkspaceId) -> Result<Tx<'static>> {
         Tx::begin(self.connection().await?, self.frame(workspace)).await

@@ -1,7 +1,8 @@
 //! Ids: 63-bit numbers in time order, written as a prefix and 13 base-36 characters (specification 2.1).
 //!
-//! 41 bits of milliseconds since 2020 and 22 random bits, unique within a workspace. Nothing is protected
-//! by an id being hard to guess. A text of another kind or length is simply not an id.
+//! 41 bits of milliseconds since 2020 and 22 random bits, unique within a workspace: nodes draw apart by
+//! chance, and one node never draws a number twice. Nothing is protected by an id being hard to guess. A text
+//! of another kind or length is simply not an id.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -26,7 +27,7 @@ pub trait Id: Copy + Sized {
     fn mint(now: DateTime<Utc>, random: &Random) -> Self {
         let milliseconds = (now.timestamp_millis() - EPOCH_MILLISECONDS).clamp(1, (1 << 41) - 1);
         let noise = random.number() & ((1 << RANDOM_BITS) - 1);
-        Self::from_number(milliseconds << RANDOM_BITS | noise as i64)
+        Self::from_number(random.rising(milliseconds << RANDOM_BITS | noise as i64))
     }
 }
 
@@ -179,6 +180,15 @@ mod tests {
         for (prefix, written) in prefixes {
             assert_eq!(written, format!("{prefix}0000000000001"));
         }
+    }
+
+    #[test]
+    fn one_node_never_draws_an_id_twice() {
+        let random = Random::seeded(1);
+        let now = DateTime::from_timestamp(1_900_000_000, 0).unwrap();
+        // By chance alone, a hundred thousand in one millisecond would meet more than a thousand times.
+        let drawn: Vec<MessageId> = (0..100_000).map(|_| MessageId::mint(now, &random)).collect();
+        assert!(drawn.is_sorted_by(|earlier, later| earlier < later));
     }
 
     #[test]

@@ -1,32 +1,50 @@
 //! The one source of chance. Ids, keys and jitter draw from it, so a test can repeat itself.
 //! In service it is a cryptographic generator seeded by the operating system.
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 #[derive(Clone)]
-pub struct Random(Arc<Mutex<StdRng>>);
+pub struct Random(Arc<Source>);
+
+struct Source {
+    generator: Mutex<StdRng>,
+    /// The highest number given by [`Random::rising`].
+    highest: AtomicI64,
+}
 
 impl Random {
     /// Seeded by the operating system and unpredictable (ChaCha12).
     #[expect(clippy::disallowed_methods, reason = "this is the one place that asks the system for chance")]
     pub fn system() -> Self {
-        Self(Arc::new(Mutex::new(rand::make_rng())))
+        Self::of(rand::make_rng())
     }
 
     pub fn seeded(seed: u64) -> Self {
-        Self(Arc::new(Mutex::new(StdRng::seed_from_u64(seed))))
+        Self::of(StdRng::seed_from_u64(seed))
+    }
+
+    fn of(generator: StdRng) -> Self {
+        Self(Arc::new(Source { generator: Mutex::new(generator), highest: AtomicI64::new(0) }))
+    }
+
+    /// The wanted number, or the one after the last if that is higher: no two are alike here.
+    pub fn rising(&self, wanted: i64) -> i64 {
+        let raise = |last: i64| Some(wanted.max(last + 1));
+        let last = self.0.highest.fetch_update(Ordering::Relaxed, Ordering::Relaxed, raise);
+        wanted.max(last.unwrap_or_default() + 1)
     }
 
     pub fn number(&self) -> u64 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).next_u64()
+        self.0.generator.lock().unwrap_or_else(PoisonError::into_inner).next_u64()
     }
 
     pub fn bytes<const N: usize>(&self) -> [u8; N] {
         let mut bytes = [0; N];
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).fill_bytes(&mut bytes);
+        self.0.generator.lock().unwrap_or_else(PoisonError::into_inner).fill_bytes(&mut bytes);
         bytes
     }
 

@@ -21,6 +21,9 @@ use crate::partitions;
 use crate::replies::{remind, revoke};
 use crate::workspace::keys;
 
+type Work<'a> = BoxFuture<'a, Result<()>>;
+type DueTime<'a> = BoxFuture<'a, Result<Option<DateTime<Utc>>>>;
+
 struct Loop {
     name: &'static str,
     /// The longest pause between two looks.
@@ -28,9 +31,9 @@ struct Loop {
     /// How many of its rows a node works on at the same time.
     at_once: usize,
     /// Works off what is due now.
-    run: for<'a> fn(&'a App, usize) -> BoxFuture<'a, Result<()>>,
+    run: for<'a> fn(&'a App, usize) -> Work<'a>,
     /// When its next row is due, or was.
-    next: for<'a> fn(&'a App) -> BoxFuture<'a, Result<Option<DateTime<Utc>>>>,
+    next: for<'a> fn(&'a App) -> DueTime<'a>,
 }
 
 /// In the order in which one thing leads to another.
@@ -76,6 +79,13 @@ const LOOPS: &[Loop] = &[
         at_once: 1,
         run: |app, _| Box::pin(forget_app_mail(app)),
         next: |app| Box::pin(next_forgotten(app)),
+    },
+    Loop {
+        name: "follow the database's clock",
+        every: Duration::from_secs(10),
+        at_once: 1,
+        run: |app, _| Box::pin(app.follow_the_databases_clock()),
+        next: |_| Box::pin(async { Ok(None) }),
     },
     Loop {
         name: "keep days",

@@ -83,6 +83,7 @@ async fn execute(cli: Cli) -> Result<()> {
         Command::Serve => serve::serve(config).await,
         Command::Admin { json, command } => {
             let app = App::new(config, Clock::system(), Random::system())?;
+            app.follow_the_databases_clock().await?;
             admin::run(&app, command, json).await
         }
     }

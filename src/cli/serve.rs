@@ -45,6 +45,7 @@ pub async fn serve(config: Config) -> Result<()> {
     let listener = TcpListener::bind(listen).await.map_err(|error| {
         Error::internal(format!("{listen} cannot be listened on ({error}). Check ROOKERY_LISTEN."))
     })?;
+    app.follow_the_databases_clock().await?;
     partitions::keep(&mut *app.connection().await?, app.clock.now()).await?;
     tracing::info!(address = %listen, public_url = %app.config.public_url, "serving");
 

@@ -3,10 +3,13 @@
 
 #[path = "../../bench/buffers.rs"]
 mod buffers;
+#[path = "../../bench/due.rs"]
+mod due;
 #[path = "../../bench/load.rs"]
 mod load;
 
 use rookery::clock::Clock;
+use sqlx::PgConnection;
 
 use self::buffers::{Reader, reads};
 use crate::world::story;
@@ -48,6 +51,24 @@ async fn reads_keep_their_budgets_and_do_not_grow_with_the_workspace() {
             }
         }
         assert!(problems.is_empty(), "reads cost too much:\n  {}", problems.join("\n  "));
+    })
+    .await;
+}
+
+/// `just bench-claims` asks the same with two million that are due later.
+#[tokio::test]
+async fn a_claim_costs_the_same_however_many_messages_are_due_later() {
+    story(async |world| {
+        due::load(&world.app, 40_000, 250).await;
+        let reader = Reader::explained(&world.app.config.database_url.0, Clock::system());
+        let claim = async |conn: &mut PgConnection| due::claim(conn, world.now()).await;
+        reader.explain(claim).await;
+        let (taken, statements) = reader.explain(claim).await;
+        let buffers: i64 = statements.iter().map(|statement| statement.buffers).sum();
+        println!("a claim of {taken}: {buffers} buffers of {}", due::BUDGET);
+        assert!(statements.iter().any(|statement| statement.uses_index("messages_due")));
+        assert_eq!(taken, 100);
+        assert!(buffers <= due::BUDGET, "{buffers} buffers");
     })
     .await;
 }

@@ -2,9 +2,11 @@
 
 mod announced;
 mod canary;
+mod commands;
 mod import;
 mod inbound;
 mod sandbox;
 mod sending;
 mod ten_days;
 mod transitions;
+mod worker;

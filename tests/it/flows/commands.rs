@@ -1,0 +1,67 @@
+//! What an operator's commands do for people: approve, discard and undo, with the real program.
+
+use serde_json::{Value, json};
+
+use crate::world::Reply;
+use crate::world::site::{Node, Site, text};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_approves_discards_and_undoes_for_a_person() {
+    let site = Site::migrated().await;
+    let (workspace, owner) = site.workspace();
+    let (_, key) = site.key(&workspace, &owner, "bot", "live");
+    let made = site.admin(&[
+        "create-mailbox",
+        "--workspace",
+        &workspace,
+        "--address",
+        "help@acme.example",
+        "--name",
+        "Help",
+    ]);
+    let mail = site.folder.join("hello.eml");
+    std::fs::write(&mail, "Message-ID: <1@x>\r\nFrom: ada@customer.example\r\nSubject: Hi\r\n\r\nHello\r\n")
+        .unwrap();
+    let mailbox = text(&made, "mailbox");
+    let fixed = ["import-mail", "--workspace", &workspace, "--mailbox", &mailbox];
+    site.admin(&[&fixed[..], &[mail.to_str().unwrap()]].concat());
+    let node = site.serve("one", &[]).await;
+    let listed = site.get(&node, "/api/v1/conversations", &key).await.json();
+    let id = text(&listed[0], "id");
+    let draft = reply(&site, &node, &key, &id).await;
+    let command = |verb: &str, message: &str, more: &[&str]| {
+        let named = [verb, "--workspace", &workspace, "--message", message, "--person", &owner];
+        site.run(&[&["admin", "--json"], &named[..], more].concat())
+    };
+
+    let words = site.folder.join("words.txt");
+    std::fs::write(&words, "Better words.\n").unwrap();
+    let approved = command("approve", &draft, &["--body-file", words.to_str().unwrap()]);
+    let object: Value = serde_json::from_slice(&approved.stdout).unwrap();
+    assert_eq!((&object["message"], &object["status"]), (&json!(draft), &json!("scheduled")));
+    assert!(object["sendsAt"].as_str().unwrap().ends_with('Z'), "{object}");
+    let read = site.get(&node, &format!("/api/v1/conversations/{id}"), &key).await;
+    assert!(read.text.contains("Better words."), "{}", read.text);
+
+    let undone = command("undo", &draft, &[]);
+    let object: Value = serde_json::from_slice(&undone.stdout).unwrap();
+    assert_eq!(object, json!({ "message": draft, "status": "draft" }));
+    let again = command("undo", &draft, &[]);
+    assert_eq!(again.status.code(), Some(1));
+    assert_eq!(String::from_utf8(again.stderr).unwrap(), "rookery: message: is a draft already\n");
+
+    let gone = command("discard", &draft, &[]);
+    let object: Value = serde_json::from_slice(&gone.stdout).unwrap();
+    assert_eq!(object, json!({ "message": draft, "discarded": true }));
+    let nothing = command("approve", &draft, &[]);
+    assert_eq!(String::from_utf8(nothing.stderr).unwrap(), "rookery: No such message.\n");
+
+    let figures = site.http.get(format!("{}/metrics", node.address)).send().await.unwrap();
+    assert!(figures.text().await.unwrap().contains("rookery_loop_lag_seconds{loop=\"send\"} "));
+}
+
+async fn reply(site: &Site, node: &Node, key: &str, id: &str) -> String {
+    let url = format!("{}/api/v1/conversations/{id}/replies", node.address);
+    let made = Reply::of(site.http.post(url).bearer_auth(key).json(&json!({ "body": "Hasty words." }))).await;
+    text(&made.json(), "messageId")
+}
