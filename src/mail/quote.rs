@@ -315,4 +315,6 @@ fn says_nothing(lines: &[&str]) -> bool {
 }
 
 #[cfg(test)]
+mod corpus;
+#[cfg(test)]
 mod tests;
