@@ -8,68 +8,63 @@ pub(super) struct Attribution {
     pub verbs: &'static [&'static str],
     /// What only a person writes: "I wrote".
     pub own: &'static [&'static str],
-    pub has_spaces: bool,
 }
 
-const fn spaced(
+const fn says(
     openings: &'static [&'static str],
     verbs: &'static [&'static str],
     own: &'static [&'static str],
 ) -> Attribution {
-    Attribution { openings, verbs, own, has_spaces: true }
-}
-
-const fn unspaced(verbs: &'static [&'static str]) -> Attribution {
-    Attribution { openings: &[], verbs, own: &[], has_spaces: false }
+    Attribution { openings, verbs, own }
 }
 
 pub(super) const ATTRIBUTIONS: &[Attribution] = &[
     // English
-    spaced(&["on "], &["wrote"], &["i wrote", "we wrote", "you wrote"]),
+    says(&["on "], &["wrote"], &["i wrote", "we wrote", "you wrote"]),
     // German
-    spaced(
+    says(
         &["am ", "vom "],
         &["schrieb", "geschrieben"],
         &["ich schrieb", "schrieb ich", "habe ich", "haben sie", "haben wir"],
     ),
     // French
-    spaced(&["le "], &["a écrit", "a ecrit"], &[]),
+    says(&["le "], &["a écrit", "a ecrit"], &[]),
     // Spanish
-    spaced(&["el "], &["escribió", "escribio"], &[]),
+    says(&["el "], &["escribió", "escribio"], &[]),
     // Italian
-    spaced(&["il ", "in data "], &["ha scritto"], &[]),
+    says(&["il ", "in data "], &["ha scritto"], &[]),
     // Portuguese
-    spaced(&["em ", "no dia "], &["escreveu"], &["você escreveu"]),
+    says(&["em ", "no dia "], &["escreveu"], &["você escreveu"]),
     // Dutch
-    spaced(&["op "], &["schreef", "geschreven"], &["schreef ik", "ik schreef", "heb ik"]),
+    says(&["op "], &["schreef", "geschreven"], &["schreef ik", "ik schreef", "heb ik"]),
     // Swedish, Danish, Norwegian
-    spaced(&["den ", "på "], &["skrev"], &["skrev jag", "jag skrev", "skrev jeg", "jeg skrev"]),
+    says(&["den ", "på "], &["skrev"], &["skrev jag", "jag skrev", "skrev jeg", "jeg skrev"]),
     // Finnish
-    spaced(&[], &["kirjoitti"], &[]),
+    says(&[], &["kirjoitti"], &[]),
     // Polish
-    spaced(&["w dniu ", "dnia "], &["napisał", "napisała", "pisze"], &[]),
+    says(&["w dniu ", "dnia "], &["napisał", "napisała", "pisze"], &[]),
     // Czech, Slovak
-    spaced(
+    says(
         &["dne ", "dňa "],
         &["napsal", "napsala", "napsal/a", "napísal", "napísala"],
         &["jsem napsal", "jsem napsala"],
     ),
     // Turkish
-    spaced(&[], &["yazdı", "yazmış"], &[]),
+    says(&[], &["yazdı", "yazmış"], &[]),
     // Russian, Ukrainian
-    spaced(
+    says(
         &[],
         &["написал", "написала", "пишет", "пише", "написав"],
         &["я написал", "я написала", "вы написали"],
     ),
     // Hungarian, Romanian, Greek
-    spaced(&[], &["írta"], &[]),
-    spaced(&["în ", "pe "], &["a scris"], &[]),
-    spaced(&["στις "], &["έγραψε"], &[]),
+    says(&[], &["írta"], &[]),
+    says(&["în ", "pe "], &["a scris"], &[]),
+    says(&["στις "], &["έγραψε"], &[]),
     // Japanese, Chinese, Korean
-    unspaced(&["のメール", "書きました", "からのメッセージ"]),
-    unspaced(&["写道", "寫道", "写到"]),
-    unspaced(&["작성", "썼습니다"]),
+    says(&[], &["のメール", "書きました", "からのメッセージ"], &[]),
+    says(&[], &["写道", "寫道", "写到"], &[]),
+    says(&[], &["작성", "썼습니다"], &[]),
 ];
 
 /// A marker, and whether it counts only between dashes.
@@ -159,6 +154,7 @@ pub(super) const LABELS: &[(Label, &[&str])] = &[
     (Label::From, &[
         "from", "von", "de", "da", "van", "från", "fra", "lähettäjä", "od", "kimden", "gönderen",
         "от", "от кого", "差出人", "送信者", "发件人", "發件人", "寄件者", "보낸 사람", "보낸사람", "feladó",
+        "від", "від кого", "de la", "από", "מאת", "من",
         "expéditeur", "remitente", "mittente", "remetente", "afzender", "avsändare", "avsender",
     ]),
     (Label::Date, &[
@@ -167,10 +163,12 @@ pub(super) const LABELS: &[(Label, &[&str])] = &[
         "dato", "lähetetty", "päivämäärä", "päiväys", "wysłano", "wysłane", "odesláno", "odoslané",
         "gönderme tarihi", "gönderildi", "tarih", "отправлено", "дата", "送信日時", "日付", "日時",
         "发送时间", "發送時間", "寄件日期", "日期", "时间", "보낸 날짜", "날짜", "보낸날짜", "elküldve",
+        "надіслано", "trimis", "στάλθηκε", "ημερομηνία", "נשלח", "תאריך", "تم الإرسال", "التاريخ",
     ]),
     (Label::To, &[
         "to", "an", "à", "a", "para", "per", "aan", "till", "til", "vastaanottaja", "do", "komu",
         "kime", "alıcı", "кому", "宛先", "收件人", "收件者", "받는 사람", "받는사람", "címzett",
+        "către", "προς", "אל", "إلى",
     ]),
     (Label::Cc, &[
         "cc", "kopie", "kopia", "kopi", "copie", "cópia", "bilgi", "копия", "抄送", "副本", "참조", "dw",
@@ -179,7 +177,7 @@ pub(super) const LABELS: &[(Label, &[&str])] = &[
     (Label::Subject, &[
         "subject", "betreff", "objet", "asunto", "oggetto", "assunto", "onderwerp", "ämne", "emne",
         "aihe", "temat", "předmět", "predmet", "konu", "тема", "件名", "主题", "主題", "主旨", "제목",
-        "tárgy",
+        "tárgy", "subiect", "θέμα", "נושא", "الموضوع",
     ]),
 ];
 
@@ -237,4 +235,22 @@ pub(super) const DEVICE_LINES: &[&str] = &[
     "отправлено с ",
     "iphoneから送信",
     "发自我的",
+];
+
+/// With these a customer says that they wrote in the history, or about it.
+#[rustfmt::skip]
+pub(super) const POINTERS: &[&str] = &[
+    "below", "inline", "in red", "in blue", "in green",
+    "unten", "im text", "in rot", "in blau", "in grün",
+    "ci-dessous", "plus bas", "en rouge", "en bleu",
+    "abajo", "en rojo", "en azul",
+    "sotto", "in rosso", "in blu",
+    "abaixo", "em vermelho", "em azul", "a vermelho",
+    "hieronder", "onderstaand", "onderstaande", "in het rood", "in rood",
+    "nedan", "i rött", "nedenfor", "herunder", "med rødt", "i rødt", "alempana", "punaisella",
+    "poniżej", "na czerwono", "níže", "červeně",
+    "aşağıda", "aşağıdaki", "kırmızı",
+    "ниже", "красным", "нижче", "червоним",
+    "赤字", "本文中", "见下文", "在下面", "红字", "아래", "빨간색",
+    "למטה", "באדום", "أدناه", "بالأحمر",
 ];

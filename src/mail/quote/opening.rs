@@ -1,0 +1,193 @@
+//! The lines with which a mail program begins quoted history: "On ... wrote:", a block of
+//! From, Sent, To and Subject, or "-----Original Message-----". What is only likely needs
+//! quoted lines below it; what a person could have written is none. Specification 2.4.
+
+use super::evidence::Evidence;
+use super::phrases::{ATTRIBUTIONS, FORM_LABELS, LABELS, Label, MARKERS};
+use super::{bare, is_quoted};
+
+/// Long recipient lists wrap; an opening is looked for in this many lines.
+pub(super) const MAX_OPENING_LINES: usize = 14;
+/// A line that introduces a quote is shorter than this.
+const MAX_PHRASE_BYTES: usize = 600;
+/// How many lines such a line may be wrapped over.
+const MAX_WRAP: usize = 3;
+
+pub(super) struct Opening {
+    /// How many lines it takes.
+    pub lines: usize,
+    /// It stands for history even when no quoted line follows.
+    pub is_sure: bool,
+}
+
+/// The opening that begins with the first of these lines.
+pub(super) fn find_opening(lines: &[&str]) -> Option<Opening> {
+    if is_marker(lines.first()?) {
+        // More of it may stand below the marker.
+        let next = (1..lines.len()).find(|at| !bare(lines[*at]).is_empty());
+        let more = next.and_then(|at| Some(at + find_opening(&lines[at..])?.lines));
+        return Some(Opening { lines: more.unwrap_or(1), is_sure: true });
+    }
+    if let Some(lines) = header_block(lines) {
+        return Some(Opening { lines, is_sure: true });
+    }
+    attribution(lines)
+}
+
+/// Lines that introduce a quote, "On ... wrote:", perhaps wrapped.
+fn attribution(lines: &[&str]) -> Option<Opening> {
+    let lines = &lines[..lines.len().min(MAX_WRAP)];
+    // Most lines are neither; this keeps a text of a million lines quick.
+    let is_possible = lines.iter().any(|line| stem(bare(line)).is_some())
+        && lines.iter().any(|line| line.bytes().any(|b| b.is_ascii_digit() || b == b'@'));
+    if !is_possible {
+        return None;
+    }
+    let mut joined = String::new();
+    for (at, line) in lines.iter().map(|line| bare(line)).enumerate() {
+        if line.is_empty() || is_quoted(line) || joined.len() + line.len() > MAX_PHRASE_BYTES {
+            return None;
+        }
+        if at > 0 {
+            joined.push(' ');
+        }
+        joined.push_str(&line.to_lowercase());
+        let evidence = Evidence::of(&joined);
+        if let Some(is_sure) = stem(&joined).and_then(|stem| evidence.of_attribution(stem)) {
+            return (!is_first_line_own(&lines[..=at])).then_some(Opening { lines: at + 1, is_sure });
+        }
+        let may_go_on = evidence.may_open(&joined) && !ends_sentence(line) && !line.ends_with([':', '：']);
+        if !may_go_on {
+            return None;
+        }
+    }
+    None
+}
+
+/// The first line is the customer's own if the rest stands without it. A date that the rest
+/// lacks makes it a part: the program wrapped "On <date> <name>" before "<address> wrote:".
+fn is_first_line_own(lines: &[&str]) -> bool {
+    let (Some(first), Some(rest)) = (lines.first(), lines.get(1..)) else {
+        return false;
+    };
+    let rest_is_dated = rest.iter().any(|line| Evidence::of(line).is_dated());
+    attribution(rest).is_some() && (rest_is_dated || !Evidence::of(first).is_dated())
+}
+
+/// What stands before the colon that ends an attribution. Zoho has rulers in its place.
+fn stem(line: &str) -> Option<&str> {
+    let between_rulers = || Some(line.strip_prefix("---")?.strip_suffix("---")?.trim_matches(['-', ' ']));
+    line.strip_suffix([':', '：']).map(str::trim_end).or_else(between_rulers)
+}
+
+impl Evidence {
+    /// `Some(true)` is sure on its own, `Some(false)` needs quoted lines below it. Only a
+    /// program names the address; a person too may write "On 3 March 2026 at 10:30 Bob wrote:".
+    fn of_attribution(&self, stem: &str) -> Option<bool> {
+        for language in ATTRIBUTIONS {
+            if language.verbs.iter().any(|verb| super::says(stem, verb)) {
+                if language.own.iter().any(|own| super::says(stem, own)) {
+                    return None;
+                }
+                let opened = language.openings.iter().any(|o| stem.starts_with(o));
+                if self.has_address || self.is_dated() || (opened && self.has_digit) {
+                    return Some(self.has_address);
+                }
+            }
+        }
+        // Gmail has no verb in some languages: a date, a name and "<address>:" at the end.
+        (self.is_dated() && self.has_address).then(|| bare(stem).ends_with('>'))
+    }
+
+    fn may_open(&self, line: &str) -> bool {
+        self.has_digit
+            || self.has_address
+            || ATTRIBUTIONS.iter().any(|language| language.openings.iter().any(|o| line.starts_with(o)))
+    }
+}
+
+fn ends_sentence(line: &str) -> bool {
+    let is_word_before = |dot: char| {
+        line.strip_suffix(dot)
+            .is_some_and(|rest| rest.chars().rev().take_while(|c| c.is_alphabetic()).count() > 3)
+    };
+    line.ends_with(['!', '?', '。']) || is_word_before('.')
+}
+
+/// From, Sent, To and Subject below each other, in any order that begins with no recipient.
+/// Gives the number of its lines.
+fn header_block(lines: &[&str]) -> Option<usize> {
+    if !matches!(label(lines[0])?, Label::From | Label::Date | Label::Subject) {
+        return None;
+    }
+    let mut found: [Option<&str>; 5] = [None; 5];
+    let mut end = 0;
+    for (at, line) in lines.iter().enumerate() {
+        if bare(line).is_empty() || is_form_label(line) {
+            break;
+        }
+        match label(line) {
+            Some(label) if found[label as usize].is_none() => {
+                found[label as usize] = Some(line);
+                end = at + 1;
+            }
+            // A long list of recipients wraps, but what stands above From is short.
+            None if found[Label::From as usize].is_some() => {}
+            _ => break,
+        }
+    }
+    // A booking has From, To and Date as well, but no subject and no address.
+    let has = |label: Label| found[label as usize].is_some();
+    let is_named = has(Label::Subject) || found[Label::From as usize]?.contains('@');
+    let is_enough = has(Label::Date) && (has(Label::To) || has(Label::Subject));
+    let is_form = lines.get(end).is_some_and(|line| is_form_label(line));
+    (is_named && is_enough && !is_form).then_some(end)
+}
+
+fn label(line: &str) -> Option<Label> {
+    let (name, _) = bare(line).split_once([':', '：'])?;
+    if name.len() > 60 {
+        return None;
+    }
+    let name = name.trim_matches(|c: char| c == '*' || c.is_whitespace()).to_lowercase();
+    LABELS.iter().find(|(_, names)| names.contains(&name.as_str())).map(|(label, _)| *label)
+}
+
+/// A web form has labels of its own below From and Subject; what stands there is the message.
+fn is_form_label(line: &str) -> bool {
+    line.split_once([':', '：']).is_some_and(|(name, _)| {
+        name.len() <= 60 && FORM_LABELS.contains(&name.trim().to_lowercase().as_str())
+    })
+}
+
+/// "-----Original Message-----" and its kin. The bare words are no marker without their
+/// dashes, unless the program writes them so.
+fn is_marker(line: &str) -> bool {
+    let line = bare(line);
+    let is_possible = line.starts_with(is_dash) || line.ends_with([':', '：']);
+    if line.len() > MAX_PHRASE_BYTES || !is_possible {
+        return false;
+    }
+    let inner = line.trim_matches(is_dash);
+    let has_dashes = line.starts_with(is_dash) && line.ends_with(is_dash) && line.len() >= inner.len() + 4;
+    let inner = inner.trim().to_lowercase();
+    let words = inner.trim_end_matches([':', '：', ' ']);
+    MARKERS.iter().any(|(marker, dashed)| {
+        *marker == words && if *dashed { has_dashes } else { line.ends_with([':', '：']) || has_dashes }
+    })
+}
+
+pub(super) fn is_ruler(line: &str) -> bool {
+    let line = bare(line);
+    line.chars().count() >= 5 && line.chars().all(is_dash)
+}
+
+/// "--- Mail original ---"
+pub(super) fn is_worded_ruler(line: &str) -> bool {
+    let line = bare(line);
+    line.len() <= MAX_PHRASE_BYTES && line.starts_with("---") && line.ends_with("---")
+}
+
+fn is_dash(c: char) -> bool {
+    matches!(c, '-' | '_' | '=' | '*' | '—' | '─')
+}
