@@ -8,14 +8,25 @@ mod phrases;
 
 use std::ops::Range;
 
-use opening::{MAX_OPENING_LINES, Opening, find_opening, is_ruler, is_worded_ruler};
-use phrases::{DEVICE_LINES, POINTERS};
+use opening::{MAX_OPENING_LINES, Opening, Trust, find_opening, is_ruler, is_worded_ruler};
+use phrases::{ANSWERS, COLOURS, DEVICE_LINES, PLACES};
 
-use super::parse::is_deceptive;
+use super::parse::{ParsedMail, is_deceptive};
 
+/// What the writer of this mail wrote.
+pub fn own_words(mail: &ParsedMail) -> String {
+    let is_answer = !mail.references.is_empty() || mail.subject.as_deref().is_some_and(has_prefix);
+    keep_own(&mail.text, is_answer)
+}
+
+/// The same for the text of an answer.
 pub fn without_history(text: &str) -> String {
+    keep_own(text, true)
+}
+
+fn keep_own(text: &str, is_answer: bool) -> String {
     let lines: Vec<&str> = text.lines().collect();
-    let page = Page::new(&lines);
+    let page = Page::new(&lines, is_answer);
     let Some(history) = page.history() else {
         return text.to_owned();
     };
@@ -30,6 +41,7 @@ pub fn without_history(text: &str) -> String {
 
 struct Page<'t> {
     lines: &'t [&'t str],
+    is_answer: bool,
     /// The first line from here on that is not blank; the number of lines if there is none.
     next_words: Vec<usize>,
     /// The first line from here on that is neither blank nor quoted.
@@ -38,7 +50,7 @@ struct Page<'t> {
 }
 
 impl<'t> Page<'t> {
-    fn new(lines: &'t [&'t str]) -> Page<'t> {
+    fn new(lines: &'t [&'t str], is_answer: bool) -> Page<'t> {
         let mut next_words = vec![lines.len(); lines.len() + 1];
         let mut next_unquoted = vec![lines.len(); lines.len() + 1];
         for (at, line) in lines.iter().enumerate().rev() {
@@ -47,7 +59,7 @@ impl<'t> Page<'t> {
             next_unquoted[at] = if blank || is_quoted(line) { next_unquoted[at + 1] } else { at };
         }
         let last_quoted = lines.iter().rposition(|line| is_quoted(line)).unwrap_or(0);
-        Page { lines, next_words, next_unquoted, last_quoted }
+        Page { lines, is_answer, next_words, next_unquoted, last_quoted }
     }
 
     fn history(&self) -> Option<Range<usize>> {
@@ -63,7 +75,7 @@ impl<'t> Page<'t> {
                     return Some(history);
                 }
                 at = self.next_unquoted[at];
-            } else if let Some(Opening { lines, is_sure }) = find_opening(self.window(at)) {
+            } else if let Some(Opening { lines, trust }) = find_opening(self.window(at)) {
                 let end = at + lines;
                 if self.lines.get(self.next_words[end]).is_some_and(|line| is_quoted(line)) {
                     if let Some(history) = self.marked(at, end) {
@@ -71,7 +83,7 @@ impl<'t> Page<'t> {
                     }
                     is_answered = true;
                     at = end;
-                } else if is_sure {
+                } else if trust == Trust::Full || (trust == Trust::InAnswers && self.is_answer) {
                     // Nothing marks where this history ends, so it must be plain that the
                     // customer did not write in it or about it.
                     let is_meant = self.is_introduced(at) || points_below(&self.lines[..at]);
@@ -131,11 +143,12 @@ impl<'t> Page<'t> {
     }
 }
 
-/// "My answers are below, in red": the customer wrote in the history.
+/// "See below", "my answers in red": the customer wrote in the history.
 fn points_below(own: &[&str]) -> bool {
     own.iter().any(|line| {
         let line = line.to_lowercase();
-        POINTERS.iter().any(|pointer| says(&line, pointer))
+        let answers = || ANSWERS.iter().any(|stem| line.contains(stem));
+        PLACES.iter().any(|place| says(&line, place)) || (answers() && COLOURS.iter().any(|c| says(&line, c)))
     })
 }
 
@@ -147,6 +160,12 @@ fn says(line: &str, phrase: &str) -> bool {
         let goes_on = |c: Option<char>| c.is_some_and(|c| c.is_alphabetic() && !is_unspaced(c));
         !(goes_on(before) || goes_on(after))
     })
+}
+
+/// "Re:", "AW:", "Fwd:" and what other languages have for them: one short word.
+fn has_prefix(subject: &str) -> bool {
+    let word = subject.split([':', '：']).next().unwrap_or("");
+    word.len() < subject.len() && word.chars().count() <= 6 && !word.trim().contains(' ')
 }
 
 /// Chinese, Japanese and Korean letters.

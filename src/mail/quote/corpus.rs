@@ -59,7 +59,7 @@ fn read(path: &Path) -> Case {
     let raw = std::fs::read(path).expect("a mail");
     let mail = parse(&raw).unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
     let wanted = std::fs::read_to_string(path.with_extension("txt")).expect("the text to keep");
-    Case { name, wanted, kept: without_history(&mail.text) }
+    Case { name, wanted, kept: own_words(&mail) }
 }
 
 /// Blank lines and runs of spaces are layout; lines and words are what counts.

@@ -4,7 +4,7 @@
 
 use super::evidence::Evidence;
 use super::phrases::{ATTRIBUTIONS, FORM_LABELS, LABELS, Label, MARKERS};
-use super::{bare, is_quoted};
+use super::{bare, is_quoted, says};
 
 /// Long recipient lists wrap; an opening is looked for in this many lines.
 pub(super) const MAX_OPENING_LINES: usize = 14;
@@ -16,8 +16,18 @@ const MAX_WRAP: usize = 3;
 pub(super) struct Opening {
     /// How many lines it takes.
     pub lines: usize,
-    /// It stands for history even when no quoted line follows.
-    pub is_sure: bool,
+    pub trust: Trust,
+}
+
+/// When an opening stands for history even though no quoted line follows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trust {
+    /// Never: a person could have written it.
+    Never,
+    /// In answers and forwarded mail. A new mail has no history; there it is the mail of a web
+    /// form, or one the customer copied.
+    InAnswers,
+    Full,
 }
 
 /// The opening that begins with the first of these lines.
@@ -26,10 +36,10 @@ pub(super) fn find_opening(lines: &[&str]) -> Option<Opening> {
         // More of it may stand below the marker.
         let next = (1..lines.len()).find(|at| !bare(lines[*at]).is_empty());
         let more = next.and_then(|at| Some(at + find_opening(&lines[at..])?.lines));
-        return Some(Opening { lines: more.unwrap_or(1), is_sure: true });
+        return Some(Opening { lines: more.unwrap_or(1), trust: Trust::Full });
     }
     if let Some(lines) = header_block(lines) {
-        return Some(Opening { lines, is_sure: true });
+        return Some(Opening { lines, trust: Trust::InAnswers });
     }
     attribution(lines)
 }
@@ -53,8 +63,8 @@ fn attribution(lines: &[&str]) -> Option<Opening> {
         }
         joined.push_str(&line.to_lowercase());
         let evidence = Evidence::of(&joined);
-        if let Some(is_sure) = stem(&joined).and_then(|stem| evidence.of_attribution(stem)) {
-            return (!is_first_line_own(&lines[..=at])).then_some(Opening { lines: at + 1, is_sure });
+        if let Some(trust) = stem(&joined).and_then(|stem| evidence.of_attribution(stem)) {
+            return (!is_first_line_own(&lines[..=at])).then_some(Opening { lines: at + 1, trust });
         }
         let may_go_on = evidence.may_open(&joined) && !ends_sentence(line) && !line.ends_with([':', '：']);
         if !may_go_on {
@@ -81,22 +91,27 @@ fn stem(line: &str) -> Option<&str> {
 }
 
 impl Evidence {
-    /// `Some(true)` is sure on its own, `Some(false)` needs quoted lines below it. Only a
-    /// program names the address; a person too may write "On 3 March 2026 at 10:30 Bob wrote:".
-    fn of_attribution(&self, stem: &str) -> Option<bool> {
+    /// A person too may write "On 3 March 2026 at 10:30 Bob wrote:", but not with the address.
+    fn of_attribution(&self, stem: &str) -> Option<Trust> {
+        let stem = bare(stem);
+        let trust = |is_whole| match is_whole && self.is_dated() && self.has_address {
+            true => Trust::InAnswers,
+            false => Trust::Never,
+        };
         for language in ATTRIBUTIONS {
-            if language.verbs.iter().any(|verb| super::says(stem, verb)) {
-                if language.own.iter().any(|own| super::says(stem, own)) {
+            if language.verbs.iter().any(|verb| says(stem, verb)) {
+                if language.own.iter().any(|own| says(stem, own)) {
                     return None;
                 }
                 let opened = language.openings.iter().any(|o| stem.starts_with(o));
                 if self.has_address || self.is_dated() || (opened && self.has_digit) {
-                    return Some(self.has_address);
+                    let ends_in_data = stem.ends_with(|c: char| ">)]".contains(c) || c.is_ascii_digit());
+                    return Some(trust(ends_in_data || language.verbs.iter().any(|verb| stem.ends_with(verb))));
                 }
             }
         }
         // Gmail has no verb in some languages: a date, a name and "<address>:" at the end.
-        (self.is_dated() && self.has_address).then(|| bare(stem).ends_with('>'))
+        (self.is_dated() && self.has_address).then(|| trust(stem.ends_with('>')))
     }
 
     fn may_open(&self, line: &str) -> bool {
@@ -138,7 +153,7 @@ fn header_block(lines: &[&str]) -> Option<usize> {
     }
     // A booking has From, To and Date as well, but no subject and no address.
     let has = |label: Label| found[label as usize].is_some();
-    let is_named = has(Label::Subject) || found[Label::From as usize]?.contains('@');
+    let is_named = found[Label::From as usize]?.contains('@') || has(Label::Subject);
     let is_enough = has(Label::Date) && (has(Label::To) || has(Label::Subject));
     let is_form = lines.get(end).is_some_and(|line| is_form_label(line));
     (is_named && is_enough && !is_form).then_some(end)

@@ -239,18 +239,25 @@ pub(super) const DEVICE_LINES: &[&str] = &[
 
 /// With these a customer says that they wrote in the history, or about it.
 #[rustfmt::skip]
-pub(super) const POINTERS: &[&str] = &[
-    "below", "inline", "in red", "in blue", "in green",
-    "unten", "im text", "in rot", "in blau", "in grün",
-    "ci-dessous", "plus bas", "en rouge", "en bleu",
-    "abajo", "en rojo", "en azul",
-    "sotto", "in rosso", "in blu",
-    "abaixo", "em vermelho", "em azul", "a vermelho",
-    "hieronder", "onderstaand", "onderstaande", "in het rood", "in rood",
-    "nedan", "i rött", "nedenfor", "herunder", "med rødt", "i rødt", "alempana", "punaisella",
-    "poniżej", "na czerwono", "níže", "červeně",
-    "aşağıda", "aşağıdaki", "kırmızı",
-    "ниже", "красным", "нижче", "червоним",
-    "赤字", "本文中", "见下文", "在下面", "红字", "아래", "빨간색",
-    "למטה", "באדום", "أدناه", "بالأحمر",
+pub(super) const PLACES: &[&str] = &[
+    "below", "inline", "unten", "im text", "ci-dessous", "plus bas", "abajo", "sotto", "abaixo",
+    "hieronder", "onderstaand", "onderstaande", "nedan", "nedenfor", "herunder", "alempana",
+    "poniżej", "níže", "aşağıda", "aşağıdaki", "ниже", "нижче", "本文中", "见下文", "在下面", "아래",
+    "למטה", "أدناه",
+];
+
+/// The same with a colour, when the line speaks of answers.
+#[rustfmt::skip]
+pub(super) const COLOURS: &[&str] = &[
+    "in red", "in blue", "in green", "in rot", "in blau", "in grün", "en rouge", "en bleu", "en rojo",
+    "en azul", "in rosso", "in blu", "em vermelho", "a vermelho", "em azul", "in rood", "in het rood",
+    "i rött", "i rødt", "med rødt", "punaisella", "na czerwono", "červeně", "kırmızı", "красным",
+    "червоним", "赤字", "红字", "红色", "빨간색", "באדום", "بالأحمر",
+];
+
+#[rustfmt::skip]
+pub(super) const ANSWERS: &[&str] = &[
+    "answer", "comment", "repl", "antwort", "kommentar", "anmerkung", "répon", "remarque", "respuesta",
+    "respond", "rispost", "respost", "antwoord", "opmerking", "svar", "vasta", "odpowied", "odpověd",
+    "cevap", "yanıt", "ответ", "відпов", "回答", "返信", "回复", "答复", "답변", "תשוב", "رد", "إجاب",
 ];

@@ -27,7 +27,6 @@ fn attribution_lines_are_cut_in_many_languages() {
         "On 3/12/26 10:00, Bob wrote:",
         "On Mar 12, 2026, at 10:00, Bob <bob@acme.test> wrote:",
         "On Tuesday, March 12th, 2026 at 10:00 AM, Bob <bob@acme.test> wrote:",
-        "Bob <bob@acme.test> wrote:",
         "Am 12.03.26 um 10:00 schrieb Bob:",
         "Am Di., 12. März 2026 um 10:00 Uhr schrieb Bob <bob@acme.test>:",
         "Bob hat am 12.03.2026 10:00 geschrieben:",
@@ -59,6 +58,13 @@ fn attribution_lines_are_cut_in_many_languages() {
             is_cut_when_quoted(line);
         }
     }
+}
+
+#[test]
+fn an_attribution_without_date_or_address_needs_quoted_lines() {
+    is_cut_when_quoted("Bob <bob@acme.test> wrote:");
+    is_cut_when_quoted("On 12 March Bob wrote:");
+    is_kept("Hello,\n\nBob <bob@acme.test> wrote:\nyou will have it.\n\nI do not.");
 }
 
 #[test]
@@ -155,12 +161,30 @@ fn history_the_customer_writes_in_or_about_is_kept() {
     is_kept(&format!("My answers are below.\n\nAnn\n\n{history}"));
     is_kept(&format!("Antworten in rot!\n\n{history}"));
     is_kept(&format!("I got this mail:\n\n{history}\n\nIs it yours?"));
-    assert_eq!(without_history(&format!("The rotary one, please.\n\n{history}")), "The rotary one, please.");
+    assert_eq!(without_history(&format!("I take it in red.\n\n{history}")), "I take it in red.");
+}
+
+#[test]
+fn a_new_mail_has_no_history_unless_it_is_marked() {
+    let mail = |head: &str, text: &str| {
+        let raw = format!("From: web@x.test\n{head}\n\n{text}");
+        own_words(&crate::mail::parse::parse(raw.as_bytes()).expect("a mail"))
+    };
+    let block = "From: Ann <ann@x.test>\nDate: 10.03.2026\nSubject: Kitchen\n\nAn offer, please.";
+    let text = format!("A request from your site\n\n{block}");
+    assert_eq!(mail("Subject: New request", &text), text);
+    for head in ["Subject: AW: Request", "Subject: Fwd: Kitchen", "Subject: 回复：好", "In-Reply-To: <a@b>"] {
+        assert_eq!(mail(head, &text), "A request from your site", "{head}");
+    }
+    assert_eq!(mail("Subject: Hi", "Yes\n\nOn 3/12/26 10:00, Bob wrote:\n> Old?"), "Yes");
+    assert_eq!(mail("Subject: Hi", "Yes\n\n-----Original Message-----\nOld?"), "Yes");
 }
 
 #[test]
 fn own_sentences_that_look_alike_are_kept() {
     is_kept("Hello,\nOn 3 March 2026 at 10:30 your colleague Tom wrote:\nwe will refund you\nbut nothing came.");
+    is_kept("Hello,\nOn 3/12/26 at 10:30 Bob <bob@acme.test> wrote that you pay:\nyou did not.");
+    is_kept("Two things.\n\nSubject: my deposit\nDate: due in May\nTo: my account\n\nPay now.");
     is_kept("It shows an error above\n> 30 degrees");
     is_kept("We need:\n\n> two chairs\n> one table");
     is_kept("On Monday I wrote: hello\nand nobody answered.");
