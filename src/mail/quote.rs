@@ -67,6 +67,8 @@ impl<'t> Page<'t> {
         let mut at = self.next_words[0];
         // A program began a quote, and the customer answers between its lines.
         let mut is_answered = false;
+        // The customer writes in unmarked history, or about it; its end cannot be seen.
+        let mut is_meant = false;
         while at < all {
             if is_quoted(self.lines[at]) {
                 if (is_answered || self.is_history_quoted(at))
@@ -84,10 +86,10 @@ impl<'t> Page<'t> {
                     is_answered = true;
                     at = end;
                 } else if trust == Trust::Full || (trust == Trust::InAnswers && self.is_answer) {
-                    // Nothing marks where this history ends, so it must be plain that the
-                    // customer did not write in it or about it.
-                    let is_meant = self.is_introduced(at) || points_below(&self.lines[..at]);
-                    return (!is_meant).then_some(at..all);
+                    is_meant = is_meant || self.is_introduced(at) || points_below(&self.lines[..at]);
+                    if !is_meant {
+                        return Some(at..all);
+                    }
                 }
             }
             at = self.next_words[all.min(at + 1)];

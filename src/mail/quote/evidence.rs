@@ -59,3 +59,13 @@ fn date_signs(line: &str) -> (bool, bool) {
     });
     (numeric_date || runs.iter().any(is_year), time)
 }
+
+/// Arabic and Persian have digits of their own.
+pub(super) fn with_ascii_digit(c: char) -> char {
+    let zero = match c {
+        '\u{660}'..='\u{669}' => 0x660,
+        '\u{6f0}'..='\u{6f9}' => 0x6f0,
+        _ => return c,
+    };
+    char::from_digit(c as u32 - zero, 10).unwrap_or(c)
+}

@@ -2,7 +2,7 @@
 //! From, Sent, To and Subject, or "-----Original Message-----". What is only likely needs
 //! quoted lines below it; what a person could have written is none. Specification 2.4.
 
-use super::evidence::Evidence;
+use super::evidence::{Evidence, with_ascii_digit};
 use super::phrases::{ATTRIBUTIONS, FORM_LABELS, LABELS, Label, MARKERS};
 use super::{bare, is_quoted, says};
 
@@ -49,24 +49,19 @@ fn attribution(lines: &[&str]) -> Option<Opening> {
     let lines = &lines[..lines.len().min(MAX_WRAP)];
     // Most lines are neither; this keeps a text of a million lines quick.
     let is_possible = lines.iter().any(|line| stem(bare(line)).is_some())
-        && lines.iter().any(|line| line.bytes().any(|b| b.is_ascii_digit() || b == b'@'));
+        && lines.iter().any(|line| line.chars().any(|c| c == '@' || with_ascii_digit(c).is_ascii_digit()));
     if !is_possible {
         return None;
     }
-    let mut joined = String::new();
     for (at, line) in lines.iter().map(|line| bare(line)).enumerate() {
-        if line.is_empty() || is_quoted(line) || joined.len() + line.len() > MAX_PHRASE_BYTES {
+        if line.is_empty() || is_quoted(line) {
             return None;
         }
-        if at > 0 {
-            joined.push(' ');
-        }
-        joined.push_str(&line.to_lowercase());
-        let evidence = Evidence::of(&joined);
-        if let Some(trust) = stem(&joined).and_then(|stem| evidence.of_attribution(stem)) {
+        let (text, evidence) = read_as_one(&lines[..=at])?;
+        if let Some(trust) = stem(&text).and_then(|stem| evidence.of_attribution(stem)) {
             return (!is_first_line_own(&lines[..=at])).then_some(Opening { lines: at + 1, trust });
         }
-        let may_go_on = evidence.may_open(&joined) && !ends_sentence(line) && !line.ends_with([':', '：']);
+        let may_go_on = evidence.may_open(&text) && !ends_sentence(line) && !line.ends_with([':', '：']);
         if !may_go_on {
             return None;
         }
@@ -74,14 +69,34 @@ fn attribution(lines: &[&str]) -> Option<Opening> {
     None
 }
 
-/// The first line is the customer's own if the rest stands without it. A date that the rest
-/// lacks makes it a part: the program wrapped "On <date> <name>" before "<address> wrote:".
+/// The lines in lower case and with ASCII digits, as one line.
+fn read_as_one(lines: &[&str]) -> Option<(String, Evidence)> {
+    if lines.iter().map(|line| line.len()).sum::<usize>() > MAX_PHRASE_BYTES {
+        return None;
+    }
+    let joined = lines.iter().map(|line| bare(line)).collect::<Vec<_>>().join(" ");
+    let text: String = joined.to_lowercase().chars().map(with_ascii_digit).collect();
+    let evidence = Evidence::of(&text);
+    Some((text, evidence))
+}
+
+/// The first line is the customer's own if some of the rest stands without it. If the rest has
+/// no date, the line may be a part: programs wrap "On <date> <name>" before "<address> wrote:".
 fn is_first_line_own(lines: &[&str]) -> bool {
-    let (Some(first), Some(rest)) = (lines.first(), lines.get(1..)) else {
-        return false;
-    };
-    let rest_is_dated = rest.iter().any(|line| Evidence::of(line).is_dated());
-    attribution(rest).is_some() && (rest_is_dated || !Evidence::of(first).is_dated())
+    (1..lines.len()).any(|at| {
+        let (Some((above, date)), Some((rest, evidence))) =
+            (read_as_one(&lines[..at]), read_as_one(&lines[at..]))
+        else {
+            return false;
+        };
+        let is_begun = date.is_dated() && (opens(&above) || above.chars().take(8).any(|c| c.is_ascii_digit()));
+        let stands_alone = stem(&rest).is_some_and(|stem| evidence.of_attribution(stem).is_some());
+        stands_alone && (evidence.is_dated() || !is_begun)
+    })
+}
+
+fn opens(line: &str) -> bool {
+    ATTRIBUTIONS.iter().any(|language| language.openings.iter().any(|o| line.starts_with(o)))
 }
 
 /// What stands before the colon that ends an attribution. Zoho has rulers in its place.
@@ -115,9 +130,7 @@ impl Evidence {
     }
 
     fn may_open(&self, line: &str) -> bool {
-        self.has_digit
-            || self.has_address
-            || ATTRIBUTIONS.iter().any(|language| language.openings.iter().any(|o| line.starts_with(o)))
+        self.has_digit || self.has_address || opens(line)
     }
 }
 
