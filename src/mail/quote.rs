@@ -8,10 +8,13 @@ mod phrases;
 
 use std::ops::Range;
 
-use opening::{MAX_OPENING_LINES, Opening, Trust, find_opening, is_ruler, is_worded_ruler};
+use opening::{MAX_OPENING_LINES, Trust, find_opening, is_ruler};
 use phrases::{ANSWERS, COLOURS, DEVICE_LINES, PLACES};
 
 use super::parse::{ParsedMail, is_deceptive};
+
+/// History is looked for in this many lines with words; nobody writes more above it.
+const MAX_LINES: usize = 20_000;
 
 /// What the writer of this mail wrote.
 pub fn own_words(mail: &ParsedMail) -> String {
@@ -69,32 +72,36 @@ impl<'t> Page<'t> {
         let mut is_answered = false;
         // The customer writes in unmarked history, or about it; its end cannot be seen.
         let mut is_meant = false;
-        while at < all {
-            if is_quoted(self.lines[at]) {
-                if (is_answered || self.is_history_quoted(at))
-                    && let Some(history) = self.marked(at, at)
-                {
-                    return Some(history);
-                }
-                at = self.next_unquoted[at];
-            } else if let Some(Opening { lines, trust }) = find_opening(self.window(at)) {
-                let end = at + lines;
-                if self.lines.get(self.next_words[end]).is_some_and(|line| is_quoted(line)) {
+        for _ in 0..MAX_LINES {
+            let line = self.lines.get(at)?;
+            let own = &self.lines[..at];
+            let opening = if is_quoted(line) { None } else { find_opening(self.window(at)) };
+            let end = at + opening.as_ref().map_or(0, |opening| opening.lines);
+            if self.lines.get(self.next_words[end]).is_some_and(|line| is_quoted(line)) {
+                if opening.is_some() || is_answered || self.is_history_quoted(at) {
                     if let Some(history) = self.marked(at, end) {
-                        return Some(history);
+                        let is_hidden = history.end == all && !is_answered;
+                        let is_meant = is_hidden && pointer(own) == Some(Pointer::Answers);
+                        return (!is_meant).then_some(history);
                     }
                     is_answered = true;
-                    at = end;
-                } else if trust == Trust::Full || (trust == Trust::InAnswers && self.is_answer) {
-                    is_meant = is_meant || self.is_introduced(at) || points_below(&self.lines[..at]);
-                    if !is_meant {
-                        return Some(at..all);
-                    }
+                }
+                at = self.next_unquoted[end];
+                continue;
+            }
+            if opening.is_some_and(|opening| self.trusts(opening.trust)) {
+                is_meant = is_meant || self.is_introduced(at) || pointer(own).is_some();
+                if !is_meant {
+                    return Some(at..all);
                 }
             }
-            at = self.next_words[all.min(at + 1)];
+            at = self.next_words[end.max(at + 1)];
         }
         None
+    }
+
+    fn trusts(&self, trust: Trust) -> bool {
+        trust == Trust::Full || (trust == Trust::InAnswers && self.is_answer)
     }
 
     fn window(&self, at: usize) -> &[&'t str] {
@@ -126,7 +133,8 @@ impl<'t> Page<'t> {
             .collect();
         let is_tail = self.next_unquoted[at] == self.lines.len();
         let stands_apart = at == 0 || bare(self.lines[at - 1]).is_empty();
-        find_opening(&unquoted).is_some() || (is_tail && stands_apart && !self.is_introduced(at))
+        find_opening(&unquoted).is_some()
+            || (self.is_answer && is_tail && stands_apart && !self.is_introduced(at))
     }
 
     /// "I got this mail:" is about what follows.
@@ -139,19 +147,31 @@ impl<'t> Page<'t> {
     fn above_rulers(&self, start: usize) -> usize {
         match self.lines[..start].iter().rposition(|line| !bare(line).is_empty()) {
             Some(at) if is_ruler(self.lines[at]) => at,
-            Some(at) if at + 1 == start && is_worded_ruler(self.lines[at]) => at,
             _ => start,
         }
     }
 }
 
-/// "See below", "my answers in red": the customer wrote in the history.
-fn points_below(own: &[&str]) -> bool {
-    own.iter().any(|line| {
+/// How the customer speaks of the history below.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Pointer {
+    /// "See below": perhaps they mean it.
+    Place,
+    /// "My answers are below", "I answered in red": they wrote in it.
+    Answers,
+}
+
+fn pointer(own: &[&str]) -> Option<Pointer> {
+    let in_line = |line: &&str| {
         let line = line.to_lowercase();
-        let answers = || ANSWERS.iter().any(|stem| line.contains(stem));
-        PLACES.iter().any(|place| says(&line, place)) || (answers() && COLOURS.iter().any(|c| says(&line, c)))
-    })
+        let has_place = PLACES.iter().any(|place| says(&line, place));
+        let has_colour = || COLOURS.iter().any(|colour| says(&line, colour));
+        if ANSWERS.iter().any(|stem| line.contains(stem)) && (has_place || has_colour()) {
+            return Some(Pointer::Answers);
+        }
+        has_place.then_some(Pointer::Place)
+    };
+    own.iter().filter_map(in_line).max()
 }
 
 /// Whether a line has this phrase, not as a part of longer words where words have spaces.

@@ -38,8 +38,9 @@ pub(super) fn find_opening(lines: &[&str]) -> Option<Opening> {
         let more = next.and_then(|at| Some(at + find_opening(&lines[at..])?.lines));
         return Some(Opening { lines: more.unwrap_or(1), trust: Trust::Full });
     }
-    if let Some(lines) = header_block(lines) {
-        return Some(Opening { lines, trust: Trust::InAnswers });
+    let ruler = usize::from(is_worded_ruler(lines[0]));
+    if let Some(block) = header_block(&lines[ruler..], ruler > 0) {
+        return Some(Opening { lines: ruler + block, trust: Trust::InAnswers });
     }
     attribution(lines)
 }
@@ -125,8 +126,9 @@ impl Evidence {
                 }
             }
         }
-        // Gmail has no verb in some languages: a date, a name and "<address>:" at the end.
-        (self.is_dated() && self.has_address).then(|| trust(stem.ends_with('>')))
+        // Some have no verb, or one we do not know: a date, a name and "<address>:" at the end.
+        let is_named = stem.ends_with('>');
+        (self.has_address && (self.is_dated() || is_named)).then(|| trust(is_named))
     }
 
     fn may_open(&self, line: &str) -> bool {
@@ -142,10 +144,10 @@ fn ends_sentence(line: &str) -> bool {
     line.ends_with(['!', '?', '。']) || is_word_before('.')
 }
 
-/// From, Sent, To and Subject below each other, in any order that begins with no recipient.
-/// Gives the number of its lines.
-fn header_block(lines: &[&str]) -> Option<usize> {
-    if !matches!(label(lines[0])?, Label::From | Label::Date | Label::Subject) {
+/// From, Sent, To and Subject below each other, in any order that begins with no recipient;
+/// fewer of them below a ruler. Gives the number of its lines.
+fn header_block(lines: &[&str], is_ruled: bool) -> Option<usize> {
+    if !matches!(label(lines.first()?)?, Label::From | Label::Date | Label::Subject) {
         return None;
     }
     let mut found: [Option<&str>; 5] = [None; 5];
@@ -166,10 +168,11 @@ fn header_block(lines: &[&str]) -> Option<usize> {
     }
     // A booking has From, To and Date as well, but no subject and no address.
     let has = |label: Label| found[label as usize].is_some();
-    let is_named = found[Label::From as usize]?.contains('@') || has(Label::Subject);
-    let is_enough = has(Label::Date) && (has(Label::To) || has(Label::Subject));
+    let has_address = found[Label::From as usize]?.contains('@');
+    let is_whole = has(Label::Date) && (has(Label::Subject) || (has(Label::To) && has_address));
+    let is_enough = is_whole || (is_ruled && has_address && end > 1);
     let is_form = lines.get(end).is_some_and(|line| is_form_label(line));
-    (is_named && is_enough && !is_form).then_some(end)
+    (is_enough && !is_form).then_some(end)
 }
 
 fn label(line: &str) -> Option<Label> {
@@ -211,7 +214,7 @@ pub(super) fn is_ruler(line: &str) -> bool {
 }
 
 /// "--- Mail original ---"
-pub(super) fn is_worded_ruler(line: &str) -> bool {
+fn is_worded_ruler(line: &str) -> bool {
     let line = bare(line);
     line.len() <= MAX_PHRASE_BYTES && line.starts_with("---") && line.ends_with("---")
 }

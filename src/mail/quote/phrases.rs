@@ -61,6 +61,13 @@ pub(super) const ATTRIBUTIONS: &[Attribution] = &[
     says(&[], &["írta"], &[]),
     says(&["în ", "pe "], &["a scris"], &[]),
     says(&["στις "], &["έγραψε"], &[]),
+    // Hebrew, Arabic, Persian
+    says(&["בתאריך "], &["כתב", "כתבה"], &[]),
+    says(&["في "], &["كتب", "كتبت"], &[]),
+    says(&["در "], &["نوشت"], &[]),
+    // Vietnamese, Indonesian
+    says(&["vào "], &["đã viết"], &[]),
+    says(&["pada "], &["menulis"], &[]),
     // Japanese, Chinese, Korean
     says(&[], &["のメール", "書きました", "からのメッセージ"], &[]),
     says(&[], &["写道", "寫道", "写到"], &[]),
@@ -163,12 +170,12 @@ pub(super) const LABELS: &[(Label, &[&str])] = &[
         "dato", "lähetetty", "päivämäärä", "päiväys", "wysłano", "wysłane", "odesláno", "odoslané",
         "gönderme tarihi", "gönderildi", "tarih", "отправлено", "дата", "送信日時", "日付", "日時",
         "发送时间", "發送時間", "寄件日期", "日期", "时间", "보낸 날짜", "날짜", "보낸날짜", "elküldve",
-        "надіслано", "trimis", "στάλθηκε", "ημερομηνία", "נשלח", "תאריך", "تم الإرسال", "التاريخ",
+        "надіслано", "trimis", "изпратено", "изпратено на", "στάλθηκε", "ημερομηνία", "נשלח", "תאריך", "تم الإرسال", "التاريخ",
     ]),
     (Label::To, &[
         "to", "an", "à", "a", "para", "per", "aan", "till", "til", "vastaanottaja", "do", "komu",
         "kime", "alıcı", "кому", "宛先", "收件人", "收件者", "받는 사람", "받는사람", "címzett",
-        "către", "προς", "אל", "إلى",
+        "до", "către", "προς", "אל", "إلى",
     ]),
     (Label::Cc, &[
         "cc", "kopie", "kopia", "kopi", "copie", "cópia", "bilgi", "копия", "抄送", "副本", "참조", "dw",
@@ -177,7 +184,7 @@ pub(super) const LABELS: &[(Label, &[&str])] = &[
     (Label::Subject, &[
         "subject", "betreff", "objet", "asunto", "oggetto", "assunto", "onderwerp", "ämne", "emne",
         "aihe", "temat", "předmět", "predmet", "konu", "тема", "件名", "主题", "主題", "主旨", "제목",
-        "tárgy", "subiect", "θέμα", "נושא", "الموضوع",
+        "tárgy", "относно", "subiect", "θέμα", "נושא", "الموضوع",
     ]),
 ];
 
