@@ -90,7 +90,8 @@ fn is_first_line_own(lines: &[&str]) -> bool {
         else {
             return false;
         };
-        let is_begun = date.is_dated() && (opens(&above) || above.chars().take(8).any(|c| c.is_ascii_digit()));
+        let is_begun =
+            date.is_dated() && (opens(&above) || above.chars().take(8).any(|c| c.is_ascii_digit()));
         let stands_alone = stem(&rest).is_some_and(|stem| evidence.of_attribution(stem).is_some());
         stands_alone && (evidence.is_dated() || !is_begun)
     })
@@ -122,7 +123,9 @@ impl Evidence {
                 let opened = language.openings.iter().any(|o| stem.starts_with(o));
                 if self.has_address || self.is_dated() || (opened && self.has_digit) {
                     let ends_in_data = stem.ends_with(|c: char| ">)]".contains(c) || c.is_ascii_digit());
-                    return Some(trust(ends_in_data || language.verbs.iter().any(|verb| stem.ends_with(verb))));
+                    return Some(trust(
+                        ends_in_data || language.verbs.iter().any(|verb| stem.ends_with(verb)),
+                    ));
                 }
             }
         }

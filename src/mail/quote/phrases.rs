@@ -10,7 +10,7 @@ pub(super) struct Attribution {
     pub own: &'static [&'static str],
 }
 
-const fn says(
+const fn language(
     openings: &'static [&'static str],
     verbs: &'static [&'static str],
     own: &'static [&'static str],
@@ -20,58 +20,58 @@ const fn says(
 
 pub(super) const ATTRIBUTIONS: &[Attribution] = &[
     // English
-    says(&["on "], &["wrote"], &["i wrote", "we wrote", "you wrote"]),
+    language(&["on "], &["wrote"], &["i wrote", "we wrote", "you wrote"]),
     // German
-    says(
+    language(
         &["am ", "vom "],
         &["schrieb", "geschrieben"],
         &["ich schrieb", "schrieb ich", "habe ich", "haben sie", "haben wir"],
     ),
     // French
-    says(&["le "], &["a écrit", "a ecrit"], &[]),
+    language(&["le "], &["a écrit", "a ecrit"], &[]),
     // Spanish
-    says(&["el "], &["escribió", "escribio"], &[]),
+    language(&["el "], &["escribió", "escribio"], &[]),
     // Italian
-    says(&["il ", "in data "], &["ha scritto"], &[]),
+    language(&["il ", "in data "], &["ha scritto"], &[]),
     // Portuguese
-    says(&["em ", "no dia "], &["escreveu"], &["você escreveu"]),
+    language(&["em ", "no dia "], &["escreveu"], &["você escreveu"]),
     // Dutch
-    says(&["op "], &["schreef", "geschreven"], &["schreef ik", "ik schreef", "heb ik"]),
+    language(&["op "], &["schreef", "geschreven"], &["schreef ik", "ik schreef", "heb ik"]),
     // Swedish, Danish, Norwegian
-    says(&["den ", "på "], &["skrev"], &["skrev jag", "jag skrev", "skrev jeg", "jeg skrev"]),
+    language(&["den ", "på "], &["skrev"], &["skrev jag", "jag skrev", "skrev jeg", "jeg skrev"]),
     // Finnish
-    says(&[], &["kirjoitti"], &[]),
+    language(&[], &["kirjoitti"], &[]),
     // Polish
-    says(&["w dniu ", "dnia "], &["napisał", "napisała", "pisze"], &[]),
+    language(&["w dniu ", "dnia "], &["napisał", "napisała", "pisze"], &[]),
     // Czech, Slovak
-    says(
+    language(
         &["dne ", "dňa "],
         &["napsal", "napsala", "napsal/a", "napísal", "napísala"],
         &["jsem napsal", "jsem napsala"],
     ),
     // Turkish
-    says(&[], &["yazdı", "yazmış"], &[]),
+    language(&[], &["yazdı", "yazmış"], &[]),
     // Russian, Ukrainian
-    says(
+    language(
         &[],
         &["написал", "написала", "пишет", "пише", "написав"],
         &["я написал", "я написала", "вы написали"],
     ),
     // Hungarian, Romanian, Greek
-    says(&[], &["írta"], &[]),
-    says(&["în ", "pe "], &["a scris"], &[]),
-    says(&["στις "], &["έγραψε"], &[]),
+    language(&[], &["írta"], &[]),
+    language(&["în ", "pe "], &["a scris"], &[]),
+    language(&["στις "], &["έγραψε"], &[]),
     // Hebrew, Arabic, Persian
-    says(&["בתאריך "], &["כתב", "כתבה"], &[]),
-    says(&["في "], &["كتب", "كتبت"], &[]),
-    says(&["در "], &["نوشت"], &[]),
+    language(&["בתאריך "], &["כתב", "כתבה"], &[]),
+    language(&["في "], &["كتب", "كتبت"], &[]),
+    language(&["در "], &["نوشت"], &[]),
     // Vietnamese, Indonesian
-    says(&["vào "], &["đã viết"], &[]),
-    says(&["pada "], &["menulis"], &[]),
+    language(&["vào "], &["đã viết"], &[]),
+    language(&["pada "], &["menulis"], &[]),
     // Japanese, Chinese, Korean
-    says(&[], &["のメール", "書きました", "からのメッセージ"], &[]),
-    says(&[], &["写道", "寫道", "写到"], &[]),
-    says(&[], &["작성", "썼습니다"], &[]),
+    language(&[], &["のメール", "書きました", "からのメッセージ"], &[]),
+    language(&[], &["写道", "寫道", "写到"], &[]),
+    language(&[], &["작성", "썼습니다"], &[]),
 ];
 
 /// A marker, and whether it counts only between dashes.
