@@ -225,7 +225,7 @@ fn judged(
             repeated_id: signs.repeated_id,
         },
     );
-    let text = quote::without_history(&mail.text);
+    let text = quote::own_words(mail);
     let written_to = mail.to.iter().chain(&mail.cc).map(|address| address.email.clone());
     Inbound {
         from: Contact {

@@ -172,7 +172,7 @@ impl Slim {
                 self.block(tag, "blockquote", "<div>", "</div>");
             }
             "blockquote" => self.quote(tag, "blockquote"),
-            "div" if !tag.is_end && tag.has_mark(&["yahoo_quoted"]) => self.quote(tag, "div"),
+            "div" if !tag.is_end && tag.is_quoting_div() => self.quote(tag, "div"),
             _ if PARAGRAPHS.contains(&name) => self.block(tag, "p", "<p>", "</p>"),
             _ => {
                 if let Some(block) = BLOCKS.iter().find(|b| **b == name) {

@@ -8,68 +8,70 @@ pub(super) struct Attribution {
     pub verbs: &'static [&'static str],
     /// What only a person writes: "I wrote".
     pub own: &'static [&'static str],
-    pub has_spaces: bool,
 }
 
-const fn spaced(
+const fn language(
     openings: &'static [&'static str],
     verbs: &'static [&'static str],
     own: &'static [&'static str],
 ) -> Attribution {
-    Attribution { openings, verbs, own, has_spaces: true }
-}
-
-const fn unspaced(verbs: &'static [&'static str]) -> Attribution {
-    Attribution { openings: &[], verbs, own: &[], has_spaces: false }
+    Attribution { openings, verbs, own }
 }
 
 pub(super) const ATTRIBUTIONS: &[Attribution] = &[
     // English
-    spaced(&["on "], &["wrote"], &["i wrote", "we wrote", "you wrote"]),
+    language(&["on "], &["wrote"], &["i wrote", "we wrote", "you wrote"]),
     // German
-    spaced(
+    language(
         &["am ", "vom "],
         &["schrieb", "geschrieben"],
         &["ich schrieb", "schrieb ich", "habe ich", "haben sie", "haben wir"],
     ),
     // French
-    spaced(&["le "], &["a écrit", "a ecrit"], &[]),
+    language(&["le "], &["a écrit", "a ecrit"], &[]),
     // Spanish
-    spaced(&["el "], &["escribió", "escribio"], &[]),
+    language(&["el "], &["escribió", "escribio"], &[]),
     // Italian
-    spaced(&["il ", "in data "], &["ha scritto"], &[]),
+    language(&["il ", "in data "], &["ha scritto"], &[]),
     // Portuguese
-    spaced(&["em ", "no dia "], &["escreveu"], &["você escreveu"]),
+    language(&["em ", "no dia "], &["escreveu"], &["você escreveu"]),
     // Dutch
-    spaced(&["op "], &["schreef", "geschreven"], &["schreef ik", "ik schreef", "heb ik"]),
+    language(&["op "], &["schreef", "geschreven"], &["schreef ik", "ik schreef", "heb ik"]),
     // Swedish, Danish, Norwegian
-    spaced(&["den ", "på "], &["skrev"], &["skrev jag", "jag skrev", "skrev jeg", "jeg skrev"]),
+    language(&["den ", "på "], &["skrev"], &["skrev jag", "jag skrev", "skrev jeg", "jeg skrev"]),
     // Finnish
-    spaced(&[], &["kirjoitti"], &[]),
+    language(&[], &["kirjoitti"], &[]),
     // Polish
-    spaced(&["w dniu ", "dnia "], &["napisał", "napisała", "pisze"], &[]),
+    language(&["w dniu ", "dnia "], &["napisał", "napisała", "pisze"], &[]),
     // Czech, Slovak
-    spaced(
+    language(
         &["dne ", "dňa "],
         &["napsal", "napsala", "napsal/a", "napísal", "napísala"],
         &["jsem napsal", "jsem napsala"],
     ),
     // Turkish
-    spaced(&[], &["yazdı", "yazmış"], &[]),
+    language(&[], &["yazdı", "yazmış"], &[]),
     // Russian, Ukrainian
-    spaced(
+    language(
         &[],
         &["написал", "написала", "пишет", "пише", "написав"],
         &["я написал", "я написала", "вы написали"],
     ),
     // Hungarian, Romanian, Greek
-    spaced(&[], &["írta"], &[]),
-    spaced(&["în ", "pe "], &["a scris"], &[]),
-    spaced(&["στις "], &["έγραψε"], &[]),
+    language(&[], &["írta"], &[]),
+    language(&["în ", "pe "], &["a scris"], &[]),
+    language(&["στις "], &["έγραψε"], &[]),
+    // Hebrew, Arabic, Persian
+    language(&["בתאריך "], &["כתב", "כתבה"], &[]),
+    language(&["في "], &["كتب", "كتبت"], &[]),
+    language(&["در "], &["نوشت"], &[]),
+    // Vietnamese, Indonesian
+    language(&["vào "], &["đã viết"], &[]),
+    language(&["pada "], &["menulis"], &[]),
     // Japanese, Chinese, Korean
-    unspaced(&["のメール", "書きました", "からのメッセージ"]),
-    unspaced(&["写道", "寫道", "写到"]),
-    unspaced(&["작성", "썼습니다"]),
+    language(&[], &["のメール", "書きました", "からのメッセージ"], &[]),
+    language(&[], &["写道", "寫道", "写到"], &[]),
+    language(&[], &["작성", "썼습니다"], &[]),
 ];
 
 /// A marker, and whether it counts only between dashes.
@@ -159,6 +161,7 @@ pub(super) const LABELS: &[(Label, &[&str])] = &[
     (Label::From, &[
         "from", "von", "de", "da", "van", "från", "fra", "lähettäjä", "od", "kimden", "gönderen",
         "от", "от кого", "差出人", "送信者", "发件人", "發件人", "寄件者", "보낸 사람", "보낸사람", "feladó",
+        "від", "від кого", "de la", "από", "מאת", "من",
         "expéditeur", "remitente", "mittente", "remetente", "afzender", "avsändare", "avsender",
     ]),
     (Label::Date, &[
@@ -167,10 +170,12 @@ pub(super) const LABELS: &[(Label, &[&str])] = &[
         "dato", "lähetetty", "päivämäärä", "päiväys", "wysłano", "wysłane", "odesláno", "odoslané",
         "gönderme tarihi", "gönderildi", "tarih", "отправлено", "дата", "送信日時", "日付", "日時",
         "发送时间", "發送時間", "寄件日期", "日期", "时间", "보낸 날짜", "날짜", "보낸날짜", "elküldve",
+        "надіслано", "trimis", "изпратено", "изпратено на", "στάλθηκε", "ημερομηνία", "נשלח", "תאריך", "تم الإرسال", "التاريخ",
     ]),
     (Label::To, &[
         "to", "an", "à", "a", "para", "per", "aan", "till", "til", "vastaanottaja", "do", "komu",
         "kime", "alıcı", "кому", "宛先", "收件人", "收件者", "받는 사람", "받는사람", "címzett",
+        "до", "către", "προς", "אל", "إلى",
     ]),
     (Label::Cc, &[
         "cc", "kopie", "kopia", "kopi", "copie", "cópia", "bilgi", "копия", "抄送", "副本", "참조", "dw",
@@ -179,7 +184,7 @@ pub(super) const LABELS: &[(Label, &[&str])] = &[
     (Label::Subject, &[
         "subject", "betreff", "objet", "asunto", "oggetto", "assunto", "onderwerp", "ämne", "emne",
         "aihe", "temat", "předmět", "predmet", "konu", "тема", "件名", "主题", "主題", "主旨", "제목",
-        "tárgy",
+        "tárgy", "относно", "subiect", "θέμα", "נושא", "الموضوع",
     ]),
 ];
 
@@ -237,4 +242,29 @@ pub(super) const DEVICE_LINES: &[&str] = &[
     "отправлено с ",
     "iphoneから送信",
     "发自我的",
+];
+
+/// With these a customer says that they wrote in the history, or about it.
+#[rustfmt::skip]
+pub(super) const PLACES: &[&str] = &[
+    "below", "inline", "unten", "im text", "ci-dessous", "plus bas", "abajo", "sotto", "abaixo",
+    "hieronder", "onderstaand", "onderstaande", "nedan", "nedenfor", "herunder", "alempana",
+    "poniżej", "níže", "aşağıda", "aşağıdaki", "ниже", "нижче", "本文中", "见下文", "在下面", "아래",
+    "למטה", "أدناه",
+];
+
+/// The same with a colour, when the line speaks of answers.
+#[rustfmt::skip]
+pub(super) const COLOURS: &[&str] = &[
+    "in red", "in blue", "in green", "in rot", "in blau", "in grün", "en rouge", "en bleu", "en rojo",
+    "en azul", "in rosso", "in blu", "em vermelho", "a vermelho", "em azul", "in rood", "in het rood",
+    "i rött", "i rødt", "med rødt", "punaisella", "na czerwono", "červeně", "kırmızı", "красным",
+    "червоним", "赤字", "红字", "红色", "빨간색", "באדום", "بالأحمر",
+];
+
+#[rustfmt::skip]
+pub(super) const ANSWERS: &[&str] = &[
+    "answer", "comment", "repl", "antwort", "kommentar", "anmerkung", "répon", "remarque", "respuesta",
+    "respond", "rispost", "respost", "antwoord", "opmerking", "svar", "vasta", "odpowied", "odpověd",
+    "cevap", "yanıt", "ответ", "відпов", "回答", "返信", "回复", "答复", "답변", "תשוב", "رد", "إجاب",
 ];

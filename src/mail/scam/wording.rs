@@ -5,7 +5,7 @@
 use unicode_normalization::UnicodeNormalization;
 
 use crate::mail::parse::{ParsedMail, is_deceptive};
-use crate::mail::quote::without_history;
+use crate::mail::quote::own_words;
 
 /// A scam says what it wants early; more text costs time and finds nothing.
 const MAX_CHARS: usize = 20_000;
@@ -13,7 +13,7 @@ const MAX_CHARS: usize = 20_000;
 /// Subject and text in lower case, one space between words. History is left out, because our
 /// own mails quoted below an answer speak of passwords too.
 pub(super) fn words(mail: &ParsedMail) -> String {
-    let text = without_history(&mail.text);
+    let text = own_words(mail);
     let subject = mail.subject.as_deref().unwrap_or("");
     let both: String = subject
         .chars()

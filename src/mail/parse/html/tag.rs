@@ -3,7 +3,7 @@
 
 /// Classes and ids that programs put around what they quote.
 const QUOTE_MARKS: &[&str] =
-    &["gmail_quote", "yahoo_quoted", "protonmail_quote", "zmail_extra", "tutanota_quote"];
+    &["gmail_quote", "yahoo_quoted", "protonmail_quote", "blockquote_zmail", "tutanota_quote"];
 
 pub(super) struct Tag<'h> {
     pub name: String,
@@ -64,7 +64,13 @@ impl<'h> Tag<'h> {
             || self.attribute("style").is_some_and(|style| style.to_ascii_lowercase().contains("border-left"))
     }
 
-    pub fn has_mark(&self, marks: &[&str]) -> bool {
+    /// A div that holds nothing but history, as Yahoo and GMX have it.
+    pub fn is_quoting_div(&self) -> bool {
+        let is_yahoo = || self.attribute("class").is_some_and(|class| class.ends_with("yahoo_quoted"));
+        self.name == "div" && (self.attribute("name") == Some("quote") || is_yahoo())
+    }
+
+    fn has_mark(&self, marks: &[&str]) -> bool {
         ["class", "id"]
             .iter()
             .filter_map(|name| self.attribute(name))
