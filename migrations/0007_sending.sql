@@ -13,6 +13,9 @@ end
 $$;
 create index workspaces_fenced on workspaces (id) where fenced_at is not null;
 
+-- The newest item's time. Nodes' clocks differ by a little; who comes later to a conversation is dated later.
+alter table conversations add column last_item_at timestamptz not null default '2020-01-01';
+
 alter table workspaces add column time_zone text not null default 'UTC';
 
 alter table messages

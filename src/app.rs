@@ -2,6 +2,7 @@
 //! Nothing else is global, so a test has a whole service of its own.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use sqlx::PgPool;
 use sqlx::pool::PoolConnection;

@@ -154,9 +154,10 @@ impl Tx<'_> {
     }
 
     /// Takes the time anew, after a wait for a lock: a change that came later than another is dated later,
-    /// so that what is sorted by time tells things in the order they happened.
-    pub fn waited(&mut self) {
-        self.frame.now = self.frame.clock.now();
+    /// whatever the clock of the node that made the other, so that what is sorted by time tells things in
+    /// the order they happened.
+    pub fn waited(&mut self, newest: DateTime<Utc>) {
+        self.frame.now = self.frame.clock.now().max(newest);
     }
 
     pub fn frame(&self) -> &Frame {

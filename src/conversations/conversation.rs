@@ -38,6 +38,8 @@ pub struct Conversation {
     pub risk_reasons: Vec<String>,
     pub reference: Option<String>,
     pub last_message_at: DateTime<Utc>,
+    /// When the newest item of its timeline was written.
+    pub last_item_at: DateTime<Utc>,
 }
 
 /// The customer. Both are null after an erasure.
@@ -163,8 +165,8 @@ async fn lock(tx: &mut Tx<'_>, id: ConversationId, audiences: Option<&[i64]>) ->
     .fetch_optional(&mut **tx)
     .await?
     .ok_or(NO_CONVERSATION)?;
-    tx.waited();
     let locked = Locked(fetch(tx, workspace, id, audiences).await?);
+    tx.waited(locked.last_item_at);
     if locked.snoozed_until.is_none_or(|until| until > tx.now()) {
         return Ok(locked);
     }
@@ -180,7 +182,7 @@ async fn fetch(
 ) -> Result<Conversation> {
     let row = sqlx::query!(
         r#"select c.id as "id: ConversationId", c.audience, c.mailbox_id as "mailbox_id: MailboxId",
-               contact_name, contact_email, subject, topic, urgency, risk, risk_reasons, reference, last_message_at,
+               contact_name, contact_email, subject, topic, urgency, risk, risk_reasons, reference, last_message_at, last_item_at,
                status as "status: Status", snoozed_until, announced_turn as "announced_turn: Turn",
                assignee_type, assignee_id,
                coalesce((select name from people where workspace_id = $1 and people.id = c.assignee_id),
@@ -220,5 +222,6 @@ async fn fetch(
         risk_reasons: row.risk_reasons,
         reference: row.reference,
         last_message_at: row.last_message_at,
+        last_item_at: row.last_item_at,
     })
 }

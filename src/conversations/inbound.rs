@@ -73,8 +73,8 @@ pub async fn start(tx: &mut Tx<'_>, mailbox: &Mailbox, mail: &Inbound) -> Result
         "with started as (
              insert into conversations
                  (workspace_id, id, mailbox_id, audience, contact_name, contact_email, subject, snippet, status,
-                  announced_turn, created_at, last_message_at, message_count, last_item, reference)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, 'open', 'ours', $9, $9, 1, 1, $10)),
+                  announced_turn, created_at, last_message_at, message_count, last_item, last_item_at, reference)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, 'open', 'ours', $9, $9, 1, 1, $9, $10)),
          noted as (
              insert into unindexed_conversations (workspace_id, conversation_id, since) values ($1, $2, $9))
          insert into messages
@@ -125,6 +125,7 @@ pub async fn join(
         "with joined as (
              update conversations
              set last_message_at = $3, snippet = $4, message_count = message_count + 1, last_item = last_item + 1,
+                 last_item_at = $3,
                  reference = coalesce(reference, $5)
              where workspace_id = $1 and id = $2
              returning last_item),

@@ -16,7 +16,7 @@ pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, by: &By, body: &str) ->
     let body = text::lines(body);
     sqlx::query!(
         "with numbered as (
-             update conversations set last_item = last_item + 1 where workspace_id = $1 and id = $2
+             update conversations set last_item = last_item + 1, last_item_at = $4 where workspace_id = $1 and id = $2
              returning last_item)
          insert into notes (workspace_id, conversation_id, id, item, at, author, body)
          select $1, $2, $3, last_item, $4, $5, $6 from numbered",

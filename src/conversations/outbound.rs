@@ -39,7 +39,7 @@ pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>)
     sqlx::query!(
         "with numbered as (
              update conversations
-             set last_item = last_item + 1,
+             set last_item = last_item + 1, last_item_at = $5,
                  message_count = message_count + $4::bool::int,
                  last_message_at = case when $4 then $5 else last_message_at end,
                  snippet = case when $4 then $6 else snippet end

@@ -108,7 +108,7 @@ pub async fn append(
     let (workspace, now) = (tx.workspace().0, tx.now());
     sqlx::query!(
         "with numbered as (
-             update conversations set last_item = last_item + 1 where workspace_id = $1 and id = $2
+             update conversations set last_item = last_item + 1, last_item_at = $3 where workspace_id = $1 and id = $2
              returning last_item)
          insert into timeline_events (workspace_id, conversation_id, item, at, actor, event, data)
          select $1, $2, last_item, $3, $4, $5, $6 from numbered",

@@ -27,6 +27,9 @@ async fn twenty_thousand_sends_under_kills() {
     work_off(20_000, usize::MAX).await;
 }
 
+/// A message: its id, status and time, and when and under which names it left.
+type Row = (i64, String, DateTime<Utc>, Vec<DateTime<Utc>>, Vec<String>);
+
 async fn work_off(messages: usize, most_kills: usize) {
     let cluster = Cluster::start(&Settings { durable: true, ..Settings::test() });
     let site = Site::on(&cluster).await;
@@ -72,7 +75,7 @@ async fn work_off(messages: usize, most_kills: usize) {
     }
     let took = started.elapsed();
 
-    let rows: Vec<(i64, String, DateTime<Utc>, Vec<DateTime<Utc>>, Vec<String>)> = sqlx::query_as(
+    let rows: Vec<Row> = sqlx::query_as(
         "select m.id, status, coalesce(sends_at, at),
              array(select at from sandbox_mail s where s.message_id = m.id),
              array(select rfc_message_id from sandbox_mail s where s.message_id = m.id)

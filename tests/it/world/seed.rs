@@ -51,7 +51,7 @@ impl Workspace<'_> {
         let (id, now): (NoteId, _) = (tx.mint(), tx.now());
         sqlx::query(
             "with numbered as (
-                 update conversations set last_item = last_item + 1 where workspace_id = $1 and id = $2 returning last_item)
+                 update conversations set last_item = last_item + 1, last_item_at = $4 where workspace_id = $1 and id = $2 returning last_item)
              insert into notes (workspace_id, conversation_id, id, item, at, author, body)
              select $1, $2, $3, last_item, $4, $5, $6 from numbered",
         )
@@ -75,7 +75,7 @@ impl Workspace<'_> {
         sqlx::query(
             "with numbered as (
                  update conversations
-                 set last_item = last_item + 1,
+                 set last_item = last_item + 1, last_item_at = $4,
                      message_count = message_count + case when $7 then 0 else 1 end,
                      last_message_at = case when $7 then last_message_at else $4 end,
                      snippet = case when $7 then snippet else left($6, 200) end
