@@ -72,9 +72,18 @@ impl App {
 
     /// Sets the clock by the database's, which all nodes share.
     pub async fn follow_the_databases_clock(&self) -> Result<()> {
-        let time =
-            sqlx::query_scalar!(r#"select clock_timestamp() as "time!""#).fetch_one(&self.pool).await?;
-        self.clock.follow(time);
+        let mut conn = self.connection().await?;
+        let mut quickest = Duration::MAX;
+        // The quickest of a few answers is the closest.
+        for _ in 0..4 {
+            let asked = Instant::now();
+            let time =
+                sqlx::query_scalar!(r#"select clock_timestamp() as "time!""#).fetch_one(&mut *conn).await?;
+            if asked.elapsed() < quickest {
+                quickest = asked.elapsed();
+                self.clock.follow(time);
+            }
+        }
         Ok(())
     }
 
