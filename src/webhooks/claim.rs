@@ -93,7 +93,7 @@ async fn lease(conn: &mut PgConnection, app: &App, now: DateTime<Utc>, most: i64
            join workspaces on workspaces.id = leased.workspace_id"#,
         now,
         most,
-        now + LEASE
+        now + app.config.lease().min(LEASE)
     )
     .fetch_all(conn)
     .await?;

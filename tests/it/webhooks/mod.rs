@@ -2,6 +2,7 @@
 
 mod delivering;
 mod following;
+mod guard;
 mod kinds;
 mod logging;
 mod making;
