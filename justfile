@@ -75,6 +75,10 @@ bench-reads *arguments:
 bench-writes *arguments:
     cargo bench --locked --bench writes -- {{ arguments }}
 
+# Deliveries a second beside `wrk`, and fairness with half a million deliveries that hang.
+bench-webhooks *arguments:
+    cargo bench --locked --bench webhooks -- {{ arguments }}
+
 # Real MCP clients and schemathesis against a real server.
 clients: build
     tests/clients/run "{{ target }}/debug/rookery"

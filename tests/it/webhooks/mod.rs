@@ -3,6 +3,7 @@
 mod delivering;
 mod following;
 mod guard;
+mod killing;
 mod kinds;
 mod logging;
 mod making;
