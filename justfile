@@ -20,6 +20,10 @@ test *arguments:
 hammer:
     cargo test --locked --test it faults::concurrency:: -- --ignored --nocapture --test-threads 1
 
+# A node is killed 200 times between a webhook's POST and its commit.
+fault-webhooks:
+    cargo test --locked --test it webhooks::killing:: -- --ignored --nocapture
+
 # Formatting, clippy, licences and sources, spelling, house rules.
 lint:
     cargo fmt --check

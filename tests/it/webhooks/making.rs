@@ -242,7 +242,7 @@ async fn the_operators_commands_do_it_all() {
 }
 
 async fn eventually(receiver: &Receiver, count: usize) -> Vec<super::receiver::Got> {
-    wait_until(|| receiver.got().len() >= count).await;
+    wait_until(|| receiver.count() >= count).await;
     receiver.got()
 }
 

@@ -1,6 +1,7 @@
 //! Webhooks, from the change that causes an event to the request that a real HTTP server gets.
 
 mod delivering;
+mod fairness;
 mod following;
 mod guard;
 mod killing;

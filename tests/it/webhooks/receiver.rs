@@ -90,6 +90,11 @@ impl Receiver {
         self.got.lock().unwrap().clone()
     }
 
+    /// How many so far.
+    pub fn count(&self) -> usize {
+        self.got.lock().unwrap().len()
+    }
+
     /// Everything so far, which is then forgotten.
     pub fn take(&self) -> Vec<Got> {
         std::mem::take(&mut self.got.lock().unwrap())
