@@ -36,7 +36,7 @@ use crate::error::{Error, Result};
 
 /// Shorter than servers commonly keep an idle connection, so that few are found closed.
 const IDLE: Duration = Duration::from_secs(4);
-const MOST_IDLE: usize = 10;
+const MOST_IDLE: usize = 64;
 /// How long one address may take to connect while there is another to try.
 const ONE_ADDRESS: Duration = Duration::from_secs(3);
 const MOST_HEAD_BYTES: usize = 64 << 10;

@@ -54,8 +54,8 @@ pub async fn claim(app: &App, most: usize) -> Result<Vec<Lane>> {
     let mut lanes = lease(&mut tx, app, now, LANES.min(most as i64)).await?;
     if !lanes.is_empty() {
         read_rows(&mut tx, &mut lanes, now).await?;
-        tx.commit().await?;
     }
+    tx.commit().await?;
     Ok(lanes)
 }
 
@@ -100,23 +100,22 @@ async fn lease(conn: &mut PgConnection, app: &App, now: DateTime<Utc>, most: i64
     let server_key = app.config.needs_secret_key()?;
     let mut lanes = Vec::with_capacity(rows.len());
     for row in rows {
-        let (workspace, webhook) = (row.workspace, row.webhook);
-        let open = |stored: &[u8]| Secret::decrypt(stored, server_key, workspace, webhook);
-        let mut secrets = vec![open(&row.secret)?];
-        if let (Some(old), Some(rotated_at)) = (&row.old_secret, row.rotated_at)
-            && still_signs(rotated_at, now)
-        {
-            secrets.push(open(old)?);
+        let key = LaneKey { workspace: row.workspace, webhook: row.webhook, lease: row.lease };
+        let old = row.old_secret.zip(row.rotated_at).filter(|(_, rotated)| still_signs(*rotated, now));
+        let stored = std::iter::once(row.secret).chain(old.map(|(old, _)| old));
+        let secrets: Result<Vec<Secret>> =
+            stored.map(|stored| Secret::decrypt(&stored, server_key, key.workspace, key.webhook)).collect();
+        match (secrets, row.url.parse()) {
+            (Ok(secrets), Ok(url)) => {
+                let (state, in_plan, run) = (row.state, row.in_plan, row.run);
+                lanes.push(Lane { key, url, secrets, state, in_plan, run, rows: Vec::new() });
+            }
+            // It keeps its lease and is looked at again later; the others go on.
+            (secrets, _) => {
+                let error = secrets.err();
+                tracing::error!(webhook = %key.webhook, ?error, "a webhook cannot be used");
+            }
         }
-        lanes.push(Lane {
-            key: LaneKey { workspace, webhook, lease: row.lease },
-            url: row.url.parse().map_err(crate::error::Error::internal)?,
-            secrets,
-            state: row.state,
-            in_plan: row.in_plan,
-            run: row.run,
-            rows: Vec::new(),
-        });
     }
     Ok(lanes)
 }

@@ -1,7 +1,7 @@
 //! Writes down what came of many tries at once: the log, the next try, how each webhook is doing, and the lanes
 //! given back. Only the holder of a lane's newest lease is heard; whoever comes later writes nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use sqlx::{Connection, PgConnection};
@@ -125,7 +125,7 @@ async fn still_held(
     )
     .fetch_all(conn)
     .await?;
-    let held: Vec<LaneKey> = held
+    let held: BTreeSet<LaneKey> = held
         .into_iter()
         .map(|row| LaneKey { workspace: row.workspace, webhook: row.webhook, lease: row.lease })
         .collect();

@@ -17,7 +17,8 @@ const EACH: usize = 10;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn quiet_webhooks_are_served_while_another_hangs_with_thousands_waiting() {
     local_story(async |world| {
-        let (hanging, failing, ok) = (Receiver::start().await, Receiver::start().await, Receiver::start().await);
+        let (hanging, failing, ok) =
+            (Receiver::start().await, Receiver::start().await, Receiver::start().await);
         hanging.answers_with(Answering { after: Duration::from_secs(60), ..Answering::with(200) });
         failing.answers(500);
         let noisy = world.workspace("Noisy").await;
