@@ -20,6 +20,10 @@ test *arguments:
 hammer:
     cargo test --locked --test it faults::concurrency:: -- --ignored --nocapture --test-threads 1
 
+# A node is killed 200 times between a webhook's POST and its commit.
+fault-webhooks:
+    cargo test --locked --test it webhooks::killing:: -- --ignored --nocapture
+
 # Formatting, clippy, licences and sources, spelling, house rules.
 lint:
     cargo fmt --check
@@ -86,6 +90,10 @@ fault-sends:
 # 10,000 undos in the very moment the messages leave.
 undo-race:
     cargo test --locked --test it faults::undo_race:: -- --ignored --nocapture
+
+# Deliveries a second beside `wrk`, and fairness with half a million deliveries that hang.
+bench-webhooks *arguments:
+    cargo bench --locked --bench webhooks -- {{ arguments }}
 
 # Real MCP clients and schemathesis against a real server.
 clients: build

@@ -17,6 +17,7 @@ use crate::directory::Directory;
 use crate::error::Result;
 use crate::ids::WorkspaceId;
 use crate::mailer::{Mailer, NoRelay};
+use crate::outside::Outside;
 use crate::random::Random;
 use crate::rate::RateLimit;
 use crate::stop::Stop;
@@ -31,6 +32,7 @@ pub struct App {
     pub rate: RateLimit,
     /// Carries live mail.
     pub mailer: Arc<dyn Mailer>,
+    pub outside: Arc<Outside>,
     pub stop: Stop,
     public_url: Arc<Url>,
 }
@@ -47,6 +49,11 @@ impl App {
             directory: Directory::new(directory),
             rate: RateLimit::new(&random),
             mailer: Arc::new(NoRelay),
+            outside: Arc::new(Outside::new(
+                config.webhook_allow.clone(),
+                config.trust_ca_file.as_deref(),
+                config.webhook_time(),
+            )?),
             stop: Stop::not_yet(),
             public_url: Arc::new(config.public_url.clone()),
             config,

@@ -8,10 +8,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
+use ipnet::IpNet;
 use serde::{Deserialize, Deserializer};
 use url::Url;
 
@@ -34,6 +36,13 @@ pub struct Config {
     /// Pages that may call the API from a browser; the service's own origin when empty.
     #[serde(default)]
     pub developer_origins: Vec<String>,
+    /// Networks that webhooks may go to although they are not public, also over http. For development only.
+    #[serde(default)]
+    pub webhook_allow: Vec<IpNet>,
+    /// A file of certificates that are trusted, besides the public ones, where we connect to others.
+    pub trust_ca_file: Option<PathBuf>,
+    #[serde(default = "defaults::webhook_answer_seconds")]
+    pub webhook_answer_seconds: u32,
     #[serde(default = "defaults::database_connections")]
     pub database_connections: u32,
     #[serde(default = "defaults::rate_limit_requests")]
@@ -70,6 +79,9 @@ mod defaults {
     pub fn database_connections() -> u32 {
         20
     }
+    pub fn webhook_answer_seconds() -> u32 {
+        10
+    }
     pub fn rate_limit_requests() -> u32 {
         120
     }
@@ -104,7 +116,7 @@ pub struct Keep {
 }
 
 /// Names that start `ROOKERY_` but are not settings of the service.
-const NOT_SETTINGS: [&str; 2] = ["config", "log"];
+const NOT_SETTINGS: [&str; 4] = ["config", "log", "key", "server"];
 /// Settings that may stand in a file of their own.
 const SECRETS: [&str; 3] = ["database_url", "directory_url", "secret_key"];
 
@@ -132,7 +144,8 @@ impl Config {
                     .source(Some(given))
                     .try_parsing(true)
                     .list_separator(",")
-                    .with_list_parse_key("developer_origins"),
+                    .with_list_parse_key("developer_origins")
+                    .with_list_parse_key("webhook_allow"),
             )
             .build()
             .and_then(config::Config::try_deserialize)
@@ -184,7 +197,19 @@ impl Config {
         Limit { most, window: TimeDelta::seconds(i64::from(self.rate_limit_window_seconds)) }
     }
 
-    /// The specification's numbers that this start does not keep.
+    /// The key that everything the service keeps secret depends on.
+    pub fn needs_secret_key(&self) -> Result<&SecretKey> {
+        self.secret_key.as_ref().ok_or_else(|| {
+            Error::internal("ROOKERY_SECRET_KEY is missing. Make one with: openssl rand -base64 32")
+        })
+    }
+
+    /// How long a webhook may take to answer.
+    pub fn webhook_time(&self) -> Duration {
+        Duration::from_secs(u64::from(self.webhook_answer_seconds))
+    }
+
+    /// What of the specification this start does not keep.
     pub fn departures(&self) -> Vec<String> {
         let numbers = [
             ("rate_limit_requests", self.rate_limit_requests, defaults::rate_limit_requests()),
@@ -202,9 +227,13 @@ impl Config {
             ),
             ("app_mail_days", self.app_mail_days, defaults::app_mail_days()),
             ("app_mail_most", self.app_mail_most, defaults::app_mail_most()),
+            ("webhook_answer_seconds", self.webhook_answer_seconds, defaults::webhook_answer_seconds()),
         ];
+        let opened: Vec<_> = self.webhook_allow.iter().map(IpNet::to_string).collect();
+        let opened = (!opened.is_empty()).then(|| format!("webhooks may go to {}", opened.join(", ")));
         let changed = numbers.into_iter().filter(|(_, set, specified)| set != specified);
-        changed.map(|(key, set, specified)| format!("{key} is {set} instead of {specified}")).collect()
+        let changed = changed.map(|(key, set, specified)| format!("{key} is {set} instead of {specified}"));
+        changed.chain(opened).collect()
     }
 }
 

@@ -36,6 +36,11 @@ pub fn lowest_at(moment: DateTime<Utc>) -> i64 {
     (moment.timestamp_millis() - EPOCH_MILLISECONDS).clamp(0, (1 << 41) - 1) << RANDOM_BITS
 }
 
+/// When an id was made.
+pub fn made_at(number: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp_millis((number >> RANDOM_BITS) + EPOCH_MILLISECONDS).unwrap_or_default()
+}
+
 /// The text does not name anything of this kind.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not an id of this kind")]
@@ -113,12 +118,14 @@ ids! {
     BookingId "bkg_"
     BookingTypeId "bkt_"
     ConversationId "cnv_"
+    DeliveryId "dlv_"
     DocumentId "doc_"
     DocumentRequestId "req_"
     EventId "evt_"
     MailboxId "mbx_"
     MessageId "msg_"
     NoteId "not_"
+    NoticeId "ntc_"
     PersonId "usr_"
     TagId "tag_"
     WebhookId "whk_"

@@ -1,6 +1,7 @@
 //! Rookery: a shared customer-email inbox for teams and their software agents.
 //! ARCHITECTURE.md says how the folders hang together.
 
+pub mod addresses;
 pub mod api;
 pub mod app;
 pub mod app_mail;
@@ -18,12 +19,14 @@ pub mod ids;
 pub mod links;
 pub mod mail;
 pub mod mailer;
+pub mod outside;
 pub mod partitions;
 pub mod random;
 pub mod rate;
 pub mod replies;
 pub mod stop;
 pub mod text;
+pub mod webhooks;
 pub mod words;
 pub mod worker;
 pub mod workspace;

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::ids;
 
 /// Tables and how many days they go back.
-const KEPT_BY_DAY: &[(&str, u64)] = &[("events", 30), ("sandbox_mail", 30)];
+const KEPT_BY_DAY: &[(&str, u64)] = &[("events", 30), ("sandbox_mail", 30), ("delivery_log", 30)];
 const DAYS_AHEAD: u64 = 7;
 /// Anything: nodes that keep the days at the same time take turns.
 const TURN: i64 = 0x726f_6f6b_6461_7973;

@@ -15,10 +15,12 @@ use crate::app_mail::forget;
 use crate::conversations::{counts, search, sending, snooze};
 use crate::documents::request;
 use crate::error::Result;
+use crate::events::take;
 use crate::mail::sandbox::answer;
 use crate::mail::send;
 use crate::partitions;
 use crate::replies::{remind, revoke};
+use crate::webhooks::{claim, deliver, fan_out};
 use crate::workspace::keys;
 
 type Work<'a> = BoxFuture<'a, Result<()>>;
@@ -72,6 +74,20 @@ const LOOPS: &[Loop] = &[
         at_once: 1,
         run: |app, _| Box::pin(release_revoked(app)),
         next: |app| Box::pin(async { keys::next_unreleased(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: "fan out events",
+        every: Duration::from_millis(200),
+        at_once: 1,
+        run: |app, _| Box::pin(fan_out::run(app)),
+        next: |app| Box::pin(async { take::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: "deliver webhooks",
+        every: Duration::from_millis(200),
+        at_once: 1000,
+        run: |app, at_once| Box::pin(deliver::run(app, at_once)),
+        next: |app| Box::pin(async { claim::next(&mut *app.connection().await?, app.clock.now()).await }),
     },
     Loop {
         name: "forget app mail",

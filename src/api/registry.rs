@@ -37,6 +37,7 @@ pub static OPERATIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         entry::<search_documents::SearchDocuments>(),
         entry::<record_sent::RecordSent>(),
         entry::<simulate_inbound::SimulateInbound>(),
+        entry::<follow_sandbox::FollowSandbox>(),
         entry::<openapi::OpenApi>(),
     ]
 });

@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
 use crate::app::App;
+use crate::cli::webhooks;
 use crate::clock::written;
 use crate::db::Tx;
 use crate::error::{Error, Result};
@@ -109,6 +110,8 @@ pub enum Command {
         #[arg(required = true, value_name = "FILE.eml")]
         files: Vec<PathBuf>,
     },
+    #[command(flatten)]
+    Webhooks(webhooks::Command),
 }
 
 /// A message, and the person who does something with it.
@@ -211,6 +214,7 @@ async fn execute(app: &App, command: Command) -> Result<(String, Value)> {
             (line, json!({ "message": named.message, "status": "draft" }))
         }
         Command::ImportMail { workspace, mailbox, files } => import(app, workspace, mailbox, &files).await?,
+        Command::Webhooks(command) => webhooks::execute(app, command).await.map_err(no_workspace)?,
     })
 }
 

@@ -2,7 +2,9 @@
 //! Every error is one sentence that says what to do next.
 
 pub mod admin;
+pub mod listen;
 pub mod serve;
+pub mod webhooks;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -46,7 +48,9 @@ enum Command {
     Serve,
     /// Print the OpenAPI description of the API.
     Openapi,
-    /// Make and change workspaces, people, inboxes and keys.
+    /// Forward what happens in the sandbox to an address of this machine, as a webhook would.
+    Listen(listen::Arguments),
+    /// Make and change workspaces, people, inboxes, keys and webhooks.
     Admin {
         /// Print one JSON object instead of a sentence.
         #[arg(long, global = true)]
@@ -76,9 +80,13 @@ async fn execute(cli: Cli) -> Result<()> {
         println!("{}", openapi::document(&address)?.get());
         return Ok(());
     }
+    // Nor does this: it talks to a server as any client does.
+    if let Command::Listen(arguments) = cli.command {
+        return listen::listen(arguments).await;
+    }
     let config = load(&cli.config)?;
     match cli.command {
-        Command::Openapi => Ok(()),
+        Command::Openapi | Command::Listen(_) => Ok(()),
         Command::Migrate => migrate(&config).await,
         Command::Serve => serve::serve(config).await,
         Command::Admin { json, command } => {

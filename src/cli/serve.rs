@@ -29,9 +29,7 @@ pub async fn serve(config: Config) -> Result<()> {
     for departure in config.departures() {
         tracing::warn!("NOT FOR PRODUCTION: {departure}");
     }
-    if config.secret_key.is_none() {
-        return Err(Error::internal("ROOKERY_SECRET_KEY is missing. Make one with: openssl rand -base64 32"));
-    }
+    config.needs_secret_key()?;
     let listen = config.listen;
     let app = Arc::new(App::new(config, Clock::system(), Random::system())?);
     let current = db::schema_is_current(&app.pool).await.map_err(|error| {

@@ -3,4 +3,6 @@
 
 pub mod envelope;
 pub mod event;
+pub mod read;
 pub mod record;
+pub mod take;

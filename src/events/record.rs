@@ -27,9 +27,14 @@ pub async fn record(tx: &mut Tx<'_>, place: Place<'_>, event: &Event) -> Result<
         .map(String::from);
     let body = envelope::body(id, event, tx.frame(), place.livemode, place.inbox, url)?;
     let (workspace, now) = (tx.workspace().0, tx.now());
+    // The note tells the webhooks' fan-out. A test is for one webhook alone, which is told directly.
+    let noted = !matches!(event, Event::WebhookTest(_));
     sqlx::query!(
-        "insert into events (workspace_id, id, kind, livemode, audience, conversation_id, created_at, body)
-         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+        "with recorded as (
+             insert into events (workspace_id, id, kind, livemode, audience, conversation_id, created_at, body)
+             values ($1, $2, $3, $4, $5, $6, $7, $8))
+         insert into unfanned_events (workspace_id, event_id, kind, livemode, audience)
+         select $1, $2, $3, $4, $5 where $9",
         workspace,
         id.0,
         event.kind(),
@@ -37,7 +42,8 @@ pub async fn record(tx: &mut Tx<'_>, place: Place<'_>, event: &Event) -> Result<
         place.audience,
         place.conversation.map(|conversation| conversation.0),
         now,
-        body.get()
+        body.get(),
+        noted
     )
     .execute(&mut **tx)
     .await?;

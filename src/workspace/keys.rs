@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::ids::{AgentId, PersonId, WorkspaceId};
 use crate::workspace::access::{Actor, Scope};
 use crate::workspace::people::{Role, a_name, role_of};
-use crate::workspace::plan::Plan;
+use crate::workspace::plan::{Plan, plan_of};
 
 const KEY_LETTERS: usize = 48;
 /// No request runs longer than this.
@@ -39,11 +39,7 @@ pub async fn create(
 
     let mut tx = app.begin(workspace).await?;
     may_administer(&mut tx, workspace, maker).await?;
-    let plan =
-        sqlx::query_scalar!(r#"select plan as "plan: Plan" from workspaces where id = $1"#, workspace.0)
-            .fetch_one(&mut *tx)
-            .await?;
-    plan.needs_api()?;
+    plan_of(&mut tx, workspace).await?.needs_api()?;
     let agent: AgentId = tx.mint();
     let now = tx.now();
     let added = sqlx::query!(

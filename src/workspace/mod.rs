@@ -6,5 +6,6 @@ pub mod found;
 pub mod identity;
 pub mod keys;
 pub mod mailboxes;
+pub mod notices;
 pub mod people;
 pub mod plan;

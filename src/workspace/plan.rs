@@ -1,7 +1,10 @@
 //! Plans (specification 5.10).
 //! The API, the MCP server and webhooks belong to Pro and Team.
 
+use sqlx::PgConnection;
+
 use crate::error::{Error, Result};
+use crate::ids::WorkspaceId;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::Type, clap::ValueEnum)]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
@@ -20,4 +23,10 @@ impl Plan {
             )),
         }
     }
+}
+
+pub async fn plan_of(conn: &mut PgConnection, workspace: WorkspaceId) -> Result<Plan> {
+    Ok(sqlx::query_scalar!(r#"select plan as "plan: Plan" from workspaces where id = $1"#, workspace.0)
+        .fetch_one(conn)
+        .await?)
 }

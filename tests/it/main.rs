@@ -6,4 +6,5 @@ mod flows;
 mod operations;
 mod requirements;
 mod tidy;
+mod webhooks;
 mod world;

@@ -30,8 +30,8 @@ const EXCEPTIONS: &[(&str, &str)] = &[];
 const OWNERS: &[(&str, &[&str])] = &[
     ("rate", &["rate_blocks"]),
     ("directory", &["directory.workspaces", "directory.api_keys", "directory.addresses"]),
-    ("workspace", &["workspaces", "people", "agents", "mailboxes"]),
-    ("events", &["events"]),
+    ("workspace", &["workspaces", "people", "agents", "mailboxes", "notices"]),
+    ("events", &["events", "unfanned_events"]),
     (
         "conversations",
         &[
@@ -52,6 +52,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("app_mail", &["app_mail"]),
     ("replies", &["suppressed_addresses"]),
     ("mail", &["sandbox_mail", "sandbox_answers"]),
+    ("webhooks", &["webhooks", "webhook_lanes", "deliveries", "delivery_log"]),
 ];
 
 /// It names the partitions of tables it is given, and moves rows only within a table.

@@ -1,5 +1,7 @@
 //! A workspace in which every kind of thing an answer can hold is there once, live and in the sandbox.
 
+use rookery::api::operation::Needs;
+use rookery::api::registry::Entry;
 use rookery::ids::ConversationId;
 use serde_json::{Value, json};
 
@@ -72,7 +74,17 @@ pub async fn furnished(world: &World) -> Furnished<'_> {
     Furnished { workspace: acme, live, test, full, bare, sandbox }
 }
 
-impl Furnished<'_> {
+/// Live keys cannot call it.
+pub fn needs_test_key(entry: &Entry) -> bool {
+    matches!(entry.spec.needs, Needs::TestKey(_))
+}
+
+impl<'w> Furnished<'w> {
+    /// A key with every scope that may call the operation.
+    pub fn key_for(&self, entry: &Entry) -> &Key<'w> {
+        if needs_test_key(entry) { &self.test } else { &self.live }
+    }
+
     /// Every read of both keys: the operation's name and its answer.
     pub async fn answers(&self) -> Vec<(&'static str, Value)> {
         let full = self.full.to_string();
@@ -81,7 +93,9 @@ impl Furnished<'_> {
         let mut answers = Vec::new();
         for (key, id) in sides {
             for (entry, path) in super::probe::operations(id) {
-                if entry.spec.method.as_str() != "GET" {
+                if entry.spec.method.as_str() != "GET"
+                    || (needs_test_key(entry) && key.agent != self.test.agent)
+                {
                     continue;
                 }
                 let views: &[&str] = match entry.spec.name {

@@ -210,7 +210,9 @@ impl World {
     async fn look_behind(&self) {
         self.work().await;
         let left: i64 = sqlx::query_scalar(
-            "select (select count(*) from unindexed_conversations) + (select count(*) from count_changes)",
+            "select (select count(*) from unindexed_conversations) + (select count(*) from count_changes)
+                  + (select count(*) from unfanned_events)
+                  + (select count(*) from webhook_lanes where leased_until is not null)",
         )
         .fetch_one(&self.app.pool)
         .await

@@ -153,6 +153,11 @@ impl Node {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
+    /// Of the process.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     pub fn terminate(&self) {
         self.signal("-TERM");
     }

@@ -1,0 +1,188 @@
+//! `rookery admin …-webhook`: makes and looks after webhooks.
+//! The pages of the app do the same by the same verbs.
+
+use clap::{ArgGroup, Subcommand};
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::cli::admin::Mode;
+use crate::error::Result;
+use crate::ids::{EventId, PersonId, WebhookId, WorkspaceId};
+use crate::webhooks::create::{Wanted, create};
+use crate::webhooks::log::{self, Filter, Outcome};
+use crate::webhooks::webhook::{self, Scope};
+use crate::webhooks::{ask, manage};
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Make a webhook. Its secret is shown once.
+    CreateWebhook {
+        #[arg(long, value_name = "wsp_…")]
+        workspace: WorkspaceId,
+        /// An owner or admin.
+        #[arg(long, value_name = "usr_…")]
+        maker: PersonId,
+        /// A public https address.
+        #[arg(long)]
+        url: String,
+        /// A test webhook hears the sandbox, a live one everything else.
+        #[arg(long)]
+        mode: Mode,
+        /// The team's inboxes, or only the maker's private ones.
+        #[arg(long)]
+        scope: Scope,
+        /// Kinds of event, for example client.replied,message.sent. All when left out.
+        #[arg(long, value_delimiter = ',')]
+        events: Vec<String>,
+    },
+    /// List the webhooks of a workspace.
+    ListWebhooks {
+        #[arg(long, value_name = "wsp_…")]
+        workspace: WorkspaceId,
+    },
+    /// Replace a webhook's secret. The old one signs too for 24 hours.
+    RotateWebhook {
+        #[command(flatten)]
+        one: One,
+    },
+    /// Send nothing until it is resumed.
+    PauseWebhook {
+        #[command(flatten)]
+        one: One,
+    },
+    /// Send again what happens from now on.
+    ResumeWebhook {
+        #[command(flatten)]
+        one: One,
+    },
+    /// Send a test event to one webhook.
+    TestWebhook {
+        #[command(flatten)]
+        one: One,
+    },
+    /// Send an event of the log once more.
+    Redeliver {
+        #[command(flatten)]
+        one: One,
+        #[arg(long, value_name = "evt_…")]
+        event: EventId,
+    },
+    /// Show what was delivered in the last 30 days, with every try, newest first.
+    #[command(group(ArgGroup::new("outcome").args(["failed", "delivered"])))]
+    WebhookLog {
+        #[command(flatten)]
+        one: One,
+        /// Only what was tried in vain.
+        #[arg(long)]
+        failed: bool,
+        /// Only what was delivered.
+        #[arg(long)]
+        delivered: bool,
+        /// Only this kind of event.
+        #[arg(long, value_name = "TYPE")]
+        event: Option<String>,
+    },
+}
+
+#[derive(clap::Args)]
+pub struct One {
+    #[arg(long, value_name = "wsp_…")]
+    workspace: WorkspaceId,
+    #[arg(long, value_name = "whk_…")]
+    webhook: WebhookId,
+}
+
+/// A readable line and the JSON object that says the same.
+pub async fn execute(app: &App, command: Command) -> Result<(String, Value)> {
+    Ok(match command {
+        Command::CreateWebhook { workspace, maker, url, mode, scope, events } => {
+            let livemode = matches!(mode, Mode::Live);
+            let wanted = Wanted { maker, url: &url, livemode, scope, kinds: &events };
+            let made = create(app, workspace, wanted).await?;
+            let deaf = scope == Scope::Private && !livemode;
+            let note = if deaf { " It hears test events only: the sandbox is no private inbox." } else { "" };
+            let line = format!(
+                "Made webhook {} with secret {}. It is not shown again.{note}",
+                made.webhook, made.secret
+            );
+            (line, json!({ "webhook": made.webhook, "secret": made.secret }))
+        }
+        Command::ListWebhooks { workspace } => list(app, workspace).await?,
+        Command::RotateWebhook { one } => {
+            let made = manage::rotate(app, one.workspace, one.webhook).await?;
+            let line = format!(
+                "The new secret of {} is {}. It is not shown again; the old one signs too for 24 hours.",
+                made.webhook, made.secret
+            );
+            (line, json!({ "webhook": made.webhook, "secret": made.secret }))
+        }
+        Command::PauseWebhook { one } => {
+            manage::pause(app, one.workspace, one.webhook).await?;
+            state(app, one).await?
+        }
+        Command::ResumeWebhook { one } => {
+            manage::resume(app, one.workspace, one.webhook).await?;
+            state(app, one).await?
+        }
+        Command::TestWebhook { one } => {
+            let event = ask::send_test(app, one.workspace, one.webhook).await?;
+            let line = format!("Test event {event} is on its way to {}.", one.webhook);
+            (line, json!({ "webhook": one.webhook, "event": event }))
+        }
+        Command::Redeliver { one, event } => {
+            ask::redeliver(app, one.workspace, one.webhook, event).await?;
+            let line = format!("Event {event} is on its way to {} once more.", one.webhook);
+            (line, json!({ "webhook": one.webhook, "event": event }))
+        }
+        Command::WebhookLog { one, failed, delivered, event } => {
+            let outcome = match (failed, delivered) {
+                (true, _) => Some(Outcome::Failed),
+                (_, true) => Some(Outcome::Delivered),
+                _ => None,
+            };
+            show_log(app, one, Filter { outcome, kind: event }).await?
+        }
+    })
+}
+
+async fn state(app: &App, one: One) -> Result<(String, Value)> {
+    let webhook = webhook::find(&mut *app.connection().await?, one.workspace, one.webhook).await?;
+    let line = format!("Webhook {} is {}.", webhook.id, webhook.status());
+    Ok((line, json!({ "webhook": webhook.id, "state": webhook.status() })))
+}
+
+async fn list(app: &App, workspace: WorkspaceId) -> Result<(String, Value)> {
+    let webhooks = webhook::list(&mut *app.connection().await?, workspace).await?;
+    let (mut lines, mut objects) = (Vec::new(), Vec::new());
+    for webhook in webhooks {
+        let mode = if webhook.livemode { "live" } else { "test" };
+        lines.push(format!("{}  {}  {mode}  {}", webhook.id, webhook.status(), webhook.url));
+        objects.push(json!({
+            "webhook": webhook.id,
+            "state": webhook.status(),
+            "mode": mode,
+            "scope": webhook.scope,
+            "url": webhook.url,
+            "events": webhook.kinds,
+            "maker": webhook.maker,
+        }));
+    }
+    let line = if lines.is_empty() { "No webhooks.".to_owned() } else { lines.join("\n") };
+    Ok((line, json!({ "webhooks": objects })))
+}
+
+async fn show_log(app: &App, one: One, filter: Filter) -> Result<(String, Value)> {
+    let entries = log::read(&mut *app.connection().await?, one.workspace, one.webhook, &filter).await?;
+    let lines: Vec<String> = entries
+        .iter()
+        .map(|entry| {
+            let tries = entry.tries.as_array().map_or(0, Vec::len);
+            format!(
+                "{}  {}  {}  {}  tries: {tries}",
+                entry.created_at, entry.event, entry.r#type, entry.state
+            )
+        })
+        .collect();
+    let line = if lines.is_empty() { "Nothing in the log.".to_owned() } else { lines.join("\n") };
+    Ok((line, json!({ "deliveries": entries })))
+}

@@ -1,0 +1,77 @@
+//! Takes the notes of events that nobody was told of yet, some of each workspace, so that a workspace with
+//! very many does not keep the others waiting. Whoever takes them tells the listeners in the same transaction.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::error::Result;
+use crate::ids::{EventId, WorkspaceId, made_at};
+
+/// Workspaces looked at in one go, and notes taken of each.
+const WORKSPACES: i64 = 64;
+const NOTES_EACH: i64 = 1000;
+const NOTES: i64 = 4000;
+
+/// Notes, as columns.
+#[derive(Default)]
+pub struct Notes {
+    pub workspaces: Vec<i64>,
+    pub events: Vec<i64>,
+    pub kinds: Vec<String>,
+    pub livemodes: Vec<bool>,
+    pub audiences: Vec<i64>,
+}
+
+/// Takes notes of the workspaces after this one. A workspace that is being moved is passed over.
+pub async fn take(conn: &mut PgConnection, after: WorkspaceId) -> Result<Notes> {
+    let rows = sqlx::query!(
+        r#"with recursive waiting (workspace_id) as (
+               (select workspace_id from unfanned_events where workspace_id > $1 order by workspace_id limit 1)
+               union all
+               select (select note.workspace_id from unfanned_events note
+                       where note.workspace_id > waiting.workspace_id order by note.workspace_id limit 1)
+               from waiting where waiting.workspace_id is not null),
+           few as (select workspace_id from waiting where workspace_id is not null limit $2),
+           entered as materialized (select workspace_id from few where try_enter_workspace(workspace_id))
+           delete from unfanned_events note using (
+               select first.ctid from entered cross join lateral (
+                   select note.ctid from unfanned_events note where note.workspace_id = entered.workspace_id
+                   order by note.event_id limit $3 for update skip locked) first
+               limit $4) first
+           where note.ctid = first.ctid
+           returning note.workspace_id, note.event_id, note.kind, note.livemode, note.audience"#,
+        after.0,
+        WORKSPACES,
+        NOTES_EACH,
+        NOTES
+    )
+    .fetch_all(conn)
+    .await?;
+    let mut notes = Notes::default();
+    for row in rows {
+        notes.workspaces.push(row.workspace_id);
+        notes.events.push(row.event_id);
+        notes.kinds.push(row.kind);
+        notes.livemodes.push(row.livemode);
+        notes.audiences.push(row.audience);
+    }
+    Ok(notes)
+}
+
+/// Since when the oldest note has been waiting, of those that can be taken.
+pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
+    let oldest = sqlx::query_scalar!(
+        r#"with recursive first (workspace_id, event_id) as (
+               (select workspace_id, event_id from unfanned_events order by workspace_id, event_id limit 1)
+               union all
+               select note.workspace_id, note.event_id from first cross join lateral (
+                   select workspace_id, event_id from unfanned_events
+                   where unfanned_events.workspace_id > first.workspace_id
+                   order by workspace_id, event_id limit 1) note)
+           select min(event_id) as "oldest: EventId" from first
+           where workspace_id not in (select id from workspaces where fenced_at is not null)"#
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(oldest.map(|event| made_at(event.0)))
+}

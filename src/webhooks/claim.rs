@@ -1,0 +1,161 @@
+//! Claims webhooks that have something due, and reads some of it. A claim is a lease on the webhook's lane: for
+//! its time nobody else delivers there, so deliveries themselves are not written before they are done.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::{Connection, PgConnection};
+use url::Url;
+
+use crate::app::App;
+use crate::error::Result;
+use crate::ids::{EventId, WebhookId, WorkspaceId};
+use crate::webhooks::secret::{Secret, still_signs};
+use crate::webhooks::webhook::State;
+
+/// Longer than a turn can take: its tries begin within two seconds and last ten at most.
+const LEASE: TimeDelta = TimeDelta::seconds(20);
+/// Lanes of one claim, and deliveries: all together, and of one lane. Few lanes get more each.
+const LANES: i64 = 100;
+const ROWS: i64 = 4000;
+const MOST_ROWS: i64 = 1000;
+
+/// A webhook that this process delivers to for a while.
+pub struct Lane {
+    pub key: LaneKey,
+    pub url: Url,
+    pub secrets: Vec<Secret>,
+    pub state: State,
+    pub in_plan: bool,
+    pub run: i32,
+    pub rows: Vec<Waiting>,
+}
+
+/// Which lane, and the number of the claim that holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LaneKey {
+    pub workspace: WorkspaceId,
+    pub webhook: WebhookId,
+    pub lease: i32,
+}
+
+/// A delivery that is due.
+pub struct Waiting {
+    pub event: EventId,
+    pub run: i32,
+    pub asked: bool,
+    pub tries: usize,
+    /// None when the event is past its days.
+    pub body: Option<String>,
+}
+
+pub async fn claim(app: &App, most: usize) -> Result<Vec<Lane>> {
+    let now = app.clock.now();
+    let mut conn = app.connection().await?;
+    let mut tx = conn.begin().await?;
+    let mut lanes = lease(&mut tx, app, now, LANES.min(most as i64)).await?;
+    if !lanes.is_empty() {
+        read_rows(&mut tx, &mut lanes, now).await?;
+    }
+    tx.commit().await?;
+    Ok(lanes)
+}
+
+/// When the next webhook should be looked at, or should have been, of those that nobody holds.
+pub async fn next(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>> {
+    Ok(sqlx::query_scalar!(
+        r#"select next_due as "next_due!" from webhook_lanes
+           where next_due is not null and (leased_until is null or leased_until <= $1)
+             and workspace_id not in (select id from workspaces where fenced_at is not null)
+           order by next_due limit 1"#,
+        now
+    )
+    .fetch_optional(conn)
+    .await?)
+}
+
+async fn lease(conn: &mut PgConnection, app: &App, now: DateTime<Utc>, most: i64) -> Result<Vec<Lane>> {
+    let rows = sqlx::query!(
+        r#"with due as materialized (
+               select lane.ctid, lane.workspace_id from webhook_lanes lane
+               where next_due <= $1 and (leased_until is null or leased_until <= $1)
+                 and workspace_id not in (select id from workspaces where fenced_at is not null)
+               order by next_due limit $2 for no key update of lane skip locked),
+           entered as materialized (
+               select workspace_id from (select distinct workspace_id from due) each_one
+               where try_enter_workspace(workspace_id)),
+           leased as (
+               update webhook_lanes lane set lease = lane.lease + 1, leased_until = $3, next_due = $3
+               from due join entered using (workspace_id) where lane.ctid = due.ctid
+               returning lane.workspace_id, lane.webhook_id, lane.lease)
+           select leased.workspace_id as "workspace: WorkspaceId", leased.webhook_id as "webhook: WebhookId", lease,
+                  url, state as "state: State", run, secret, old_secret, rotated_at, plan <> 'free' as "in_plan!"
+           from leased
+           join webhooks on webhooks.workspace_id = leased.workspace_id and webhooks.id = leased.webhook_id
+           join workspaces on workspaces.id = leased.workspace_id"#,
+        now,
+        most,
+        now + app.config.lease().min(LEASE)
+    )
+    .fetch_all(conn)
+    .await?;
+    let server_key = app.config.needs_secret_key()?;
+    let mut lanes = Vec::with_capacity(rows.len());
+    for row in rows {
+        let key = LaneKey { workspace: row.workspace, webhook: row.webhook, lease: row.lease };
+        let old = row.old_secret.zip(row.rotated_at).filter(|(_, rotated)| still_signs(*rotated, now));
+        let stored = std::iter::once(row.secret).chain(old.map(|(old, _)| old));
+        let secrets: Result<Vec<Secret>> =
+            stored.map(|stored| Secret::decrypt(&stored, server_key, key.workspace, key.webhook)).collect();
+        match (secrets, row.url.parse()) {
+            (Ok(secrets), Ok(url)) => {
+                let (state, in_plan, run) = (row.state, row.in_plan, row.run);
+                lanes.push(Lane { key, url, secrets, state, in_plan, run, rows: Vec::new() });
+            }
+            // It keeps its lease and is looked at again later; the others go on.
+            (secrets, _) => {
+                let error = secrets.err();
+                tracing::error!(webhook = %key.webhook, ?error, "a webhook cannot be used");
+            }
+        }
+    }
+    Ok(lanes)
+}
+
+async fn read_rows(conn: &mut PgConnection, lanes: &mut [Lane], now: DateTime<Utc>) -> Result<()> {
+    let workspaces: Vec<i64> = lanes.iter().map(|lane| lane.key.workspace.0).collect();
+    let webhooks: Vec<i64> = lanes.iter().map(|lane| lane.key.webhook.0).collect();
+    // What waits at a stopped webhook is dropped, whenever it would have been due.
+    let ever = now + TimeDelta::days(365);
+    let until: Vec<_> =
+        lanes.iter().map(|lane| if lane.state == State::Active { now } else { ever }).collect();
+    let each = (ROWS / lanes.len() as i64).min(MOST_ROWS);
+    let rows = sqlx::query!(
+        r#"select number as "number!", due.event_id as "event!: EventId", due.run as "run!", due.asked as "asked!",
+                  jsonb_array_length(due.tries) as "tries!", events.body as "body?"
+           from unnest($1::bigint[], $2::bigint[], $3::timestamptz[]) with ordinality
+                    as lane (workspace_id, webhook_id, until, number)
+           cross join lateral (
+               select event_id, run, asked, tries from deliveries
+               where deliveries.workspace_id = lane.workspace_id and deliveries.webhook_id = lane.webhook_id
+                 and due_at <= lane.until
+               order by due_at limit $4) due
+           left join events on events.workspace_id = lane.workspace_id and events.id = due.event_id"#,
+        &workspaces,
+        &webhooks,
+        &until,
+        each
+    )
+    .fetch_all(conn)
+    .await?;
+    for row in rows {
+        if let Some(lane) = lanes.get_mut((row.number - 1) as usize) {
+            lane.rows.push(Waiting {
+                event: row.event,
+                run: row.run,
+                asked: row.asked,
+                tries: row.tries as usize,
+                body: row.body,
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! Makes a webhook (specification 6.1): by an owner or admin, to a public https address, for the team's inboxes
+//! or the maker's private ones, live or test. Its secret is shown once, here.
+
+use url::Url;
+
+use crate::app::App;
+use crate::error::{Error, Result};
+use crate::ids::{PersonId, WebhookId, WorkspaceId};
+use crate::webhooks::secret::Secret;
+use crate::webhooks::webhook::{KINDS, Scope};
+use crate::workspace::{people, plan};
+
+const LONGEST_URL: usize = 2048;
+/// Live and test each.
+const MOST: i64 = 20;
+
+pub struct Wanted<'a> {
+    pub maker: PersonId,
+    pub url: &'a str,
+    pub livemode: bool,
+    pub scope: Scope,
+    /// Kinds of event; none means all.
+    pub kinds: &'a [String],
+}
+
+/// A webhook that was just made, or whose secret was just replaced: the only moment the secret's text exists.
+pub struct NewSecret {
+    pub webhook: WebhookId,
+    pub secret: String,
+}
+
+pub async fn create(app: &App, workspace: WorkspaceId, wanted: Wanted<'_>) -> Result<NewSecret> {
+    let kinds = chosen(wanted.kinds)?;
+    let url = an_address(app, wanted.url).await?;
+    let mut tx = app.begin(workspace).await?;
+    let role = people::role_of(&mut tx, workspace, wanted.maker).await?;
+    if !role.administers() {
+        return Err(Error::Forbidden("Only owners and admins can make webhooks.".into()));
+    }
+    plan::plan_of(&mut tx, workspace).await?.needs_api()?;
+    // One at a time, so that the limit holds.
+    sqlx::query!("select id from workspaces where id = $1 for no key update", workspace.0)
+        .fetch_one(&mut *tx)
+        .await?;
+    let there = sqlx::query_scalar!(
+        r#"select count(*) as "count!" from webhooks where workspace_id = $1 and livemode = $2"#,
+        workspace.0,
+        wanted.livemode
+    )
+    .fetch_one(&mut *tx)
+    .await?;
+    if there >= MOST {
+        return Err(Error::problem("url", format!("there are {MOST} webhooks of this mode already")));
+    }
+    let (id, secret): (WebhookId, _) = (tx.mint(), Secret::new(&app.random));
+    let sealed = secret.encrypt(app.config.needs_secret_key()?, &app.random, workspace, id)?;
+    let now = tx.now();
+    sqlx::query!(
+        "with made as (
+             insert into webhooks (workspace_id, id, maker_id, livemode, scope, url, kinds, secret, created_at)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning workspace_id, id)
+         insert into webhook_lanes (workspace_id, webhook_id) select workspace_id, id from made",
+        workspace.0,
+        id.0,
+        wanted.maker.0,
+        wanted.livemode,
+        wanted.scope as Scope,
+        url.as_str(),
+        kinds.as_deref(),
+        sealed,
+        now
+    )
+    .execute(&mut *tx)
+    .await?;
+    tx.commit().await?;
+    Ok(NewSecret { webhook: id, secret: secret.text() })
+}
+
+fn chosen(kinds: &[String]) -> Result<Option<Vec<String>>> {
+    if let Some(unknown) = kinds.iter().find(|kind| !KINDS.contains(&kind.as_str())) {
+        let shown: String = unknown.chars().take(60).collect();
+        return Err(Error::problem("events", format!("{shown:?} is none of {}", KINDS.join(", "))));
+    }
+    Ok((!kinds.is_empty()).then(|| kinds.to_vec()))
+}
+
+/// A public https address, or one in a network that the operator opened.
+async fn an_address(app: &App, text: &str) -> Result<Url> {
+    let problem = |what: &str| Error::problem("url", what);
+    if text.chars().count() > LONGEST_URL {
+        return Err(problem("must be at most 2048 characters"));
+    }
+    let url: Url = text.trim().parse().map_err(|_| problem("must be an https address"))?;
+    let opened = !app.config.webhook_allow.is_empty();
+    if url.scheme() != "https" && !(url.scheme() == "http" && opened) {
+        return Err(problem("must be an https address"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(problem("must not hold a user name or password"));
+    }
+    if url.fragment().is_some() {
+        return Err(problem("must not have a fragment"));
+    }
+    if url.as_str().chars().count() > LONGEST_URL {
+        return Err(problem("must be at most 2048 characters"));
+    }
+    app.outside.check(&url).await.map_err(|failure| match failure {
+        crate::outside::Failure::Refused => problem("must lead to a public address, by https"),
+        _ => problem("must have a name that can be found"),
+    })?;
+    Ok(url)
+}

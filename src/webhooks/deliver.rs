@@ -1,0 +1,137 @@
+//! Delivers what is due. Every webhook with something due gets a turn of its own: up to ten tries at once, begun
+//! within two seconds. So one that hangs holds its own lane and nothing else. What came of the tries of all
+//! turns is written down together, a few times a second.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::{FutureExt, StreamExt, stream};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+use crate::app::App;
+use crate::clock::Clock;
+use crate::error::Result;
+use crate::outside::Outside;
+use crate::webhooks::attempt::{Letter, attempt};
+use crate::webhooks::claim::{Lane, LaneKey, Waiting, claim};
+use crate::webhooks::record::{Done, Outcome, record};
+use crate::webhooks::webhook::State;
+
+/// Tries at once of one webhook (specification is silent; decision D229).
+const AT_ONCE: usize = 10;
+/// A turn begins no try after this.
+const TURN: Duration = Duration::from_secs(2);
+/// How long results wait for company before they are written, and how many are written together.
+const LINGER: Duration = Duration::from_millis(25);
+const TOGETHER: usize = 2000;
+/// While turns run, new claims are made at least this often.
+const LOOK: Duration = Duration::from_millis(100);
+
+enum News {
+    Done(LaneKey, Done),
+    /// The turn is over.
+    Released(LaneKey),
+}
+
+/// Works off everything that is due, and what becomes due meanwhile, for so many webhooks at the same time.
+pub async fn run(app: &App, most: usize) -> Result<()> {
+    let courier = Arc::new(Courier { outside: app.outside.clone(), clock: app.clock.clone() });
+    let (sender, mut receiver) = channel(TOGETHER);
+    let mut held = 0;
+    loop {
+        let mut claimed = Vec::new();
+        if !app.stop.told() && held < most {
+            match claim(app, most - held).await {
+                Ok(lanes) => claimed = lanes,
+                Err(error) if held == 0 => return Err(error),
+                Err(error) => tracing::warn!(%error, "webhooks cannot be claimed"),
+            }
+        }
+        held += claimed.len();
+        if held == 0 {
+            return Ok(());
+        }
+        for lane in claimed {
+            tokio::spawn(courier.clone().turn(lane, sender.clone()));
+        }
+        let (done, released) = gather(&mut receiver).await;
+        held -= released.len();
+        if let Err(error) = record(app, &done, &released).await {
+            // The leases run out and somebody tries again.
+            tracing::warn!(%error, "what came of webhook deliveries cannot be written");
+        }
+    }
+}
+
+/// Results as they come in, together for a moment.
+async fn gather(receiver: &mut Receiver<News>) -> (Vec<(LaneKey, Done)>, Vec<LaneKey>) {
+    let mut news = Vec::new();
+    let _ = tokio::time::timeout(LOOK, receiver.recv_many(&mut news, TOGETHER)).await;
+    if !news.is_empty() {
+        let until = tokio::time::Instant::now() + LINGER;
+        while news.len() < TOGETHER {
+            let room = TOGETHER - news.len();
+            match tokio::time::timeout_at(until, receiver.recv_many(&mut news, room)).await {
+                Ok(0) | Err(_) => break,
+                Ok(_) => {}
+            }
+        }
+    }
+    let (mut done, mut released) = (Vec::with_capacity(news.len()), Vec::new());
+    for one in news {
+        match one {
+            News::Done(lane, result) => done.push((lane, result)),
+            News::Released(lane) => released.push(lane),
+        }
+    }
+    (done, released)
+}
+
+struct Courier {
+    outside: Arc<Outside>,
+    clock: Clock,
+}
+
+impl Courier {
+    /// Delivers for one webhook, and gives its lane back whatever happens.
+    async fn turn(self: Arc<Self>, lane: Lane, news: Sender<News>) {
+        let key = lane.key;
+        if AssertUnwindSafe(self.deliver(lane, &news)).catch_unwind().await.is_err() {
+            tracing::error!(webhook = %key.webhook, "a turn panicked");
+        }
+        let _ = news.send(News::Released(key)).await;
+    }
+
+    async fn deliver(&self, lane: Lane, news: &Sender<News>) {
+        let Lane { key, url, secrets, state, in_plan, run, rows } = lane;
+        let sends = state == State::Active && in_plan;
+        let (wanted, dropped): (Vec<Waiting>, Vec<Waiting>) = rows
+            .into_iter()
+            .partition(|row| row.body.is_some() && ((sends && row.run == run) || (row.asked && in_plan)));
+        for row in dropped {
+            let done = Done { event: row.event, tries: row.tries, healthy: None, outcome: Outcome::Skipped };
+            let _ = news.send(News::Done(key, done)).await;
+        }
+        if wanted.is_empty() {
+            return;
+        }
+        let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
+        let letter = Letter { to: &self.outside.check(&url).await, path, secrets: &secrets };
+        let began = Instant::now();
+        stream::iter(wanted)
+            .take_while(|_| std::future::ready(began.elapsed() < TURN))
+            .for_each_concurrent(AT_ONCE, async |row: Waiting| {
+                let body = row.body.unwrap_or_default();
+                let result = attempt(&self.outside, &self.clock, &letter, row.event, body).await;
+                let done = Done {
+                    event: row.event,
+                    tries: row.tries + 1,
+                    healthy: sends.then(|| result.is_delivered()),
+                    outcome: Outcome::Tried { result, again: sends },
+                };
+                let _ = news.send(News::Done(key, done)).await;
+            })
+            .await;
+    }
+}

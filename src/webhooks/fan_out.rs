@@ -1,0 +1,99 @@
+//! Turns events into deliveries: one for each webhook that hears of where it happened and wants its kind. Many
+//! events at a time, in the transaction that takes their notes. A webhook that is stopped gets a line in its log.
+
+use sqlx::{Connection, PgConnection};
+
+use crate::app::App;
+use crate::error::Result;
+use crate::events::take::{Notes, take};
+use crate::ids::{DeliveryId, Id, WorkspaceId};
+
+/// Works off every note there is.
+pub async fn run(app: &App) -> Result<()> {
+    let mut conn = app.connection().await?;
+    let mut after = WorkspaceId(i64::MIN);
+    let mut idle = false;
+    while !app.stop.told() {
+        let mut tx = conn.begin().await?;
+        let notes = take(&mut tx, after).await?;
+        match notes.workspaces.iter().max() {
+            Some(last) => {
+                fan_out(&mut tx, app, &notes).await?;
+                tx.commit().await?;
+                (after, idle) = (WorkspaceId(*last), false);
+            }
+            // Once around without a note: all are taken.
+            None if idle || after.0 == i64::MIN => return Ok(()),
+            None => (after, idle) = (WorkspaceId(i64::MIN), true),
+        }
+    }
+    Ok(())
+}
+
+async fn fan_out(conn: &mut PgConnection, app: &App, notes: &Notes) -> Result<()> {
+    let now = app.clock.now();
+    let ids: Vec<i64> = notes.events.iter().map(|_| DeliveryId::mint(now, &app.random).0).collect();
+    let lanes = sqlx::query!(
+        r#"with heard as (
+               select webhook.workspace_id, webhook.id as webhook_id, event.event_id, event.kind, webhook.run, event.id,
+                      webhook.state = 'active' and workspace.plan <> 'free' as sends
+               from unnest($1::bigint[], $2::bigint[], $3::text[], $4::boolean[], $5::bigint[], $6::bigint[])
+                        as event (workspace_id, event_id, kind, livemode, audience, id)
+               join webhooks webhook
+                   on webhook.workspace_id = event.workspace_id and webhook.livemode = event.livemode
+                   and webhook.audience = event.audience
+                   and (webhook.kinds is null or event.kind = any(webhook.kinds))
+                   -- Not what happened before there was a webhook: both ids begin with their time.
+                   and event.event_id >= webhook.id >> 22 << 22
+               join workspaces workspace on workspace.id = webhook.workspace_id
+               -- Nobody hears a private inbox whose owner has left.
+               join people maker
+                   on maker.workspace_id = webhook.workspace_id and maker.id = webhook.maker_id
+                   and (webhook.scope = 'team' or maker.removed_at is null)),
+           queued as (
+               insert into deliveries (workspace_id, webhook_id, event_id, kind, due_at, run)
+               select workspace_id, webhook_id, event_id, kind, $7, run from heard where sends
+               on conflict do nothing),
+           skipped as (
+               insert into delivery_log (workspace_id, webhook_id, state, kind, id, event_id, tries)
+               select workspace_id, webhook_id, 'skipped', kind, id, event_id, '[]' from heard where not sends)
+           select distinct workspace_id as "workspace_id!", webhook_id as "webhook_id!" from heard where sends"#,
+        &notes.workspaces,
+        &notes.events,
+        &notes.kinds,
+        &notes.livemodes,
+        &notes.audiences,
+        &ids,
+        now
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    if lanes.is_empty() {
+        return Ok(());
+    }
+    // After the deliveries are there, and always: whoever gives a lane back holds its row and looks once more,
+    // so either they see these deliveries or this sees the lane free. Locked first and in order, by a statement
+    // of its own: another that waited would look for the rows as they were before.
+    let (workspaces, webhooks): (Vec<i64>, Vec<i64>) =
+        lanes.into_iter().map(|lane| (lane.workspace_id, lane.webhook_id)).unzip();
+    sqlx::query!(
+        "select lane.lease from webhook_lanes lane
+         join unnest($1::bigint[], $2::bigint[]) as told (workspace_id, webhook_id) using (workspace_id, webhook_id)
+         order by lane.workspace_id, lane.webhook_id for no key update of lane",
+        &workspaces,
+        &webhooks
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    sqlx::query!(
+        "update webhook_lanes lane set next_due = least(lane.next_due, $3)
+         from unnest($1::bigint[], $2::bigint[]) as told (workspace_id, webhook_id)
+         where lane.workspace_id = told.workspace_id and lane.webhook_id = told.webhook_id",
+        &workspaces,
+        &webhooks,
+        now
+    )
+    .execute(conn)
+    .await?;
+    Ok(())
+}
