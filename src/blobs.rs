@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
@@ -36,10 +37,15 @@ impl Blobs {
     }
 
     /// Stores the bytes and gives the key they can be read by.
-    pub async fn put(&self, workspace: WorkspaceId, what: &str, bytes: Vec<u8>) -> Result<String> {
+    pub async fn put(
+        &self,
+        workspace: WorkspaceId,
+        what: &str,
+        bytes: impl IntoIterator<Item = Bytes>,
+    ) -> Result<String> {
         let name = self.random.hex(32);
         let key = format!("ws/{workspace}/{what}/{}/{name}", &name[..2]);
-        self.store.put(&Path::from(key.as_str()), PutPayload::from(bytes)).await?;
+        self.store.put(&Path::from(key.as_str()), PutPayload::from_iter(bytes)).await?;
         Ok(key)
     }
 

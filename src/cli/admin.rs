@@ -228,13 +228,7 @@ async fn import(
     for file in files {
         let outcome = match tokio::fs::read(file).await {
             Ok(raw) => {
-                let delivery = Delivery {
-                    mailbox: mailbox.clone(),
-                    raw,
-                    recipient: None,
-                    joins: None,
-                    dmarc: Dmarc::Unknown,
-                };
+                let delivery = Delivery::of(mailbox.clone(), raw, Dmarc::Unknown);
                 receive(app, workspace, delivery).await.map_err(|error| error.to_string())
             }
             Err(error) => Err(error.to_string()),

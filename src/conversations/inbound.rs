@@ -44,6 +44,9 @@ pub struct Inbound {
     pub id_hash: i64,
     pub content_hash: [u8; 32],
     pub raw_blob: String,
+    /// What was found out about where it came from, and why it stands in this conversation.
+    pub verdict: serde_json::Value,
+    pub placed: String,
 }
 
 #[derive(Debug)]
@@ -79,13 +82,15 @@ pub async fn start(tx: &mut Tx<'_>, mailbox: &Mailbox, mail: &Inbound) -> Result
              insert into unindexed_conversations (workspace_id, conversation_id, since) values ($1, $2, $9))
          insert into messages
              (workspace_id, conversation_id, id, mailbox_id, item, at, direction, from_name, from_email, text,
-              whole_text, attachments, automatic, rfc_message_id, id_hash, content_hash, raw_blob, also_to)
-         values ($1, $2, $11, $3, 1, $9, 'inbound', $5, coalesce($6, $20), $12, $13, $14, $15, $16, $17, $18, $19, $21)
+              whole_text, attachments, automatic, rfc_message_id, id_hash, content_hash, raw_blob, also_to, verdict,
+              placed)
+         values ($1, $2, $11, $3, 1, $9, 'inbound', $5, coalesce($6, $20), $12, $13, $14, $15, $16, $17, $18, $19, $21,
+                 $22, $23)
          on conflict (workspace_id, mailbox_id, id_hash, content_hash) where direction = 'inbound' do nothing",
         workspace, stored.conversation.0, mailbox.id.0, mailbox.audience, mail.from.name, mail.from.email, subject,
         text::snippet(&mail.text, SNIPPET), now, mail.reference, stored.message.0, mail.text, mail.whole_text,
         Json(&mail.attachments) as _, mail.automatic, mail.rfc_message_id, mail.id_hash, &mail.content_hash,
-        mail.raw_blob, NO_SENDER, &mail.also_to)
+        mail.raw_blob, NO_SENDER, &mail.also_to, mail.verdict, mail.placed)
         .execute(&mut **tx)
         .await?;
     if inserted.rows_affected() == 0 {
@@ -134,14 +139,15 @@ pub async fn join(
              on conflict (workspace_id, conversation_id) do update set since = excluded.since)
          insert into messages
              (workspace_id, conversation_id, id, mailbox_id, item, at, direction, from_name, from_email, text,
-              whole_text, attachments, automatic, rfc_message_id, id_hash, content_hash, raw_blob, also_to)
-         select $1, $2, $6, $7, last_item, $3, 'inbound', $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18
+              whole_text, attachments, automatic, rfc_message_id, id_hash, content_hash, raw_blob, also_to, verdict,
+              placed)
+         select $1, $2, $6, $7, last_item, $3, 'inbound', $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20
          from joined
          on conflict (workspace_id, mailbox_id, id_hash, content_hash) where direction = 'inbound' do nothing",
         workspace, conversation.id.0, now, text::snippet(&mail.text, SNIPPET), mail.reference, stored.message.0,
         mailbox.id.0, mail.from.name, mail.from.email.as_deref().unwrap_or(NO_SENDER), mail.text, mail.whole_text,
         Json(&mail.attachments) as _, mail.automatic, mail.rfc_message_id, mail.id_hash, &mail.content_hash,
-        mail.raw_blob, &mail.also_to)
+        mail.raw_blob, &mail.also_to, mail.verdict, mail.placed)
         .execute(&mut **tx)
         .await?;
     if inserted.rows_affected() == 0 {

@@ -4,6 +4,7 @@
 //! Bytes are stored before the transaction that names them begins, and everything else is one commit:
 //! whoever acknowledges mail does it after this returns.
 
+use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use crate::app::App;
@@ -15,21 +16,35 @@ use crate::db::Tx;
 use crate::documents::file::{NewDocument, file};
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
+use crate::mail::authenticate::Verdict;
 use crate::mail::parse::{ParsedMail, Refusal, parse};
-use crate::mail::thread::{Dmarc, Placement, place};
+use crate::mail::thread::{Dmarc, Placement, Why, place};
 use crate::mail::{quote, scam};
 use crate::workspace::identity::{self, Identity};
 use crate::workspace::mailboxes::Mailbox;
 
+/// Mail of this size is taken apart elsewhere.
+const LARGE: usize = 64 * 1024;
+
 /// Mail for one inbox.
 pub struct Delivery {
     pub mailbox: Mailbox,
-    pub raw: Vec<u8>,
+    pub raw: Bytes,
+    /// Header lines of our own: how the mail came here. They are kept in front of it.
+    pub trace: Bytes,
     /// The address it was handed over for, when that is known apart from the header.
     pub recipient: Option<String>,
     /// A conversation the sandbox's caller chose; other mail is placed by what it answers.
     pub joins: Option<ConversationId>,
-    pub dmarc: Dmarc,
+    pub verdict: Verdict,
+}
+
+impl Delivery {
+    /// Mail that did not come from outside.
+    pub fn of(mailbox: Mailbox, raw: Vec<u8>, dmarc: Dmarc) -> Self {
+        let verdict = Verdict::unchecked(dmarc);
+        Self { mailbox, raw: raw.into(), trace: Bytes::new(), recipient: None, joins: None, verdict }
+    }
 }
 
 #[derive(Debug)]
@@ -40,17 +55,32 @@ pub enum Outcome {
     Refused(Refusal),
 }
 
-pub async fn receive(app: &App, workspace: WorkspaceId, mut delivery: Delivery) -> Result<Outcome> {
-    let raw = std::mem::take(&mut delivery.raw);
-    // A large mail takes a moment to take apart: not on the threads that answer requests.
-    let (parsed, raw) =
-        tokio::task::spawn_blocking(move || (parse(&raw), raw)).await.map_err(Error::internal)?;
-    let mail = match parsed {
-        Ok(mail) => mail,
-        Err(refusal) => return Ok(Outcome::Refused(refusal)),
-    };
-    let files = Files::store(app, workspace, &mail, raw).await?;
-    let outcome = store(app, workspace, &delivery, &mail, &files).await;
+pub async fn receive(app: &App, workspace: WorkspaceId, delivery: Delivery) -> Result<Outcome> {
+    match take_apart(&delivery.raw).await? {
+        Ok(mail) => deliver(app, workspace, &delivery, &mail).await,
+        Err(refusal) => Ok(Outcome::Refused(refusal)),
+    }
+}
+
+/// The first half, which is the same for every inbox the mail goes to.
+pub async fn take_apart(raw: &Bytes) -> Result<Result<ParsedMail, Refusal>> {
+    if raw.len() < LARGE {
+        return Ok(parse(raw));
+    }
+    // A large mail takes a moment: not on the threads that answer requests.
+    let raw = raw.clone();
+    tokio::task::spawn_blocking(move || parse(&raw)).await.map_err(Error::internal)
+}
+
+/// The second half: stores the mail in its inbox.
+pub async fn deliver(
+    app: &App,
+    workspace: WorkspaceId,
+    delivery: &Delivery,
+    mail: &ParsedMail,
+) -> Result<Outcome> {
+    let files = Files::store(app, workspace, mail, delivery).await?;
+    let outcome = store(app, workspace, delivery, mail, &files).await;
     if !matches!(outcome, Ok(Outcome::Stored(_))) {
         app.blobs.discard(&files.keys()).await;
     }
@@ -65,10 +95,15 @@ struct Files {
 }
 
 impl Files {
-    async fn store(app: &App, workspace: WorkspaceId, mail: &ParsedMail, raw: Vec<u8>) -> Result<Self> {
+    async fn store(
+        app: &App,
+        workspace: WorkspaceId,
+        mail: &ParsedMail,
+        delivery: &Delivery,
+    ) -> Result<Self> {
         let mut attachments = Vec::with_capacity(mail.attachments.len());
         for attachment in &mail.attachments {
-            let blob = app.blobs.put(workspace, "file", attachment.content.clone()).await?;
+            let blob = app.blobs.put(workspace, "file", [attachment.content.clone()]).await?;
             let stored = Attachment {
                 filename: attachment.filename.clone(),
                 content_type: attachment.content_type.clone(),
@@ -77,7 +112,8 @@ impl Files {
             };
             attachments.push((stored, Sha256::digest(&attachment.content).into()));
         }
-        Ok(Self { raw: app.blobs.put(workspace, "mail", raw).await?, attachments })
+        let raw = app.blobs.put(workspace, "mail", [delivery.trace.clone(), delivery.raw.clone()]).await?;
+        Ok(Self { raw, attachments })
     }
 
     fn keys(&self) -> Vec<String> {
@@ -101,10 +137,10 @@ async fn store(
         return Ok(Outcome::Duplicate(twin.place));
     }
     let placement = match delivery.joins {
-        Some(chosen) => Placement { joins: Some(chosen), ..Placement::default() },
+        Some(chosen) => Placement { joins: Some(chosen), reference: None, answers: None, why: Why::Chosen },
         None => {
             let age = app.config.app_mail_keep().age;
-            place(&mut tx, mailbox, delivery.recipient.as_deref(), mail, delivery.dmarc, age).await?
+            place(&mut tx, mailbox, delivery.recipient.as_deref(), mail, &delivery.verdict, age).await?
         }
     };
     let joined = match placement.joins {
@@ -119,7 +155,7 @@ async fn store(
         },
     };
     let us = identity::of(&mut tx, workspace).await?;
-    let inbound = judged(delivery, placement.reference.clone(), mail, id_hash, (&us, signs), files);
+    let inbound = judged(delivery, &placement, mail, id_hash, (&us, signs), files);
     let stored = match &joined {
         Some(conversation) => inbound::join(&mut tx, mailbox, conversation, &inbound).await?,
         None => inbound::start(&mut tx, mailbox, &inbound).await?,
@@ -207,17 +243,19 @@ async fn wrote_before(tx: &mut Tx<'_>, conversation: &Conversation, mail: &Parse
 /// The mail as it will be stored: history taken away, and the scam check's opinion.
 fn judged(
     delivery: &Delivery,
-    reference: Option<String>,
+    placement: &Placement,
     mail: &ParsedMail,
     id_hash: i64,
     (us, signs): (&Identity, Signs),
     files: &Files,
 ) -> Inbound {
     let sender = mail.from.as_ref().map(|from| from.email.as_str());
+    let text = quote::own_words(mail);
     let assessment = scam::assess(
         mail,
         &scam::Context {
-            dmarc_failed: delivery.dmarc == Dmarc::Fail,
+            text: &text,
+            dmarc_failed: delivery.verdict.dmarc() == Dmarc::Fail,
             our_domains: &us.domains,
             team_names: &us.team_names,
             workspace_name: &us.name,
@@ -225,7 +263,6 @@ fn judged(
             repeated_id: signs.repeated_id,
         },
     );
-    let text = quote::own_words(mail);
     let written_to = mail.to.iter().chain(&mail.cc).map(|address| address.email.clone());
     Inbound {
         from: Contact {
@@ -234,7 +271,7 @@ fn judged(
         },
         also_to: written_to.filter(|address| *address != delivery.mailbox.address).collect(),
         subject: mail.subject.clone(),
-        reference,
+        reference: placement.reference.clone(),
         whole_text: (text != mail.text).then(|| mail.text.clone()),
         text,
         attachments: files.attachments.iter().map(|(attachment, _)| attachment.clone()).collect(),
@@ -248,6 +285,8 @@ fn judged(
         id_hash,
         content_hash: mail.fingerprint,
         raw_blob: files.raw.clone(),
+        verdict: serde_json::to_value(&delivery.verdict).unwrap_or_default(),
+        placed: placement.why.to_string(),
     }
 }
 

@@ -2,6 +2,7 @@
 //! The text is the text/plain body, else the HTML body turned to text; everything that is not
 //! a body is an attachment. Specification 2.4, 4.12.
 
+use bytes::Bytes;
 use mail_parser::decoders::base64::base64_decode;
 use mail_parser::decoders::charsets::map::charset_decoder;
 
@@ -22,7 +23,7 @@ pub struct Attachment {
     pub filename: String,
     /// Lower-case type and subtype, no parameters.
     pub content_type: String,
-    pub content: Vec<u8>,
+    pub content: Bytes,
     pub inline: bool,
 }
 
@@ -179,7 +180,7 @@ fn attachment(part: &Part) -> Attachment {
     };
     Attachment {
         filename: file_name::clean(given_name(part), &content_type),
-        content: decoded(part),
+        content: decoded(part).into(),
         content_type,
         inline,
     }

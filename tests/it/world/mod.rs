@@ -281,9 +281,7 @@ impl<'w> Workspace<'w> {
         let mailbox =
             mailboxes::live(&mut app.connection().await.unwrap(), self.id, mailbox).await.expect("an inbox");
         let raw = raw.replace('\n', "\r\n").into_bytes();
-        receive(app, self.id, Delivery { mailbox, raw, recipient: None, joins: None, dmarc: Dmarc::Unknown })
-            .await
-            .expect("the pipeline works")
+        receive(app, self.id, Delivery::of(mailbox, raw, Dmarc::Unknown)).await.expect("the pipeline works")
     }
 
     /// A short mail that arrives at a live inbox and opens a conversation.

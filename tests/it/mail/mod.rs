@@ -1,0 +1,10 @@
+//! Mail from outside, over real sockets: the conversation, who wrote it, where it is filed, what it survives.
+
+mod attacks;
+mod client;
+mod dns;
+mod filing;
+mod post;
+mod protocol;
+mod reports;
+mod verdicts;
