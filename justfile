@@ -87,9 +87,17 @@ fault-sends:
 undo-race:
     cargo test --locked --test it faults::undo_race:: -- --ignored --nocapture
 
+# Prints what taking mail costs, beside Postfix and a bare insert (needs postfix and pgbench).
+bench-mail *arguments:
+    cargo bench --locked --bench mail_in -- {{ arguments }}
+
 # Real MCP clients and schemathesis against a real server.
 clients: build
     tests/clients/run "{{ target }}/debug/rookery"
+
+# Real mail servers around a real server (needs postfix, opendkim, knot and root).
+peers: build
+    tests/peers/run "{{ target }}/debug/rookery"
 
 # The whole gate, as on a fresh machine.
 ci:
