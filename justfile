@@ -20,6 +20,14 @@ test *arguments:
 hammer:
     cargo test --locked --test it faults::concurrency:: -- --ignored --nocapture --test-threads 1
 
+# A hundred thousand broken mails through the whole pipeline.
+mutate-mail:
+    cargo test --locked --test it mail::corpus:: -- --ignored --nocapture
+
+# Two hundred kill -9 while mail comes in.
+kill-mail:
+    cargo test --locked --test it mail::kills:: -- --ignored --nocapture
+
 # Formatting, clippy, licences and sources, spelling, house rules.
 lint:
     cargo fmt --check

@@ -21,6 +21,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use self::peers::Peers;
+use self::recipients::Recipients;
 use self::session::Session;
 use self::tls::Tls;
 use self::wire::Wire;
@@ -47,6 +48,7 @@ pub struct Door {
     patience: Duration,
     authenticator: Authenticator,
     peers: Arc<Peers>,
+    recipients: Recipients,
     tls: Option<Tls>,
     work: Semaphore,
 }
@@ -63,6 +65,7 @@ impl Door {
             patience: Duration::from_secs(u64::from(config.smtp_timeout_seconds)),
             authenticator: Authenticator::new(&config.dns, &name)?,
             peers: Peers::new(config.smtp_peer_connections as usize),
+            recipients: Recipients::default(),
             work: Semaphore::new(WORKED_ON),
             tls,
             name,

@@ -10,19 +10,22 @@ use sha2::{Digest, Sha256};
 use crate::app::App;
 use crate::app_mail::record::answered;
 use crate::conversations::conversation::{Contact, Conversation, lock_in};
-use crate::conversations::inbound::{self, Inbound, Risk, Stored, takes_part};
+use crate::conversations::inbound::{self, Inbound, Raw, Risk, Stored, takes_part};
 use crate::conversations::timeline::Attachment;
 use crate::db::Tx;
 use crate::documents::file::{NewDocument, file};
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
 use crate::mail::authenticate::Verdict;
+use crate::mail::heed::heed;
 use crate::mail::parse::{ParsedMail, Refusal, parse};
 use crate::mail::thread::{Dmarc, Placement, Why, place};
 use crate::mail::{quote, scam};
 use crate::workspace::identity::{self, Identity};
-use crate::workspace::mailboxes::Mailbox;
+use crate::workspace::mailboxes::{self, Mailbox};
 
+/// The bytes of mail up to this size stand in its row, and need no file of their own.
+const SMALL: usize = 64 * 1024;
 /// Mail of this size is taken apart elsewhere.
 const LARGE: usize = 64 * 1024;
 
@@ -89,7 +92,7 @@ pub async fn deliver(
 
 /// What of a mail is kept outside the database.
 struct Files {
-    raw: String,
+    raw: Raw,
     /// One for each attachment, with the hash of its bytes.
     attachments: Vec<(Attachment, [u8; 32])>,
 }
@@ -112,13 +115,23 @@ impl Files {
             };
             attachments.push((stored, Sha256::digest(&attachment.content).into()));
         }
-        let raw = app.blobs.put(workspace, "mail", [delivery.trace.clone(), delivery.raw.clone()]).await?;
+        let raw = match delivery.trace.len() + delivery.raw.len() {
+            size if size <= SMALL => Raw::Here([&delivery.trace[..], &delivery.raw[..]].concat()),
+            _ => {
+                let both = [delivery.trace.clone(), delivery.raw.clone()];
+                Raw::Blob(app.blobs.put(workspace, "mail", both).await?)
+            }
+        };
         Ok(Self { raw, attachments })
     }
 
     fn keys(&self) -> Vec<String> {
         let files = self.attachments.iter().map(|(attachment, _)| attachment.blob.clone());
-        files.chain([self.raw.clone()]).collect()
+        let raw = match &self.raw {
+            Raw::Blob(key) => Some(key.clone()),
+            Raw::Here(_) => None,
+        };
+        files.chain(raw).collect()
     }
 }
 
@@ -155,7 +168,9 @@ async fn store(
         },
     };
     let us = identity::of(&mut tx, workspace).await?;
-    let inbound = judged(delivery, &placement, mail, id_hash, (&us, signs), files);
+    let mut inbound = judged(delivery, &placement, mail, id_hash, (&us, signs), files);
+    // D146: an inbox of ours is no customer, so what it writes moves and announces nothing.
+    inbound.automatic |= is_ours(&mut tx, &us, mail).await?;
     let stored = match &joined {
         Some(conversation) => inbound::join(&mut tx, mailbox, conversation, &inbound).await?,
         None => inbound::start(&mut tx, mailbox, &inbound).await?,
@@ -171,6 +186,9 @@ async fn store(
     };
     if let Some(message_id) = &placement.answers {
         answered(&mut tx, mailbox.livemode(), message_id, stored.conversation).await?;
+    }
+    if let (Some(conversation), Some(report)) = (&joined, &mail.report) {
+        heed(&mut tx, conversation, report).await?;
     }
     file_attachments(&mut tx, mailbox, stored, mail, files).await?;
     tx.commit().await?;
@@ -233,6 +251,16 @@ struct Signs {
     new_sender_in_thread: bool,
 }
 
+/// Whether the sender is an inbox of the same workspace. Most senders are known not to be by their domain.
+async fn is_ours(tx: &mut Tx<'_>, us: &Identity, mail: &ParsedMail) -> Result<bool> {
+    let Some(from) = mail.from.as_ref().filter(|from| us.domains.iter().any(|ours| ours == from.domain()))
+    else {
+        return Ok(false);
+    };
+    let workspace = tx.workspace();
+    Ok(mailboxes::at(tx, workspace, &from.email).await?.is_some())
+}
+
 /// Whether the sender is on the conversation. Mostly it is the contact, which is known without asking.
 async fn wrote_before(tx: &mut Tx<'_>, conversation: &Conversation, mail: &ParsedMail) -> Result<bool> {
     let Some(sender) = mail.from.as_ref().map(|from| from.email.as_str()) else { return Ok(false) };
@@ -284,7 +312,7 @@ fn judged(
         rfc_message_id: mail.message_id.clone(),
         id_hash,
         content_hash: mail.fingerprint,
-        raw_blob: files.raw.clone(),
+        raw: files.raw.clone(),
         verdict: serde_json::to_value(&delivery.verdict).unwrap_or_default(),
         placed: placement.why.to_string(),
     }

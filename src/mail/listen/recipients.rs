@@ -1,10 +1,24 @@
 //! Which inbox an address belongs to. The whole address is tried first, then without its plus tag (D184,
 //! D185); a domain is the same in its Unicode and its ASCII form.
+//!
+//! Inboxes that were found are remembered for a few seconds, so that a burst of mail asks once.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::app::App;
 use crate::error::Result;
 use crate::ids::WorkspaceId;
 use crate::workspace::mailboxes::{self, Mailbox};
+
+const REMEMBERED_FOR: Duration = Duration::from_secs(5);
+const REMEMBERED: usize = 10_000;
+
+#[derive(Default)]
+pub struct Recipients(Mutex<HashMap<String, (Instant, Recipient)>>);
 
 #[derive(Clone)]
 pub struct Recipient {
@@ -14,7 +28,26 @@ pub struct Recipient {
     pub mailbox: Mailbox,
 }
 
-pub async fn find(app: &App, address: &str) -> Result<Option<Recipient>> {
+impl Recipients {
+    pub async fn find(&self, app: &App, address: &str) -> Result<Option<Recipient>> {
+        if let Some((since, known)) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(address)
+            && since.elapsed() < REMEMBERED_FOR
+        {
+            return Ok(Some(known.clone()));
+        }
+        let found = find(app, address).await?;
+        if let Some(recipient) = &found {
+            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if known.len() >= REMEMBERED {
+                known.clear();
+            }
+            known.insert(address.to_owned(), (Instant::now(), recipient.clone()));
+        }
+        Ok(found)
+    }
+}
+
+async fn find(app: &App, address: &str) -> Result<Option<Recipient>> {
     for candidate in candidates(address) {
         let Some(workspace) = app.directory.workspace_of_address(&candidate).await? else { continue };
         let mut conn = app.connection().await?;

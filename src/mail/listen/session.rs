@@ -13,7 +13,7 @@ use super::hand_over::Envelope;
 use super::peers::Seat;
 use super::spool::Spool;
 use super::wire::{Line, Wire};
-use super::{Door, MAX_MAIL_BYTES, Protocol, recipients};
+use super::{Door, MAX_MAIL_BYTES, Protocol};
 
 const MOST_RECIPIENTS: usize = 100;
 /// Commands of one connection that may be wrong or refused.
@@ -205,7 +205,7 @@ impl Session {
             wire.say("452 4.5.3 Too many recipients, send the mail again for the others\r\n").await?;
             return Ok(Next::Go);
         }
-        match recipients::find(&self.door.app, address).await {
+        match self.door.recipients.find(&self.door.app, address).await {
             Ok(Some(recipient)) => {
                 envelope.recipients.push(recipient);
                 wire.say("250 2.1.5 Ok\r\n").await?;

@@ -13,6 +13,7 @@ use super::{file_name, is_deceptive};
 /// Small inline images are logos and tracking dots, not documents.
 const SMALL_IMAGE_BYTES: usize = 10 * 1024;
 const MAX_LINKS: usize = 200;
+const MAX_TEXT_BYTES: usize = 1024 * 1024;
 
 const SIGNATURE_TYPES: &[&str] =
     &["application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"];
@@ -83,8 +84,24 @@ pub(super) fn sort(parts: &[Part]) -> Contents {
         }
     }
     let mut budget = Budget::new();
-    let pieces: Vec<String> = bodies.into_iter().flat_map(|body| body.into_texts(&mut budget)).collect();
-    Contents { text: pieces.join("\n\n"), links, attachments }
+    let mut pieces: Vec<String> = bodies.into_iter().flat_map(|body| body.into_texts(&mut budget)).collect();
+    let text = if pieces.len() == 1 { pieces.remove(0) } else { pieces.join("\n\n") };
+    Contents { text: shortened(text, &mut attachments), links, attachments }
+}
+
+/// Nobody writes a megabyte: it is a log or a list, and goes with the files, whole. Its beginning is the text.
+fn shortened(text: String, attachments: &mut Vec<Attachment>) -> String {
+    if text.len() <= MAX_TEXT_BYTES {
+        return text;
+    }
+    let beginning = text[..text.floor_char_boundary(MAX_TEXT_BYTES)].to_owned();
+    attachments.push(Attachment {
+        filename: "message.txt".to_owned(),
+        content_type: "text/plain".to_owned(),
+        content: text.into(),
+        inline: false,
+    });
+    beginning
 }
 
 /// One piece of the text; a multipart/alternative is one piece in two forms.

@@ -23,8 +23,8 @@ pub struct Bounce {
 /// What became of one recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Lower case.
-    pub recipient: String,
+    /// Lower case, as the last server knew it and as it was written to; often the same.
+    pub recipients: Vec<String>,
     /// Nobody will try again, and the reason will not go away: action `failed` with a status 5.x.x.
     pub permanent: bool,
     /// `5.1.1`
@@ -38,6 +38,12 @@ pub struct Complaint {
     pub message_id: Option<String>,
     /// Who complained, when the report says so.
     pub recipients: Vec<String>,
+}
+
+impl Failure {
+    pub fn is_for(&self, address: &str) -> bool {
+        self.recipients.iter().any(|recipient| recipient == address)
+    }
 }
 
 impl Report {
@@ -87,12 +93,15 @@ fn failures(body: &[u8]) -> Vec<Failure> {
     while !rest.is_empty() && found.len() < MOST_RECIPIENTS {
         let (head, after) = Head::group(rest);
         rest = after;
-        let to = head.first("final-recipient").or_else(|| head.first("original-recipient"));
-        let (Some(recipient), Some(action)) = (to.and_then(recipient), head.word("action")) else { continue };
+        let named =
+            ["final-recipient", "original-recipient"].map(|name| head.first(name).and_then(recipient));
+        let mut recipients: Vec<String> = named.into_iter().flatten().collect();
+        recipients.dedup();
+        let Some(action) = head.word("action").filter(|_| !recipients.is_empty()) else { continue };
         let status = head.word("status").unwrap_or_default();
         let status = status.split([' ', '(', '\t']).next().unwrap_or_default().to_owned();
         let permanent = action == "failed" && status.starts_with("5.");
-        found.push(Failure { recipient, permanent, status });
+        found.push(Failure { recipients, permanent, status });
     }
     found
 }

@@ -129,7 +129,7 @@ async fn give(app: &App, answer: &Answer) -> Result<()> {
     let mailbox = mailboxes::sandbox(&mut *app.connection().await?, answer.workspace).await?;
     let raw = written(answer, &mailbox.address)?;
     let recipient = Some(mailbox.address.clone());
-    let delivery = Delivery { mailbox, raw, recipient, joins: None, dmarc: Dmarc::Pass };
+    let delivery = Delivery { recipient, ..Delivery::of(mailbox, raw, Dmarc::Pass) };
     receive(app, answer.workspace, delivery).await?;
     let mut tx = app.begin(answer.workspace).await?;
     sqlx::query!(

@@ -82,6 +82,14 @@ async fn mail_without_a_sender_to_answer_is_automatic() {
             let kept = post.takes(envelope, to, &mail("anna@customer.example", subject, header, "Hi")).await;
             assert_eq!(kept.automatic, automatic, "{subject}");
         }
+        // An inbox of ours is no customer; somebody else of our domain may be one.
+        post.acme.mailbox("sales@acme.example", "Sales").await;
+        for (subject, from, automatic) in
+            [("Seven", "sales@acme.example", true), ("Eight", "olga@acme.example", false)]
+        {
+            let kept = post.takes(from, to, &mail(from, subject, "", "Hi")).await;
+            assert_eq!(kept.automatic, automatic, "{from}");
+        }
     })
     .await;
 }

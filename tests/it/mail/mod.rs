@@ -2,8 +2,11 @@
 
 mod attacks;
 mod client;
+mod corpus;
 mod dns;
 mod filing;
+mod kills;
+mod outages;
 mod post;
 mod protocol;
 mod reports;

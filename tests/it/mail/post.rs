@@ -54,7 +54,8 @@ pub struct Kept {
     pub verdict: Value,
     pub placed: String,
     pub automatic: bool,
-    pub raw_blob: String,
+    /// The bytes, wherever they are.
+    pub raw: String,
 }
 
 impl Post<'_> {
@@ -81,15 +82,21 @@ impl Post<'_> {
     }
 
     pub async fn newest(&self) -> Kept {
-        let row: (i64, Value, String, bool, String) = sqlx::query_as(
-            "select conversation_id, verdict, placed, automatic, raw_blob from messages
+        let row: (i64, Value, String, bool, Option<Vec<u8>>, Option<String>) = sqlx::query_as(
+            "select conversation_id, verdict, placed, automatic, raw, raw_blob from messages
              where direction = 'inbound' order by id desc limit 1",
         )
         .fetch_one(&self.world.app.pool)
         .await
         .expect("a message");
-        let (conversation, verdict, placed, automatic, raw_blob) = row;
-        Kept { conversation: ConversationId(conversation), verdict, placed, automatic, raw_blob }
+        let (conversation, verdict, placed, automatic, raw, blob) = row;
+        let raw = match (raw, blob) {
+            (Some(raw), None) => raw,
+            (None, Some(key)) => self.world.app.blobs.get(&key).await.expect("the blob of a row is there"),
+            other => panic!("the bytes are in one place: {other:?}"),
+        };
+        let raw = String::from_utf8_lossy(&raw).into_owned();
+        Kept { conversation: ConversationId(conversation), verdict, placed, automatic, raw }
     }
 }
 

@@ -20,8 +20,7 @@ async fn a_mail_that_was_acknowledged_can_be_read() {
             json!({ "name": "Anna", "email": "anna@customer.example" })
         );
         // The bytes are there as they came, behind the lines that say how they came.
-        let bytes = post.world.app.blobs.get(&kept.raw_blob).await.unwrap();
-        let text = String::from_utf8(bytes).unwrap();
+        let text = kept.raw;
         assert!(text.ends_with(&raw.replace('\n', "\r\n")), "{text}");
         let trace = text.strip_suffix(&raw.replace('\n', "\r\n")).unwrap();
         assert!(
@@ -30,6 +29,22 @@ async fn a_mail_that_was_acknowledged_can_be_read() {
         assert!(trace.contains(
             "\r\nReceived: from customer.example ([127.0.0.1])\r\n\tby mx.rookery.example with ESMTP"
         ));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_large_mail_goes_over_disk_to_the_blob_store_and_an_endless_text_to_the_files() {
+    post(&[], async |post| {
+        let line = "All work and no play makes Jack a dull boy.\n";
+        let raw = mail("anna@customer.example", "Long", "", &line.repeat(60_000));
+        let kept = post.takes("anna@customer.example", "help@acme.example", &raw).await;
+        assert!(kept.raw.ends_with(&raw.replace('\n', "\r\n")));
+        let conversation = post.key.conversation(kept.conversation).await;
+        let attachment = &conversation["timeline"][0]["attachments"][0];
+        assert_eq!(attachment["filename"], "message.txt");
+        assert_eq!(attachment["size"], line.len() * 60_000 - 1);
+        assert!(conversation["timeline"][0]["text"].as_str().unwrap().starts_with(line));
     })
     .await;
 }
@@ -322,8 +337,7 @@ async fn starttls_protects_the_mail_and_forgets_what_was_said_in_the_clear() {
         let raw = mail("anna@customer.example", "Secret", "", "Hello");
         assert_eq!(client.mail("anna@customer.example", "help@acme.example", &raw).await.code, 250);
         let kept = post.newest().await;
-        let bytes = post.world.app.blobs.get(&kept.raw_blob).await.unwrap();
-        assert!(String::from_utf8(bytes).unwrap().contains(" with ESMTPS id "));
+        assert!(kept.raw.contains(" with ESMTPS id "));
     })
     .await;
 }
