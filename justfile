@@ -107,6 +107,10 @@ clients: build
 peers: build
     tests/peers/run "{{ target }}/debug/rookery"
 
+# The tests of mail with blobs on a real S3 server.
+s3:
+    tests/peers/s3
+
 # The whole gate, as on a fresh machine.
 ci:
     .ci/run

@@ -10,4 +10,5 @@ mod outages;
 mod post;
 mod protocol;
 mod reports;
+mod s3;
 mod verdicts;
