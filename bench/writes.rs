@@ -424,7 +424,7 @@ impl Bench {
 
 /// What is thought about a mail before it is stored.
 fn judge(mail: &ParsedMail) {
-    let text = quote::without_history(&mail.text);
+    let text = quote::own_words(mail);
     let context = scam::Context {
         text: &text,
         dmarc_failed: false,

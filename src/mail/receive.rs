@@ -145,9 +145,9 @@ async fn store(
     let mailbox = &delivery.mailbox;
     let id_hash = id_hash(mail.message_id.as_deref());
     let mut tx = app.begin(workspace).await?;
-    let known = same_id(&mut tx, mailbox, id_hash).await?;
-    if let Some(twin) = known.iter().find(|known| known.content_hash == mail.fingerprint) {
-        return Ok(Outcome::Duplicate(twin.place));
+    let known = Known::of(&mut tx, mailbox, id_hash, &mail.fingerprint).await?;
+    if let Some(twin) = known.twin {
+        return Ok(Outcome::Duplicate(twin));
     }
     let placement = match delivery.joins {
         Some(chosen) => Placement { joins: Some(chosen), reference: None, answers: None, why: Why::Chosen },
@@ -161,7 +161,8 @@ async fn store(
         None => None,
     };
     let signs = Signs {
-        repeated_id: !known.is_empty(),
+        // Mail without an id has none to repeat.
+        repeated_id: known.other && mail.message_id.is_some(),
         new_sender_in_thread: match &joined {
             Some(conversation) => !wrote_before(&mut tx, conversation, mail).await?,
             None => false,
@@ -179,10 +180,9 @@ async fn store(
         // Another node stored the same mail between our look and our insert: it is committed now.
         drop(tx);
         let mut tx = app.begin(workspace).await?;
-        let known = same_id(&mut tx, mailbox, id_hash).await?;
-        let twin = known.into_iter().find(|known| known.content_hash == mail.fingerprint);
+        let known = Known::of(&mut tx, mailbox, id_hash, &mail.fingerprint).await?;
         let lost = || Error::internal("a duplicate mail was refused, but its twin is not there");
-        return twin.map(|twin| Outcome::Duplicate(twin.place)).ok_or_else(lost);
+        return known.twin.map(Outcome::Duplicate).ok_or_else(lost);
     };
     if let Some(message_id) = &placement.answers {
         answered(&mut tx, mailbox.livemode(), message_id, stored.conversation).await?;
@@ -218,31 +218,36 @@ async fn file_attachments(
     Ok(())
 }
 
+/// Mail of this inbox that carries the same Message-ID.
 struct Known {
-    place: Stored,
-    content_hash: Vec<u8>,
+    /// This very mail.
+    twin: Option<Stored>,
+    /// One with another content.
+    other: bool,
 }
 
-/// Mail of this inbox that carries the same Message-ID.
-async fn same_id(tx: &mut Tx<'_>, mailbox: &Mailbox, id_hash: i64) -> Result<Vec<Known>> {
-    let workspace = tx.workspace().0;
-    let rows = sqlx::query!(
-        r#"select conversation_id as "conversation: ConversationId", id as "message: MessageId",
-                  content_hash as "content_hash!"
-           from messages
-           where workspace_id = $1 and mailbox_id = $2 and id_hash = $3 and direction = 'inbound'
-           limit 100"#,
-        workspace,
-        mailbox.id.0,
-        id_hash
-    )
-    .fetch_all(&mut **tx)
-    .await?;
-    let known = rows.into_iter().map(|row| Known {
-        place: Stored { conversation: row.conversation, message: row.message },
-        content_hash: row.content_hash,
-    });
-    Ok(known.collect())
+impl Known {
+    async fn of(tx: &mut Tx<'_>, mailbox: &Mailbox, id_hash: i64, content: &[u8; 32]) -> Result<Self> {
+        let workspace = tx.workspace().0;
+        let row = sqlx::query!(
+            r#"select twin.conversation_id as "conversation?: ConversationId", twin.id as "message?: MessageId",
+                   exists (select from messages
+                           where workspace_id = $1 and mailbox_id = $2 and id_hash = $3 and content_hash <> $4
+                             and direction = 'inbound') as "other!"
+               from (select) as one left join messages twin
+                 on twin.workspace_id = $1 and twin.mailbox_id = $2 and twin.id_hash = $3 and twin.content_hash = $4
+                 and twin.direction = 'inbound'"#,
+            workspace,
+            mailbox.id.0,
+            id_hash,
+            content
+        )
+        .fetch_one(&mut **tx)
+        .await?;
+        let twin = row.conversation.zip(row.message);
+        let twin = twin.map(|(conversation, message)| Stored { conversation, message });
+        Ok(Self { twin, other: row.other })
+    }
 }
 
 /// What earlier mail makes of this one.

@@ -28,7 +28,7 @@ pub async fn replay(app: &App, workspace: WorkspaceId, message: MessageId) -> Re
         Ok(mail) => mail,
         Err(refusal) => return Ok(Replayed::Refused(refusal)),
     };
-    let text = quote::without_history(&mail.text);
+    let text = quote::own_words(&mail);
     let whole = (text != mail.text).then_some(mail.text);
     let mut tx = app.begin(workspace).await?;
     let changed = inbound::reword(&mut tx, kept.conversation, message, &text, whole.as_deref()).await?;

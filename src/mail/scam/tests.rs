@@ -5,13 +5,13 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::mail::parse::parse;
-use crate::mail::quote::without_history;
+use crate::mail::quote::own_words;
 
 fn assessed(raw: &str, change: impl FnOnce(&mut Context)) -> Assessment {
     let domains = ["acmetools.test".to_owned()];
     let team = ["Jane Doe".to_owned(), "Max".to_owned()];
     let mail = parse(raw.as_bytes()).expect("a mail");
-    let text = without_history(&mail.text);
+    let text = own_words(&mail);
     let mut context = Context {
         text: &text,
         dmarc_failed: false,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rookery::mail::parse::parse;
-use rookery::mail::quote::without_history;
+use rookery::mail::quote::own_words;
 use rookery::mail::receive::{Delivery, Outcome, receive};
 use rookery::mail::thread::Dmarc;
 use rookery::workspace::mailboxes;
@@ -67,7 +67,7 @@ fn time_of(raw: &[u8]) -> Duration {
     let once = || {
         let started = Instant::now();
         if let Ok(mail) = parse(raw) {
-            let _ = without_history(&mail.text);
+            let _ = own_words(&mail);
         }
         started.elapsed()
     };

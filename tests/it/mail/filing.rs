@@ -1,6 +1,7 @@
 //! Where mail from outside is filed, and the plain reason that is kept with it.
 
 use rookery::ids::ConversationId;
+use rookery::mail::receive::Outcome;
 
 use super::post::{Post, mail, post};
 use crate::world::Message;
@@ -135,6 +136,29 @@ async fn quoted_history_is_taken_away_and_long_mail_is_cut_when_shown() {
             .await
             .unwrap();
         assert_eq!(whole, long.trim_end());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn mail_without_an_id_is_told_apart_by_its_content_however_much_there_is() {
+    post(&[], async |post| {
+        let raw = |number: usize| format!("From: anna@customer.example\nSubject: {number}\n\nHello\n");
+        for number in 0..150 {
+            post.tick();
+            post.acme.receives(post.support, &raw(number)).await;
+        }
+        // Every one of them again, as a sender does that did not hear our answer.
+        for number in (0..150).step_by(10) {
+            let again = post.acme.receives(post.support, &raw(number)).await;
+            assert!(matches!(again, Outcome::Duplicate(_)), "{number}: {again:?}");
+        }
+        assert_eq!(post.count().await, 150);
+        let flagged: i64 = sqlx::query_scalar("select count(*) from conversations where risk is not null")
+            .fetch_one(&post.world.app.pool)
+            .await
+            .unwrap();
+        assert_eq!(flagged, 0, "having no id is no pretence");
     })
     .await;
 }
