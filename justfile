@@ -24,6 +24,14 @@ hammer:
 fault-webhooks:
     cargo test --locked --test it webhooks::killing:: -- --ignored --nocapture
 
+# A hundred thousand broken mails through the whole pipeline.
+mutate-mail:
+    cargo test --locked --test it mail::corpus:: -- --ignored --nocapture
+
+# Two hundred kill -9 while mail comes in.
+kill-mail:
+    cargo test --locked --test it mail::kills:: -- --ignored --nocapture
+
 # Formatting, clippy, licences and sources, spelling, house rules.
 lint:
     cargo fmt --check
@@ -95,9 +103,21 @@ undo-race:
 bench-webhooks *arguments:
     cargo bench --locked --bench webhooks -- {{ arguments }}
 
+# Prints what taking mail costs, beside Postfix and a bare insert (needs postfix and pgbench).
+bench-mail *arguments:
+    cargo bench --locked --bench mail_in -- {{ arguments }}
+
 # Real MCP clients and schemathesis against a real server.
 clients: build
     tests/clients/run "{{ target }}/debug/rookery"
+
+# Real mail servers around a real server (needs postfix, opendkim, knot and root).
+peers: build
+    tests/peers/run "{{ target }}/debug/rookery"
+
+# The tests of mail with blobs on a real S3 server.
+s3:
+    tests/peers/s3
 
 # The whole gate, as on a fresh machine.
 ci:

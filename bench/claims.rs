@@ -108,7 +108,7 @@ async fn claims(app: &App, arguments: &Arguments) -> f64 {
         for _ in 0..each {
             let now = app.clock.now();
             let ends = now + TimeDelta::hours(10);
-            let claimed = sending::claim(&mut conn, now, ends, BATCH).await.expect("a claim");
+            let claimed = sending::claim(&mut conn, now, ends).await.expect("a claim");
             assert_eq!(claimed.len(), BATCH as usize);
         }
     }))

@@ -45,7 +45,7 @@ impl App {
             None => pool.clone(),
         };
         Ok(Self {
-            blobs: Blobs::open(&config.blobs, random.clone())?,
+            blobs: Blobs::open(&config, random.clone())?,
             directory: Directory::new(directory),
             rate: RateLimit::new(&random),
             mailer: Arc::new(NoRelay),

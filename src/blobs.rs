@@ -5,15 +5,23 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::Bytes;
+use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
+use object_store::prefix::PrefixStore;
+use object_store::{ClientOptions, ObjectStore, ObjectStoreExt, PutPayload, RetryConfig};
 use url::Url;
 
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
 use crate::random::Random;
+
+/// A store that does not answer makes a sender try again later; it must hear that soon.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(Clone)]
 pub struct Blobs {
@@ -22,29 +30,32 @@ pub struct Blobs {
 }
 
 impl Blobs {
-    /// `file:///some/folder`. The folder is made when it is not there.
-    pub fn open(address: &Url, random: Random) -> Result<Self> {
-        if address.scheme() != "file" {
-            return Err(Error::internal("ROOKERY_BLOBS must be a file:/// address"));
-        }
-        let folder: PathBuf = address.to_file_path().map_err(|()| {
-            Error::internal("ROOKERY_BLOBS must name a folder: file:///var/lib/rookery/blobs")
-        })?;
-        std::fs::create_dir_all(&folder)?;
-        let store = LocalFileSystem::new_with_prefix(folder)?.with_fsync(true);
-        Ok(Self { store: Arc::new(store), random })
+    /// `file:///some/folder`, which is made when it is not there, or
+    /// `s3://bucket/folder?endpoint=https://s3.example&region=eu-central-1` with the keys of the settings.
+    pub fn open(config: &Config, random: Random) -> Result<Self> {
+        let store: Arc<dyn ObjectStore> = match config.blobs.scheme() {
+            "file" => Arc::new(folder(&config.blobs)?),
+            "s3" => bucket(config)?,
+            _ => return Err(Error::internal("ROOKERY_BLOBS must be a file:/// or s3:// address")),
+        };
+        Ok(Self { store, random })
     }
 
     /// Stores the bytes and gives the key they can be read by.
-    pub async fn put(&self, workspace: WorkspaceId, what: &str, bytes: Vec<u8>) -> Result<String> {
+    pub async fn put(
+        &self,
+        workspace: WorkspaceId,
+        what: &str,
+        bytes: impl IntoIterator<Item = Bytes>,
+    ) -> Result<String> {
         let name = self.random.hex(32);
         let key = format!("ws/{workspace}/{what}/{}/{name}", &name[..2]);
-        self.store.put(&Path::from(key.as_str()), PutPayload::from(bytes)).await?;
+        self.store.put(&Path::from(key.as_str()), PutPayload::from_iter(bytes)).await?;
         Ok(key)
     }
 
     pub async fn get(&self, key: &str) -> Result<Vec<u8>> {
-        Ok(self.store.get(&Path::from(key)).await?.bytes().await?.to_vec())
+        Ok(self.store.get(&Path::from(key)).await?.bytes().await?.into())
     }
 
     /// For bytes whose row was never written: the same mail came twice, or the transaction failed.
@@ -55,4 +66,47 @@ impl Blobs {
             }
         }
     }
+}
+
+fn folder(address: &Url) -> Result<LocalFileSystem> {
+    let folder: PathBuf = address
+        .to_file_path()
+        .map_err(|()| Error::internal("ROOKERY_BLOBS must name a folder: file:///var/lib/rookery/blobs"))?;
+    std::fs::create_dir_all(&folder)?;
+    Ok(LocalFileSystem::new_with_prefix(folder)?.with_fsync(true))
+}
+
+fn bucket(config: &Config) -> Result<Arc<dyn ObjectStore>> {
+    let (Some(access), Some(secret)) = (&config.blobs_access_key, &config.blobs_secret_key) else {
+        let missing = "An s3:// address needs ROOKERY_BLOBS_ACCESS_KEY and ROOKERY_BLOBS_SECRET_KEY";
+        return Err(Error::internal(missing));
+    };
+    let address = &config.blobs;
+    let mut options = ClientOptions::new().with_timeout(PATIENCE).with_connect_timeout(PATIENCE / 4);
+    let mut builder = AmazonS3Builder::new()
+        .with_bucket_name(address.host_str().unwrap_or_default())
+        .with_access_key_id(&access.0)
+        .with_secret_access_key(&secret.0)
+        .with_region("us-east-1")
+        .with_retry(RetryConfig { max_retries: 2, retry_timeout: PATIENCE, ..RetryConfig::default() });
+    for (name, value) in address.query_pairs() {
+        builder = match &*name {
+            "endpoint" => {
+                // Only who writes http:// gets it: mail would travel in the clear.
+                options = options.with_allow_http(value.starts_with("http://"));
+                builder.with_endpoint(value)
+            }
+            "region" => builder.with_region(value),
+            _ => {
+                let other = "An s3:// address may have ?endpoint= and &region=, nothing else";
+                return Err(Error::internal(other));
+            }
+        };
+    }
+    let builder = builder.with_client_options(options);
+    let store = builder.build()?;
+    Ok(match address.path().trim_matches('/') {
+        "" => Arc::new(store),
+        folder => Arc::new(PrefixStore::new(store, folder)),
+    })
 }

@@ -32,7 +32,25 @@ pub struct Config {
     pub public_url: Url,
     #[serde(default = "defaults::blobs")]
     pub blobs: Url,
+    /// Who may use the object store, when `blobs` is one.
+    pub blobs_access_key: Option<Secret>,
+    pub blobs_secret_key: Option<Secret>,
     pub secret_key: Option<SecretKey>,
+    /// Where mail from outside comes in; nowhere when not set.
+    pub smtp_listen: Option<SocketAddr>,
+    pub lmtp_listen: Option<SocketAddr>,
+    /// What the service calls itself to other mail servers; the public address's host when not set.
+    pub mail_name: Option<String>,
+    /// PEM files for STARTTLS, which is not offered without them.
+    pub tls_certificate: Option<PathBuf>,
+    pub tls_key: Option<PathBuf>,
+    /// Name servers for SPF, DKIM and DMARC; the operating system's when empty.
+    #[serde(default)]
+    pub dns: Vec<SocketAddr>,
+    #[serde(default = "defaults::smtp_peer_connections")]
+    pub smtp_peer_connections: u32,
+    #[serde(default = "defaults::smtp_timeout_seconds")]
+    pub smtp_timeout_seconds: u32,
     /// Pages that may call the API from a browser; the service's own origin when empty.
     #[serde(default)]
     pub developer_origins: Vec<String>,
@@ -76,6 +94,12 @@ mod defaults {
     pub fn blobs() -> Url {
         Url::parse("file:///var/lib/rookery/blobs").expect("the default folder is an address")
     }
+    pub fn smtp_peer_connections() -> u32 {
+        50
+    }
+    pub fn smtp_timeout_seconds() -> u32 {
+        300
+    }
     pub fn database_connections() -> u32 {
         20
     }
@@ -118,7 +142,8 @@ pub struct Keep {
 /// Names that start `ROOKERY_` but are not settings of the service.
 const NOT_SETTINGS: [&str; 4] = ["config", "log", "key", "server"];
 /// Settings that may stand in a file of their own.
-const SECRETS: [&str; 3] = ["database_url", "directory_url", "secret_key"];
+const SECRETS: [&str; 5] =
+    ["database_url", "directory_url", "secret_key", "blobs_access_key", "blobs_secret_key"];
 
 impl Config {
     /// Reads the file (when there is one) and the environment.
@@ -145,7 +170,8 @@ impl Config {
                     .try_parsing(true)
                     .list_separator(",")
                     .with_list_parse_key("developer_origins")
-                    .with_list_parse_key("webhook_allow"),
+                    .with_list_parse_key("webhook_allow")
+                    .with_list_parse_key("dns"),
             )
             .build()
             .and_then(config::Config::try_deserialize)
@@ -163,6 +189,11 @@ impl Config {
             [] => vec![self.public_url.origin().ascii_serialization()],
             given => given.to_vec(),
         }
+    }
+
+    pub fn mail_name(&self) -> String {
+        let host = || self.public_url.host_str().unwrap_or("localhost").to_owned();
+        self.mail_name.clone().unwrap_or_else(host)
     }
 
     pub fn request_limit(&self) -> Limit {

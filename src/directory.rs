@@ -43,6 +43,15 @@ impl Directory {
         Ok(found)
     }
 
+    pub async fn workspace_of_address(&self, address: &str) -> Result<Option<WorkspaceId>> {
+        Ok(sqlx::query_scalar!(
+            r#"select workspace_id as "id: WorkspaceId" from directory.addresses where address = $1"#,
+            address
+        )
+        .fetch_optional(&self.pool)
+        .await?)
+    }
+
     /// False when another workspace has that name already.
     pub async fn add_workspace(&self, workspace: WorkspaceId, slug: &str) -> Result<bool> {
         let added = sqlx::query!(

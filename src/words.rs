@@ -67,6 +67,10 @@ fn distinct(mut hashes: Vec<i64>) -> Vec<i64> {
 
 /// Lower case without accents: `Ångström` and `angstrom` are the same word.
 pub fn fold(text: &str) -> String {
+    // Most text has nothing to normalise, and looking letter by letter is slow.
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
     text.nfkd().filter(|letter| !is_combining_mark(*letter)).flat_map(char::to_lowercase).collect()
 }
 

@@ -10,10 +10,12 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::cli::webhooks;
 use crate::clock::written;
+use crate::conversations::inbound::{self, Raw};
 use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::ids::{AgentId, MailboxId, MessageId, PersonId, WorkspaceId};
 use crate::mail::receive::{Delivery, Outcome, receive};
+use crate::mail::replay::{Replayed, replay};
 use crate::mail::thread::Dmarc;
 use crate::replies::{approve, discard, revoke, stop};
 use crate::workspace::access::{Scope, Teammate};
@@ -109,6 +111,18 @@ pub enum Command {
         mailbox: MailboxId,
         #[arg(required = true, value_name = "FILE.eml")]
         files: Vec<PathBuf>,
+    },
+    /// Read the raw bytes of all received mail anew, after an update that understands mail better.
+    ReplayMail {
+        #[arg(long, value_name = "wsp_…")]
+        workspace: WorkspaceId,
+    },
+    /// Tell where a message came from and why it stands in its conversation.
+    ExplainMail {
+        #[arg(long, value_name = "wsp_…")]
+        workspace: WorkspaceId,
+        #[arg(long, value_name = "msg_…")]
+        message: MessageId,
     },
     #[command(flatten)]
     Webhooks(webhooks::Command),
@@ -214,6 +228,8 @@ async fn execute(app: &App, command: Command) -> Result<(String, Value)> {
             (line, json!({ "message": named.message, "status": "draft" }))
         }
         Command::ImportMail { workspace, mailbox, files } => import(app, workspace, mailbox, &files).await?,
+        Command::ReplayMail { workspace } => replay_all(app, workspace).await?,
+        Command::ExplainMail { workspace, message } => explain(app, workspace, message).await?,
         Command::Webhooks(command) => webhooks::execute(app, command).await.map_err(no_workspace)?,
     })
 }
@@ -232,13 +248,7 @@ async fn import(
     for file in files {
         let outcome = match tokio::fs::read(file).await {
             Ok(raw) => {
-                let delivery = Delivery {
-                    mailbox: mailbox.clone(),
-                    raw,
-                    recipient: None,
-                    joins: None,
-                    dmarc: Dmarc::Unknown,
-                };
+                let delivery = Delivery::of(mailbox.clone(), raw, Dmarc::Unknown);
                 receive(app, workspace, delivery).await.map_err(|error| error.to_string())
             }
             Err(error) => Err(error.to_string()),
@@ -264,6 +274,60 @@ async fn import(
     progress.finish_and_clear();
     let line = format!("{imported} imported, {duplicates} there already, {failed} failed.");
     Ok((line, json!({ "imported": imported, "duplicates": duplicates, "failed": failed })))
+}
+
+async fn replay_all(app: &App, workspace: WorkspaceId) -> Result<(String, Value)> {
+    let progress = ProgressBar::new_spinner();
+    let (mut same, mut changed, mut failed, mut last) = (0, 0, 0, MessageId(0));
+    loop {
+        let kept = inbound::kept_after(&mut *app.connection().await?, workspace, last, 200).await?;
+        let Some(newest) = kept.last() else { break };
+        last = *newest;
+        for message in kept {
+            let why = match replay(app, workspace, message).await {
+                Ok(Replayed::Same) => {
+                    same += 1;
+                    continue;
+                }
+                Ok(Replayed::Changed) => {
+                    changed += 1;
+                    continue;
+                }
+                Ok(Replayed::Refused(refusal)) => refusal.to_string(),
+                Err(error) => error.to_string(),
+            };
+            failed += 1;
+            progress.suspend(|| eprintln!("{message}: {why}"));
+        }
+        progress.set_message(format!("{} read", same + changed + failed));
+        progress.tick();
+    }
+    progress.finish_and_clear();
+    let line = format!("{changed} changed, {same} as before, {failed} failed.");
+    Ok((line, json!({ "changed": changed, "same": same, "failed": failed })))
+}
+
+async fn explain(app: &App, workspace: WorkspaceId, message: MessageId) -> Result<(String, Value)> {
+    let told = inbound::explained(&mut *app.connection().await?, workspace, message).await?;
+    let told = told.ok_or(Error::Missing("No such received message."))?;
+    let raw = told.raw.map(|raw| match raw {
+        Raw::Here(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Raw::Blob(key) => format!("in the blob store as {key}"),
+    });
+    let line = format!(
+        "In {}: {}.\nWho wrote it: {}\nRaw mail:\n{}",
+        told.conversation,
+        told.placed.as_deref().unwrap_or("not known"),
+        told.verdict.as_ref().map_or("not checked".to_owned(), Value::to_string),
+        raw.as_deref().unwrap_or("not kept any more"),
+    );
+    let object = json!({
+        "conversation": told.conversation,
+        "placed": told.placed,
+        "verdict": told.verdict,
+        "raw": raw,
+    });
+    Ok((line, object))
 }
 
 /// A workspace that cannot be entered is, for an operator's command, one that is not there.

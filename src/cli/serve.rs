@@ -1,12 +1,14 @@
 //! `rookery serve`: the HTTP doors and the worker in one process, until it is told to stop.
 //! It refuses to start on an older schema, and finishes running requests before it ends.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::get;
+use futures::future::join_all;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -17,6 +19,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::db;
 use crate::error::{Error, Result};
+use crate::mail::listen::{Door, Protocol};
 use crate::partitions;
 use crate::random::Random;
 use crate::worker;
@@ -40,13 +43,12 @@ pub async fn serve(config: Config) -> Result<()> {
     if !current {
         return Err(Error::internal("The database has an older schema. Run: rookery migrate"));
     }
-    let listener = TcpListener::bind(listen).await.map_err(|error| {
-        Error::internal(format!("{listen} cannot be listened on ({error}). Check ROOKERY_LISTEN."))
-    })?;
+    let listener = bind(listen, "ROOKERY_LISTEN").await?;
     app.follow_the_databases_clock().await?;
     partitions::keep(&mut *app.connection().await?, app.clock.now()).await?;
     tracing::info!(address = %listen, public_url = %app.config.public_url, "serving");
 
+    let mail = tokio::spawn(mail_doors(&app).await?);
     let work = tokio::spawn(worker::run(app.clone()));
     let stop = app.stop.clone();
     let server =
@@ -58,6 +60,7 @@ pub async fn serve(config: Config) -> Result<()> {
     app.stop.tell();
     let finished = async {
         let _ = server.await;
+        let _ = mail.await;
         let _ = work.await;
     };
     if tokio::time::timeout(GRACE, finished).await.is_err() {
@@ -78,6 +81,30 @@ fn router(app: Arc<App>) -> Router {
         }
     };
     door.route("/metrics", get(figures))
+}
+
+/// Opens the doors for mail that the settings name. What comes back runs until the service stops.
+async fn mail_doors(app: &Arc<App>) -> Result<impl Future<Output = ()> + use<>> {
+    let wanted = [
+        (app.config.smtp_listen, Protocol::Smtp, "ROOKERY_SMTP_LISTEN"),
+        (app.config.lmtp_listen, Protocol::Lmtp, "ROOKERY_LMTP_LISTEN"),
+    ];
+    let mut doors = Vec::new();
+    for (address, protocol, setting) in wanted {
+        let Some(address) = address else { continue };
+        let listener = bind(address, setting).await?;
+        tracing::info!(%address, ?protocol, "taking mail");
+        doors.push(Door::open(app.clone())?.serve(listener, protocol));
+    }
+    Ok(async move {
+        join_all(doors).await;
+    })
+}
+
+async fn bind(address: SocketAddr, setting: &str) -> Result<TcpListener> {
+    TcpListener::bind(address).await.map_err(|error| {
+        Error::internal(format!("{address} cannot be listened on ({error}). Check {setting}."))
+    })
 }
 
 async fn wait_for_signal() -> Result<()> {

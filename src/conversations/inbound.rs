@@ -5,16 +5,18 @@
 //! message and note are one statement: mail is what there is most of, and every statement is a round trip.
 
 use serde_json::json;
+use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::conversations::conversation::{Contact, Locked};
+use crate::conversations::search;
 use crate::conversations::timeline::{self, Attachment};
 use crate::conversations::transitions::{Trigger, apply};
 use crate::db::Tx;
 use crate::error::Result;
 use crate::events::event::{ClientReplied, Event, ScoutHeld, Turn, TurnChanged};
 use crate::events::record::{Place, record};
-use crate::ids::{ConversationId, MessageId};
+use crate::ids::{ConversationId, MessageId, WorkspaceId};
 use crate::text;
 use crate::workspace::access::By;
 use crate::workspace::mailboxes::Mailbox;
@@ -43,7 +45,30 @@ pub struct Inbound {
     pub rfc_message_id: Option<String>,
     pub id_hash: i64,
     pub content_hash: [u8; 32],
-    pub raw_blob: String,
+    pub raw: Raw,
+    /// What was found out about where it came from, and why it stands in this conversation.
+    pub verdict: serde_json::Value,
+    pub placed: String,
+}
+
+/// The bytes of a mail: of a small one themselves, of a large one where they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Raw {
+    Here(Vec<u8>),
+    Blob(String),
+}
+
+impl Raw {
+    fn columns(&self) -> (Option<&[u8]>, Option<&str>) {
+        match self {
+            Self::Here(bytes) => (Some(bytes), None),
+            Self::Blob(key) => (None, Some(key)),
+        }
+    }
+
+    fn of(bytes: Option<Vec<u8>>, key: Option<String>) -> Option<Self> {
+        bytes.map(Self::Here).or(key.map(Self::Blob))
+    }
 }
 
 #[derive(Debug)]
@@ -69,6 +94,7 @@ pub async fn start(tx: &mut Tx<'_>, mailbox: &Mailbox, mail: &Inbound) -> Result
     let stored = Stored { conversation: tx.mint(), message: tx.mint() };
     let (workspace, now) = (tx.workspace().0, tx.now());
     let subject = mail.subject.as_deref().unwrap_or(NO_SUBJECT);
+    let (raw, raw_blob) = mail.raw.columns();
     let inserted = sqlx::query!(
         "with started as (
              insert into conversations
@@ -79,13 +105,15 @@ pub async fn start(tx: &mut Tx<'_>, mailbox: &Mailbox, mail: &Inbound) -> Result
              insert into unindexed_conversations (workspace_id, conversation_id, since) values ($1, $2, $9))
          insert into messages
              (workspace_id, conversation_id, id, mailbox_id, item, at, direction, from_name, from_email, text,
-              whole_text, attachments, automatic, rfc_message_id, id_hash, content_hash, raw_blob, also_to)
-         values ($1, $2, $11, $3, 1, $9, 'inbound', $5, coalesce($6, $20), $12, $13, $14, $15, $16, $17, $18, $19, $21)
+              whole_text, attachments, automatic, rfc_message_id, id_hash, content_hash, raw_blob, also_to, verdict,
+              placed, raw)
+         values ($1, $2, $11, $3, 1, $9, 'inbound', $5, coalesce($6, $20), $12, $13, $14, $15, $16, $17, $18, $19, $21,
+                 $22, $23, $24)
          on conflict (workspace_id, mailbox_id, id_hash, content_hash) where direction = 'inbound' do nothing",
         workspace, stored.conversation.0, mailbox.id.0, mailbox.audience, mail.from.name, mail.from.email, subject,
         text::snippet(&mail.text, SNIPPET), now, mail.reference, stored.message.0, mail.text, mail.whole_text,
         Json(&mail.attachments) as _, mail.automatic, mail.rfc_message_id, mail.id_hash, &mail.content_hash,
-        mail.raw_blob, NO_SENDER, &mail.also_to)
+        raw_blob, NO_SENDER, &mail.also_to, mail.verdict, mail.placed, raw)
         .execute(&mut **tx)
         .await?;
     if inserted.rows_affected() == 0 {
@@ -120,6 +148,7 @@ pub async fn join(
 ) -> Result<Result<Stored, Duplicate>> {
     let stored = Stored { conversation: conversation.id, message: tx.mint() };
     let (workspace, now) = (tx.workspace().0, tx.now());
+    let (raw, raw_blob) = mail.raw.columns();
     // The note for search is the one that `search::note` would write.
     let inserted = sqlx::query!(
         "with joined as (
@@ -134,14 +163,16 @@ pub async fn join(
              on conflict (workspace_id, conversation_id) do update set since = excluded.since)
          insert into messages
              (workspace_id, conversation_id, id, mailbox_id, item, at, direction, from_name, from_email, text,
-              whole_text, attachments, automatic, rfc_message_id, id_hash, content_hash, raw_blob, also_to)
-         select $1, $2, $6, $7, last_item, $3, 'inbound', $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18
+              whole_text, attachments, automatic, rfc_message_id, id_hash, content_hash, raw_blob, also_to, verdict,
+              placed, raw)
+         select $1, $2, $6, $7, last_item, $3, 'inbound', $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
+                $21
          from joined
          on conflict (workspace_id, mailbox_id, id_hash, content_hash) where direction = 'inbound' do nothing",
         workspace, conversation.id.0, now, text::snippet(&mail.text, SNIPPET), mail.reference, stored.message.0,
         mailbox.id.0, mail.from.name, mail.from.email.as_deref().unwrap_or(NO_SENDER), mail.text, mail.whole_text,
         Json(&mail.attachments) as _, mail.automatic, mail.rfc_message_id, mail.id_hash, &mail.content_hash,
-        mail.raw_blob, &mail.also_to)
+        raw_blob, &mail.also_to, mail.verdict, mail.placed, raw)
         .execute(&mut **tx)
         .await?;
     if inserted.rows_affected() == 0 {
@@ -207,6 +238,92 @@ async fn hold(
         record(tx, place, &Event::ScoutHeld(ScoutHeld { conversation_id: conversation })).await?;
     }
     Ok(risk.held)
+}
+
+/// Other words for a message that is there already, from the same bytes. False when they are the same.
+pub async fn reword(
+    tx: &mut Tx<'_>,
+    conversation: ConversationId,
+    message: MessageId,
+    text: &str,
+    whole_text: Option<&str>,
+) -> Result<bool> {
+    let workspace = tx.workspace().0;
+    let changed = sqlx::query!(
+        "with reworded as (
+             update messages set text = $4, whole_text = $5
+             where workspace_id = $1 and conversation_id = $2 and id = $3 and direction = 'inbound'
+               and (text, whole_text) is distinct from ($4, $5)
+             returning item),
+         shown as (
+             update conversations set snippet = $6
+             where workspace_id = $1 and id = $2 and (select item from reworded) >= all (
+                 select item from messages
+                 where workspace_id = $1 and conversation_id = $2 and status is distinct from 'draft'))
+         select item from reworded",
+        workspace,
+        conversation.0,
+        message.0,
+        text,
+        whole_text,
+        text::snippet(text, SNIPPET)
+    )
+    .fetch_optional(&mut **tx)
+    .await?
+    .is_some();
+    if changed {
+        search::note(tx, conversation).await?;
+    }
+    Ok(changed)
+}
+
+/// What is known of where a received message came from.
+pub struct Explained {
+    pub conversation: ConversationId,
+    pub placed: Option<String>,
+    pub verdict: Option<serde_json::Value>,
+    pub raw: Option<Raw>,
+}
+
+pub async fn explained(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    message: MessageId,
+) -> Result<Option<Explained>> {
+    let row = sqlx::query!(
+        r#"select conversation_id as "conversation: ConversationId", placed, verdict, raw, raw_blob from messages
+           where workspace_id = $1 and id = $2 and direction = 'inbound'"#,
+        workspace.0,
+        message.0
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(row.map(|row| Explained {
+        conversation: row.conversation,
+        placed: row.placed,
+        verdict: row.verdict,
+        raw: Raw::of(row.raw, row.raw_blob),
+    }))
+}
+
+/// Received mail after the given message whose bytes are kept, oldest first.
+pub async fn kept_after(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    after: MessageId,
+    most: i64,
+) -> Result<Vec<MessageId>> {
+    Ok(sqlx::query_scalar!(
+        r#"select id as "message: MessageId" from messages
+           where workspace_id = $1 and id > $2 and direction = 'inbound'
+             and (raw is not null or raw_blob is not null)
+           order by id limit $3"#,
+        workspace.0,
+        after.0,
+        most
+    )
+    .fetch_all(conn)
+    .await?)
 }
 
 /// Whether an address is on the conversation: it wrote, or was written to.

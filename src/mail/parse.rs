@@ -9,12 +9,14 @@ mod fields;
 mod file_name;
 mod html;
 mod mime;
+mod report;
 
 use sha2::{Digest, Sha256};
 
 pub use address::Address;
 pub use contents::Attachment;
 pub use html::Link;
+pub use report::{Bounce, Complaint, Failure, Report};
 
 /// How deep multiparts may stand inside each other.
 pub const MAX_DEPTH: usize = 32;
@@ -30,6 +32,8 @@ pub const MAX_RECEIVED: usize = 50;
 pub const MAX_REFERENCES: usize = 50;
 /// The longest Message-ID: one line of RFC 5322.
 pub const MAX_MESSAGE_ID_CHARS: usize = 998;
+/// Mail we send says in this field which inbox sent it. Mail that comes back with it goes in circles.
+pub const LOOP_FIELD: &str = "x-rookery-loop";
 /// Where a subject is cut.
 pub const MAX_SUBJECT_CHARS: usize = 500;
 
@@ -56,6 +60,8 @@ pub struct ParsedMail {
     pub message_id: Option<String>,
     /// In-Reply-To first, then References from the newest on, without angle brackets.
     pub references: Vec<String>,
+    /// How many of them stand in In-Reply-To.
+    pub in_reply_to: usize,
     /// The first usable From mailbox.
     pub from: Option<Address>,
     /// Exactly one From header with exactly one mailbox.
@@ -72,6 +78,10 @@ pub struct ParsedMail {
     pub attachments: Vec<Attachment>,
     /// A machine wrote this: out-of-office, bounce, list or bulk mail.
     pub automatic: bool,
+    /// A bounce or a complaint, in the form that machines write.
+    pub report: Option<Report>,
+    /// The inboxes whose mark it carries: it was sent by them.
+    pub sent_by: Vec<String>,
     /// The same for the same mail that came by another path.
     pub fingerprint: [u8; 32],
 }
@@ -95,9 +105,11 @@ pub fn parse(raw: &[u8]) -> Result<ParsedMail, Refusal> {
     let automatic = automatic::is_automatic(head, mail.is_report, subject.as_deref());
     let fingerprint = fingerprint(head, mail.body);
     let contents = contents::sort(&mail.parts);
+    let (references, in_reply_to) = fields::references(head);
     Ok(ParsedMail {
         message_id: fields::message_id(head),
-        references: fields::references(head),
+        references,
+        in_reply_to,
         single_from: senders.is_single(),
         from: senders.addresses.into_iter().next(),
         reply_to: reply_to.addresses.into_iter().next(),
@@ -109,6 +121,8 @@ pub fn parse(raw: &[u8]) -> Result<ParsedMail, Refusal> {
         links: contents.links,
         attachments: contents.attachments,
         automatic,
+        report: report::read(&mail),
+        sent_by: head.all(LOOP_FIELD).filter_map(fields::mark).collect(),
         fingerprint,
     })
 }

@@ -4,32 +4,50 @@
 //! Bytes are stored before the transaction that names them begins, and everything else is one commit:
 //! whoever acknowledges mail does it after this returns.
 
+use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use crate::app::App;
 use crate::app_mail::record::answered;
 use crate::conversations::conversation::{Contact, Conversation, lock_in};
-use crate::conversations::inbound::{self, Inbound, Risk, Stored, takes_part};
+use crate::conversations::inbound::{self, Inbound, Raw, Risk, Stored, takes_part};
 use crate::conversations::timeline::Attachment;
 use crate::db::Tx;
 use crate::documents::file::{NewDocument, file};
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
+use crate::mail::authenticate::Verdict;
+use crate::mail::heed::heed;
 use crate::mail::parse::{ParsedMail, Refusal, parse};
-use crate::mail::thread::{Dmarc, Placement, place};
+use crate::mail::thread::{Dmarc, Placement, Why, place};
 use crate::mail::{quote, scam};
 use crate::workspace::identity::{self, Identity};
-use crate::workspace::mailboxes::Mailbox;
+use crate::workspace::mailboxes::{self, Mailbox};
+
+/// The bytes of mail up to this size stand in its row, and need no file of their own.
+const SMALL: usize = 64 * 1024;
+/// Mail of this size is taken apart elsewhere.
+const LARGE: usize = 64 * 1024;
 
 /// Mail for one inbox.
 pub struct Delivery {
     pub mailbox: Mailbox,
-    pub raw: Vec<u8>,
+    pub raw: Bytes,
+    /// Header lines of our own: how the mail came here. They are kept in front of it.
+    pub trace: Bytes,
     /// The address it was handed over for, when that is known apart from the header.
     pub recipient: Option<String>,
     /// A conversation the sandbox's caller chose; other mail is placed by what it answers.
     pub joins: Option<ConversationId>,
-    pub dmarc: Dmarc,
+    pub verdict: Verdict,
+}
+
+impl Delivery {
+    /// Mail that did not come from outside.
+    pub fn of(mailbox: Mailbox, raw: Vec<u8>, dmarc: Dmarc) -> Self {
+        let verdict = Verdict::unchecked(dmarc);
+        Self { mailbox, raw: raw.into(), trace: Bytes::new(), recipient: None, joins: None, verdict }
+    }
 }
 
 #[derive(Debug)]
@@ -40,17 +58,32 @@ pub enum Outcome {
     Refused(Refusal),
 }
 
-pub async fn receive(app: &App, workspace: WorkspaceId, mut delivery: Delivery) -> Result<Outcome> {
-    let raw = std::mem::take(&mut delivery.raw);
-    // A large mail takes a moment to take apart: not on the threads that answer requests.
-    let (parsed, raw) =
-        tokio::task::spawn_blocking(move || (parse(&raw), raw)).await.map_err(Error::internal)?;
-    let mail = match parsed {
-        Ok(mail) => mail,
-        Err(refusal) => return Ok(Outcome::Refused(refusal)),
-    };
-    let files = Files::store(app, workspace, &mail, raw).await?;
-    let outcome = store(app, workspace, &delivery, &mail, &files).await;
+pub async fn receive(app: &App, workspace: WorkspaceId, delivery: Delivery) -> Result<Outcome> {
+    match take_apart(&delivery.raw).await? {
+        Ok(mail) => deliver(app, workspace, &delivery, &mail).await,
+        Err(refusal) => Ok(Outcome::Refused(refusal)),
+    }
+}
+
+/// The first half, which is the same for every inbox the mail goes to.
+pub async fn take_apart(raw: &Bytes) -> Result<Result<ParsedMail, Refusal>> {
+    if raw.len() < LARGE {
+        return Ok(parse(raw));
+    }
+    // A large mail takes a moment: not on the threads that answer requests.
+    let raw = raw.clone();
+    tokio::task::spawn_blocking(move || parse(&raw)).await.map_err(Error::internal)
+}
+
+/// The second half: stores the mail in its inbox.
+pub async fn deliver(
+    app: &App,
+    workspace: WorkspaceId,
+    delivery: &Delivery,
+    mail: &ParsedMail,
+) -> Result<Outcome> {
+    let files = Files::store(app, workspace, mail, delivery).await?;
+    let outcome = store(app, workspace, delivery, mail, &files).await;
     if !matches!(outcome, Ok(Outcome::Stored(_))) {
         app.blobs.discard(&files.keys()).await;
     }
@@ -59,16 +92,21 @@ pub async fn receive(app: &App, workspace: WorkspaceId, mut delivery: Delivery) 
 
 /// What of a mail is kept outside the database.
 struct Files {
-    raw: String,
+    raw: Raw,
     /// One for each attachment, with the hash of its bytes.
     attachments: Vec<(Attachment, [u8; 32])>,
 }
 
 impl Files {
-    async fn store(app: &App, workspace: WorkspaceId, mail: &ParsedMail, raw: Vec<u8>) -> Result<Self> {
+    async fn store(
+        app: &App,
+        workspace: WorkspaceId,
+        mail: &ParsedMail,
+        delivery: &Delivery,
+    ) -> Result<Self> {
         let mut attachments = Vec::with_capacity(mail.attachments.len());
         for attachment in &mail.attachments {
-            let blob = app.blobs.put(workspace, "file", attachment.content.clone()).await?;
+            let blob = app.blobs.put(workspace, "file", [attachment.content.clone()]).await?;
             let stored = Attachment {
                 filename: attachment.filename.clone(),
                 content_type: attachment.content_type.clone(),
@@ -77,12 +115,23 @@ impl Files {
             };
             attachments.push((stored, Sha256::digest(&attachment.content).into()));
         }
-        Ok(Self { raw: app.blobs.put(workspace, "mail", raw).await?, attachments })
+        let raw = match delivery.trace.len() + delivery.raw.len() {
+            size if size <= SMALL => Raw::Here([&delivery.trace[..], &delivery.raw[..]].concat()),
+            _ => {
+                let both = [delivery.trace.clone(), delivery.raw.clone()];
+                Raw::Blob(app.blobs.put(workspace, "mail", both).await?)
+            }
+        };
+        Ok(Self { raw, attachments })
     }
 
     fn keys(&self) -> Vec<String> {
         let files = self.attachments.iter().map(|(attachment, _)| attachment.blob.clone());
-        files.chain([self.raw.clone()]).collect()
+        let raw = match &self.raw {
+            Raw::Blob(key) => Some(key.clone()),
+            Raw::Here(_) => None,
+        };
+        files.chain(raw).collect()
     }
 }
 
@@ -96,15 +145,15 @@ async fn store(
     let mailbox = &delivery.mailbox;
     let id_hash = id_hash(mail.message_id.as_deref());
     let mut tx = app.begin(workspace).await?;
-    let known = same_id(&mut tx, mailbox, id_hash).await?;
-    if let Some(twin) = known.iter().find(|known| known.content_hash == mail.fingerprint) {
-        return Ok(Outcome::Duplicate(twin.place));
+    let known = Known::of(&mut tx, mailbox, id_hash, &mail.fingerprint).await?;
+    if let Some(twin) = known.twin {
+        return Ok(Outcome::Duplicate(twin));
     }
     let placement = match delivery.joins {
-        Some(chosen) => Placement { joins: Some(chosen), ..Placement::default() },
+        Some(chosen) => Placement { joins: Some(chosen), reference: None, answers: None, why: Why::Chosen },
         None => {
             let age = app.config.app_mail_keep().age;
-            place(&mut tx, mailbox, delivery.recipient.as_deref(), mail, delivery.dmarc, age).await?
+            place(&mut tx, mailbox, delivery.recipient.as_deref(), mail, &delivery.verdict, age).await?
         }
     };
     let joined = match placement.joins {
@@ -112,14 +161,17 @@ async fn store(
         None => None,
     };
     let signs = Signs {
-        repeated_id: !known.is_empty(),
+        // Mail without an id has none to repeat.
+        repeated_id: known.other && mail.message_id.is_some(),
         new_sender_in_thread: match &joined {
             Some(conversation) => !wrote_before(&mut tx, conversation, mail).await?,
             None => false,
         },
     };
     let us = identity::of(&mut tx, workspace).await?;
-    let inbound = judged(delivery, placement.reference.clone(), mail, id_hash, (&us, signs), files);
+    let mut inbound = judged(delivery, &placement, mail, id_hash, (&us, signs), files);
+    // D146: an inbox of ours is no customer, so what it writes moves and announces nothing.
+    inbound.automatic |= is_ours(&mut tx, &us, mail).await?;
     let stored = match &joined {
         Some(conversation) => inbound::join(&mut tx, mailbox, conversation, &inbound).await?,
         None => inbound::start(&mut tx, mailbox, &inbound).await?,
@@ -128,13 +180,15 @@ async fn store(
         // Another node stored the same mail between our look and our insert: it is committed now.
         drop(tx);
         let mut tx = app.begin(workspace).await?;
-        let known = same_id(&mut tx, mailbox, id_hash).await?;
-        let twin = known.into_iter().find(|known| known.content_hash == mail.fingerprint);
+        let known = Known::of(&mut tx, mailbox, id_hash, &mail.fingerprint).await?;
         let lost = || Error::internal("a duplicate mail was refused, but its twin is not there");
-        return twin.map(|twin| Outcome::Duplicate(twin.place)).ok_or_else(lost);
+        return known.twin.map(Outcome::Duplicate).ok_or_else(lost);
     };
     if let Some(message_id) = &placement.answers {
         answered(&mut tx, mailbox.livemode(), message_id, stored.conversation).await?;
+    }
+    if let (Some(conversation), Some(report)) = (&joined, &mail.report) {
+        heed(&mut tx, conversation, report).await?;
     }
     file_attachments(&mut tx, mailbox, stored, mail, files).await?;
     tx.commit().await?;
@@ -164,37 +218,52 @@ async fn file_attachments(
     Ok(())
 }
 
+/// Mail of this inbox that carries the same Message-ID.
 struct Known {
-    place: Stored,
-    content_hash: Vec<u8>,
+    /// This very mail.
+    twin: Option<Stored>,
+    /// One with another content.
+    other: bool,
 }
 
-/// Mail of this inbox that carries the same Message-ID.
-async fn same_id(tx: &mut Tx<'_>, mailbox: &Mailbox, id_hash: i64) -> Result<Vec<Known>> {
-    let workspace = tx.workspace().0;
-    let rows = sqlx::query!(
-        r#"select conversation_id as "conversation: ConversationId", id as "message: MessageId",
-                  content_hash as "content_hash!"
-           from messages
-           where workspace_id = $1 and mailbox_id = $2 and id_hash = $3 and direction = 'inbound'
-           limit 100"#,
-        workspace,
-        mailbox.id.0,
-        id_hash
-    )
-    .fetch_all(&mut **tx)
-    .await?;
-    let known = rows.into_iter().map(|row| Known {
-        place: Stored { conversation: row.conversation, message: row.message },
-        content_hash: row.content_hash,
-    });
-    Ok(known.collect())
+impl Known {
+    async fn of(tx: &mut Tx<'_>, mailbox: &Mailbox, id_hash: i64, content: &[u8; 32]) -> Result<Self> {
+        let workspace = tx.workspace().0;
+        let row = sqlx::query!(
+            r#"select twin.conversation_id as "conversation?: ConversationId", twin.id as "message?: MessageId",
+                   exists (select from messages
+                           where workspace_id = $1 and mailbox_id = $2 and id_hash = $3 and content_hash <> $4
+                             and direction = 'inbound') as "other!"
+               from (select) as one left join messages twin
+                 on twin.workspace_id = $1 and twin.mailbox_id = $2 and twin.id_hash = $3 and twin.content_hash = $4
+                 and twin.direction = 'inbound'"#,
+            workspace,
+            mailbox.id.0,
+            id_hash,
+            content
+        )
+        .fetch_one(&mut **tx)
+        .await?;
+        let twin = row.conversation.zip(row.message);
+        let twin = twin.map(|(conversation, message)| Stored { conversation, message });
+        Ok(Self { twin, other: row.other })
+    }
 }
 
 /// What earlier mail makes of this one.
 struct Signs {
     repeated_id: bool,
     new_sender_in_thread: bool,
+}
+
+/// Whether the sender is an inbox of the same workspace. Most senders are known not to be by their domain.
+async fn is_ours(tx: &mut Tx<'_>, us: &Identity, mail: &ParsedMail) -> Result<bool> {
+    let Some(from) = mail.from.as_ref().filter(|from| us.domains.iter().any(|ours| ours == from.domain()))
+    else {
+        return Ok(false);
+    };
+    let workspace = tx.workspace();
+    Ok(mailboxes::at(tx, workspace, &from.email).await?.is_some())
 }
 
 /// Whether the sender is on the conversation. Mostly it is the contact, which is known without asking.
@@ -207,17 +276,19 @@ async fn wrote_before(tx: &mut Tx<'_>, conversation: &Conversation, mail: &Parse
 /// The mail as it will be stored: history taken away, and the scam check's opinion.
 fn judged(
     delivery: &Delivery,
-    reference: Option<String>,
+    placement: &Placement,
     mail: &ParsedMail,
     id_hash: i64,
     (us, signs): (&Identity, Signs),
     files: &Files,
 ) -> Inbound {
     let sender = mail.from.as_ref().map(|from| from.email.as_str());
+    let text = quote::own_words(mail);
     let assessment = scam::assess(
         mail,
         &scam::Context {
-            dmarc_failed: delivery.dmarc == Dmarc::Fail,
+            text: &text,
+            dmarc_failed: delivery.verdict.dmarc() == Dmarc::Fail,
             our_domains: &us.domains,
             team_names: &us.team_names,
             workspace_name: &us.name,
@@ -225,7 +296,6 @@ fn judged(
             repeated_id: signs.repeated_id,
         },
     );
-    let text = quote::own_words(mail);
     let written_to = mail.to.iter().chain(&mail.cc).map(|address| address.email.clone());
     Inbound {
         from: Contact {
@@ -234,7 +304,7 @@ fn judged(
         },
         also_to: written_to.filter(|address| *address != delivery.mailbox.address).collect(),
         subject: mail.subject.clone(),
-        reference,
+        reference: placement.reference.clone(),
         whole_text: (text != mail.text).then(|| mail.text.clone()),
         text,
         attachments: files.attachments.iter().map(|(attachment, _)| attachment.clone()).collect(),
@@ -247,7 +317,9 @@ fn judged(
         rfc_message_id: mail.message_id.clone(),
         id_hash,
         content_hash: mail.fingerprint,
-        raw_blob: files.raw.clone(),
+        raw: files.raw.clone(),
+        verdict: serde_json::to_value(&delivery.verdict).unwrap_or_default(),
+        placed: placement.why.to_string(),
     }
 }
 

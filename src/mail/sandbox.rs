@@ -73,11 +73,6 @@ pub async fn delivery(
     for file in mail.files {
         message = message.attachment(file.content_type, text::line(&file.filename), file.content);
     }
-    Ok(Delivery {
-        mailbox,
-        raw: message.write_to_vec()?,
-        recipient: mail.to,
-        joins: mail.joins.map(|conversation| conversation.id),
-        dmarc: mail.dmarc,
-    })
+    let delivery = Delivery::of(mailbox, message.write_to_vec()?, mail.dmarc);
+    Ok(Delivery { recipient: mail.to, joins: mail.joins.map(|conversation| conversation.id), ..delivery })
 }

@@ -7,6 +7,7 @@ mod domains;
 mod links;
 mod wording;
 
+use self::wording::Wording;
 use crate::mail::parse::{Address, ParsedMail};
 
 const LABEL_POINTS: u32 = 3;
@@ -15,6 +16,8 @@ const MAX_REASONS: usize = 3;
 
 /// What the mail alone cannot tell.
 pub struct Context<'a> {
+    /// What the sender wrote, without quoted history.
+    pub text: &'a str,
     pub dmarc_failed: bool,
     pub our_domains: &'a [String],
     pub team_names: &'a [String],
@@ -95,17 +98,17 @@ const SIGNALS: &[Signal] = &[
         "The sender was not part of this conversation before."),
     signal(2, Risk::Phishing, has_foreign_reply_to,
         "Answers would go to another domain than the sender's."),
-    signal(3, Risk::PaymentFraud, |l| wording::changes_payment(&l.words),
+    signal(3, Risk::PaymentFraud, |l| l.words.changes_payment(),
         "The mail asks to pay to a new or changed bank account."),
-    signal(3, Risk::PaymentFraud, |l| wording::wants_gift_cards(&l.words),
+    signal(3, Risk::PaymentFraud, |l| l.words.wants_gift_cards(),
         "The mail asks for gift cards or their codes."),
-    signal(2, Risk::Phishing, |l| wording::wants_credentials(&l.words),
+    signal(2, Risk::Phishing, |l| l.words.wants_credentials(),
         "The mail asks the reader to confirm an account or a password."),
-    signal(1, Risk::Phishing, |l| wording::wants_credentials(&l.words) && has_link(l),
+    signal(1, Risk::Phishing, |l| l.words.wants_credentials() && has_link(l),
         "The mail wants a password and leads to a page to enter it."),
-    signal(1, Risk::Phishing, |l| wording::presses(&l.words),
+    signal(1, Risk::Phishing, |l| l.words.presses(),
         "The mail puts the reader under time pressure."),
-    signal(3, Risk::Spam, |l| wording::promises_fortune(&l.words),
+    signal(3, Risk::Spam, |l| l.words.promises_fortune(),
         "The mail promises money from a stranger or threatens to publish something."),
     signal(1, Risk::Phishing, |l| links::pretend_to_be_ours(l.mail, l.context.our_domains),
         "A link shows your own address but leads somewhere else."),
@@ -117,7 +120,7 @@ const SIGNALS: &[Signal] = &[
 struct Look<'a> {
     mail: &'a ParsedMail,
     context: &'a Context<'a>,
-    words: String,
+    words: Wording,
     sender_domain: String,
 }
 
@@ -125,7 +128,7 @@ pub fn assess(mail: &ParsedMail, context: &Context) -> Assessment {
     let look = Look {
         mail,
         context,
-        words: wording::words(mail),
+        words: Wording::of(&wording::words(mail, context.text)),
         sender_domain: mail.from.as_ref().map_or("", Address::domain).to_owned(),
     };
     let mut found: Vec<&Signal> = SIGNALS.iter().filter(|s| (s.holds)(&look)).collect();
@@ -237,7 +240,7 @@ fn has_foreign_reply_to(look: &Look) -> bool {
 }
 
 fn has_link(look: &Look) -> bool {
-    !look.mail.links.is_empty() || look.words.contains("http://") || look.words.contains("https://")
+    !look.mail.links.is_empty() || look.words.shows_link()
 }
 
 #[cfg(test)]

@@ -16,8 +16,6 @@ use crate::mail::sandbox::answer;
 use crate::mail::sandbox::deliver::Sandbox;
 use crate::mailer::{Handover, Mailer, Refusal};
 
-/// Messages taken at once.
-pub const BATCH: i64 = 100;
 /// Waits after a try that ended with "later"; after the last of them the message has failed.
 const LATER: [TimeDelta; 7] = [
     TimeDelta::minutes(1),
@@ -33,8 +31,7 @@ const LATER: [TimeDelta; 7] = [
 pub async fn send_due(app: &App, at_once: usize) -> Result<()> {
     while !app.stop.told() {
         let now = app.clock.now();
-        let claimed =
-            sending::claim(&mut *app.connection().await?, now, now + app.config.lease(), BATCH).await?;
+        let claimed = sending::claim(&mut *app.connection().await?, now, now + app.config.lease()).await?;
         if claimed.is_empty() {
             break;
         }

@@ -12,7 +12,8 @@ use crate::conversations::inbound::takes_part;
 use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::{ConversationId, MailboxId};
-use crate::mail::parse::ParsedMail;
+use crate::mail::authenticate::{Check, Verdict};
+use crate::mail::parse::{ParsedMail, Report};
 use crate::workspace::mailboxes::Mailbox;
 
 /// What the sender domain's DMARC check said.
@@ -24,13 +25,45 @@ pub enum Dmarc {
     Unknown,
 }
 
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Placement {
     /// The conversation to join; a new one when there is none.
     pub joins: Option<ConversationId>,
     pub reference: Option<String>,
     /// The Message-ID of the recorded app mail that this is the first reply to.
     pub answers: Option<String>,
+    pub why: Why,
+}
+
+/// Why a message stands where it stands, for the people who wonder. Senders never see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Why {
+    #[error("joined by In-Reply-To")]
+    InReplyTo,
+    #[error("joined by References")]
+    References,
+    #[error("joined as a report about our own mail")]
+    Report,
+    #[error("joined as a reply to the app's mail")]
+    AppMail,
+    #[error("joined by the reference in its address and its sender")]
+    Reference,
+    #[error("joined where the sandbox was told to")]
+    Chosen,
+    #[error("started: it answers no mail of this inbox")]
+    AnswersNothing,
+    #[error("started: the first reply to the app's mail")]
+    FirstReply,
+    #[error("started: the app's mail was answered in another inbox before")]
+    OtherInbox,
+    #[error("refused to join: its address names another reference")]
+    OtherReference,
+    #[error("refused to join: DMARC {}", .0.as_str())]
+    Unconfirmed(Check),
+    #[error("refused to join: the mail does not name exactly one sender")]
+    NoSender,
+    #[error("refused to join: the sender is not on the app's mail")]
+    Stranger,
 }
 
 pub async fn place(
@@ -38,25 +71,36 @@ pub async fn place(
     mailbox: &Mailbox,
     recipient: Option<&str>,
     mail: &ParsedMail,
-    dmarc: Dmarc,
+    verdict: &Verdict,
     age: TimeDelta,
 ) -> Result<Placement> {
     let tag = tag(mailbox, recipient, mail);
-    if let Some((conversation, stored)) = of_ours(tx, mailbox.id, &mail.references).await? {
+    let mut why = Why::AnswersNothing;
+    if let Some(ours) = of_ours(tx, mailbox.id, mail).await? {
         // One record per conversation: another reference is another matter.
-        if stored.is_none() || tag.is_none() || stored == tag {
-            return Ok(Placement { joins: Some(conversation), reference: tag, answers: None });
+        if ours.reference.is_none() || tag.is_none() || ours.reference == tag {
+            let joins = Some(ours.conversation);
+            return Ok(Placement { joins, reference: tag, answers: None, why: ours.why });
         }
+        why = Why::OtherReference;
     }
-    let sender = mail.from.as_ref().map(|from| from.email.as_str()).filter(|_| mail.single_from);
-    if let Some(placement) = of_app_mail(tx, mailbox, mail, sender, dmarc, age).await? {
-        return Ok(placement);
+    match of_app_mail(tx, mailbox, mail, verdict, age).await? {
+        Bridge::Permitted(placement) => return Ok(placement),
+        Bridge::Refused(reason) => why = reason,
+        Bridge::Unknown => {}
     }
+    let sender = sender(mail);
     let joins = match (&tag, sender) {
         (Some(reference), Some(sender)) => of_reference(tx, mailbox.id, reference, sender).await?,
         _ => None,
     };
-    Ok(Placement { joins, reference: tag, answers: None })
+    let why = if joins.is_some() { Why::Reference } else { why };
+    Ok(Placement { joins, reference: tag, answers: None, why })
+}
+
+/// Exactly one From mailbox, or nobody.
+fn sender(mail: &ParsedMail) -> Option<&str> {
+    mail.from.as_ref().map(|from| from.email.as_str()).filter(|_| mail.single_from)
 }
 
 /// The reference in the address that was written to: the envelope's first, then the header's.
@@ -66,44 +110,65 @@ fn tag(mailbox: &Mailbox, recipient: Option<&str>, mail: &ParsedMail) -> Option<
     written.find_map(|address| reference::tag_of(address, &mailbox.address).and_then(reference::of))
 }
 
+struct Ours {
+    conversation: ConversationId,
+    reference: Option<String>,
+    why: Why,
+}
+
 /// The conversation of the nearest of our messages that the mail answers, with its reference.
-async fn of_ours(
-    tx: &mut Tx<'_>,
-    mailbox: MailboxId,
-    references: &[String],
-) -> Result<Option<(ConversationId, Option<String>)>> {
-    if references.is_empty() {
+async fn of_ours(tx: &mut Tx<'_>, mailbox: MailboxId, mail: &ParsedMail) -> Result<Option<Ours>> {
+    let reported = mail.report.as_ref().and_then(Report::about);
+    let ids: Vec<&str> = mail.references.iter().map(String::as_str).chain(reported).collect();
+    if ids.is_empty() {
         return Ok(None);
     }
     let workspace = tx.workspace().0;
     let found = sqlx::query!(
-        r#"select conversation_id as "id: ConversationId",
+        r#"select conversation_id as "id: ConversationId", array_position($2::text[], rfc_message_id) as "place!",
                (select reference from conversations where workspace_id = $1 and id = conversation_id) as reference
            from messages
            where workspace_id = $1 and direction = 'outbound' and rfc_message_id = any($2) and mailbox_id = $3
            order by array_position($2, rfc_message_id) limit 1"#,
         workspace,
-        references,
+        &ids as &[&str],
         mailbox.0
     )
     .fetch_optional(&mut **tx)
     .await?;
-    Ok(found.map(|row| (row.id, row.reference)))
+    Ok(found.map(|row| {
+        let place = row.place as usize - 1;
+        let why = match place {
+            place if place < mail.in_reply_to => Why::InReplyTo,
+            place if place < mail.references.len() => Why::References,
+            _ => Why::Report,
+        };
+        Ours { conversation: row.id, reference: row.reference, why }
+    }))
 }
 
-/// Where a permitted answer to recorded app mail belongs.
+enum Bridge {
+    Permitted(Placement),
+    Refused(Why),
+    Unknown,
+}
+
+/// Where a permitted answer to recorded app mail belongs. The record is looked for in any case, so that
+/// neither the answer nor its time tells a stranger whether there is one.
 async fn of_app_mail(
     tx: &mut Tx<'_>,
     mailbox: &Mailbox,
     mail: &ParsedMail,
-    sender: Option<&str>,
-    dmarc: Dmarc,
+    verdict: &Verdict,
     age: TimeDelta,
-) -> Result<Option<Placement>> {
-    let (Some(sender), Dmarc::Pass) = (sender, dmarc) else { return Ok(None) };
+) -> Result<Bridge> {
     let Some(named) = record::named(tx, mailbox.livemode(), &mail.references, age).await? else {
-        return Ok(None);
+        return Ok(Bridge::Unknown);
     };
+    let Some(sender) = sender(mail) else { return Ok(Bridge::Refused(Why::NoSender)) };
+    if verdict.dmarc() != Dmarc::Pass {
+        return Ok(Bridge::Refused(Why::Unconfirmed(verdict.dmarc)));
+    }
     let written_to = named.recipients.iter().any(|recipient| recipient == sender);
     let permitted = written_to
         || match named.conversation {
@@ -111,14 +176,19 @@ async fn of_app_mail(
             None => false,
         };
     if !permitted {
-        return Ok(None);
+        return Ok(Bridge::Refused(Why::Stranger));
     }
     let joins = match named.conversation {
         Some(conversation) => in_mailbox(tx, mailbox.id, conversation).await?,
         None => None,
     };
+    let why = match (&joins, named.conversation) {
+        (Some(_), _) => Why::AppMail,
+        (None, Some(_)) => Why::OtherInbox,
+        (None, None) => Why::FirstReply,
+    };
     let answers = named.conversation.is_none().then_some(named.message_id);
-    Ok(Some(Placement { joins, reference: Some(named.reference), answers }))
+    Ok(Bridge::Permitted(Placement { joins, reference: Some(named.reference), answers, why }))
 }
 
 /// One mail to two inboxes is a conversation in each: a record's conversation is joined in its own inbox only.

@@ -120,3 +120,16 @@ pub async fn live(conn: &mut PgConnection, workspace: WorkspaceId, id: MailboxId
     .await?
     .ok_or(NO_MAILBOX)
 }
+
+/// The live inbox with this very address.
+pub async fn at(conn: &mut PgConnection, workspace: WorkspaceId, address: &str) -> Result<Option<Mailbox>> {
+    Ok(sqlx::query_as!(
+        Mailbox,
+        r#"select id as "id: MailboxId", audience as "audience!", address, name from mailboxes
+           where workspace_id = $1 and address = $2 and kind <> 'sandbox'"#,
+        workspace.0,
+        address
+    )
+    .fetch_optional(conn)
+    .await?)
+}

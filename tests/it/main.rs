@@ -3,6 +3,7 @@
 mod budgets;
 mod faults;
 mod flows;
+mod mail;
 mod operations;
 mod requirements;
 mod tidy;

@@ -61,7 +61,7 @@ pub(super) fn read(head: &Head, names: &[&str]) -> Addresses {
     list
 }
 
-fn clean_email(email: &str) -> Option<String> {
+pub(super) fn clean_email(email: &str) -> Option<String> {
     let email = email.trim().to_lowercase();
     let (local, domain) = email.split_once('@')?;
     let usable = !local.is_empty()

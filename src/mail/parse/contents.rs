@@ -2,6 +2,7 @@
 //! The text is the text/plain body, else the HTML body turned to text; everything that is not
 //! a body is an attachment. Specification 2.4, 4.12.
 
+use bytes::Bytes;
 use mail_parser::decoders::base64::base64_decode;
 use mail_parser::decoders::charsets::map::charset_decoder;
 
@@ -12,6 +13,7 @@ use super::{file_name, is_deceptive};
 /// Small inline images are logos and tracking dots, not documents.
 const SMALL_IMAGE_BYTES: usize = 10 * 1024;
 const MAX_LINKS: usize = 200;
+const MAX_TEXT_BYTES: usize = 1024 * 1024;
 
 const SIGNATURE_TYPES: &[&str] =
     &["application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"];
@@ -22,7 +24,7 @@ pub struct Attachment {
     pub filename: String,
     /// Lower-case type and subtype, no parameters.
     pub content_type: String,
-    pub content: Vec<u8>,
+    pub content: Bytes,
     pub inline: bool,
 }
 
@@ -82,8 +84,24 @@ pub(super) fn sort(parts: &[Part]) -> Contents {
         }
     }
     let mut budget = Budget::new();
-    let pieces: Vec<String> = bodies.into_iter().flat_map(|body| body.into_texts(&mut budget)).collect();
-    Contents { text: pieces.join("\n\n"), links, attachments }
+    let mut pieces: Vec<String> = bodies.into_iter().flat_map(|body| body.into_texts(&mut budget)).collect();
+    let text = if pieces.len() == 1 { pieces.remove(0) } else { pieces.join("\n\n") };
+    Contents { text: shortened(text, &mut attachments), links, attachments }
+}
+
+/// Nobody writes a megabyte: it is a log or a list, and goes with the files, whole. Its beginning is the text.
+fn shortened(text: String, attachments: &mut Vec<Attachment>) -> String {
+    if text.len() <= MAX_TEXT_BYTES {
+        return text;
+    }
+    let beginning = text[..text.floor_char_boundary(MAX_TEXT_BYTES)].to_owned();
+    attachments.push(Attachment {
+        filename: "message.txt".to_owned(),
+        content_type: "text/plain".to_owned(),
+        content: text.into(),
+        inline: false,
+    });
+    beginning
 }
 
 /// One piece of the text; a multipart/alternative is one piece in two forms.
@@ -179,7 +197,7 @@ fn attachment(part: &Part) -> Attachment {
     };
     Attachment {
         filename: file_name::clean(given_name(part), &content_type),
-        content: decoded(part),
+        content: decoded(part).into(),
         content_type,
         inline,
     }

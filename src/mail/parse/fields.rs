@@ -17,19 +17,22 @@ pub(super) fn message_id(head: &Head) -> Option<String> {
     (!bare.contains(['<', '>']) && is_id(bare)).then(|| bare.to_owned())
 }
 
-pub(super) fn references(head: &Head) -> Vec<String> {
-    let answered = head.all("in-reply-to").flat_map(ids);
+/// The ids, and how many of them stand in In-Reply-To.
+pub(super) fn references(head: &Head) -> (Vec<String>, usize) {
+    let answered: Vec<String> = head.all("in-reply-to").flat_map(ids).collect();
     let newest_first = head.all("references").flat_map(|value| ids(value).into_iter().rev());
     let mut found: Vec<String> = Vec::new();
-    for id in answered.chain(newest_first) {
-        if found.len() == MAX_REFERENCES {
-            break;
+    let mut add = |ids: &mut dyn Iterator<Item = String>| {
+        for id in ids {
+            if found.len() < MAX_REFERENCES && !found.contains(&id) {
+                found.push(id);
+            }
         }
-        if !found.contains(&id) {
-            found.push(id);
-        }
-    }
-    found
+        found.len()
+    };
+    let in_reply_to = add(&mut answered.into_iter());
+    add(&mut newest_first.into_iter());
+    (found, in_reply_to)
 }
 
 fn ids(value: &[u8]) -> Vec<String> {
@@ -47,6 +50,11 @@ fn is_id(id: &str) -> bool {
         && !id.contains(char::REPLACEMENT_CHARACTER)
         && !id.chars().any(|c| c.is_whitespace() || c.is_control())
         && id.chars().count() <= MAX_MESSAGE_ID_CHARS
+}
+
+/// The value of a field that holds one word.
+pub(super) fn mark(value: &[u8]) -> Option<String> {
+    std::str::from_utf8(value).ok().map(str::trim).filter(|mark| is_id(mark)).map(str::to_owned)
 }
 
 pub(super) fn subject(head: &Head) -> Option<String> {

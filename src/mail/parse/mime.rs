@@ -248,6 +248,24 @@ impl<'a> Head<'a> {
         Head { fields }
     }
 
+    /// The header of a mail that stands inside a mail.
+    pub fn of_mail(raw: &'a [u8]) -> Head<'a> {
+        Self::group(&raw[leading_noise(raw)..]).0
+    }
+
+    /// The fields up to a blank line, and what comes after that line.
+    pub fn group(block: &'a [u8]) -> (Head<'a>, &'a [u8]) {
+        let mut start = 0;
+        while start < block.len() {
+            let end = line_end(block, start);
+            if block[start..end].trim_ascii().is_empty() {
+                return (Self::read(&block[..start]), &block[end..]);
+            }
+            start = end;
+        }
+        (Self::read(block), &[])
+    }
+
     /// The raw values of all fields of that name, which is given in lower case.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         self.fields

@@ -104,7 +104,7 @@ fn attachments_are_named_safely_and_decoded() {
     let mail = mail(ALTERNATIVE);
     assert_eq!(mail.attachments.len(), 2);
     let pdf = &mail.attachments[0];
-    assert_eq!((pdf.filename.as_str(), pdf.content.as_slice()), ("afdp.pdf", &b"PDF"[..]));
+    assert_eq!((pdf.filename.as_str(), &pdf.content[..]), ("afdp.pdf", &b"PDF"[..]));
     assert!(pdf.is_filed() && !pdf.inline);
     let logo = &mail.attachments[1];
     assert!(logo.inline && !logo.is_filed());
@@ -115,7 +115,7 @@ fn signatures_and_calendars_are_not_filed() {
     let file = |name: &str, content_type: &str| Attachment {
         filename: name.to_owned(),
         content_type: content_type.to_owned(),
-        content: vec![0; 20_000],
+        content: vec![0; 20_000].into(),
         inline: false,
     };
     assert!(!file("smime.p7s", "application/octet-stream").is_filed());

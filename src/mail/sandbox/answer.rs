@@ -29,7 +29,6 @@ use crate::workspace::access::By;
 use crate::workspace::mailboxes;
 
 const AFTER: TimeDelta = TimeDelta::seconds(5);
-const BATCH: i64 = 50;
 
 /// What follows a mail that has left.
 pub async fn after(tx: &mut Tx<'_>, conversation: &Locked, letter: &Letter) -> Result<()> {
@@ -103,7 +102,7 @@ async fn claim(app: &App) -> Result<Vec<Answer>> {
                select ctid, workspace_id, conversation_id, message_id from sandbox_answers
                where due_at <= $1
                  and workspace_id <> all (array(select id from workspaces where fenced_at is not null))
-               order by due_at limit $3 for update skip locked),
+               order by due_at limit 50 for update skip locked),
            entered as materialized (
                select workspace_id from (select distinct workspace_id from due) those
                where try_enter_workspace(workspace_id))
@@ -117,8 +116,7 @@ async fn claim(app: &App) -> Result<Vec<Answer>> {
                m.rfc_message_id as "rfc_message_id!", m.sent_at as "sent_at!", c.contact_email as "from!",
                c.contact_name as name, c.subject"#,
         now,
-        now + app.config.lease(),
-        BATCH
+        now + app.config.lease()
     )
     .fetch_all(&app.pool)
     .await?)
@@ -129,7 +127,7 @@ async fn give(app: &App, answer: &Answer) -> Result<()> {
     let mailbox = mailboxes::sandbox(&mut *app.connection().await?, answer.workspace).await?;
     let raw = written(answer, &mailbox.address)?;
     let recipient = Some(mailbox.address.clone());
-    let delivery = Delivery { mailbox, raw, recipient, joins: None, dmarc: Dmarc::Pass };
+    let delivery = Delivery { recipient, ..Delivery::of(mailbox, raw, Dmarc::Pass) };
     receive(app, answer.workspace, delivery).await?;
     let mut tx = app.begin(answer.workspace).await?;
     sqlx::query!(

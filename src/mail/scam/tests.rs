@@ -5,11 +5,15 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::mail::parse::parse;
+use crate::mail::quote::own_words;
 
 fn assessed(raw: &str, change: impl FnOnce(&mut Context)) -> Assessment {
     let domains = ["acmetools.test".to_owned()];
     let team = ["Jane Doe".to_owned(), "Max".to_owned()];
+    let mail = parse(raw.as_bytes()).expect("a mail");
+    let text = own_words(&mail);
     let mut context = Context {
+        text: &text,
         dmarc_failed: false,
         our_domains: &domains,
         team_names: &team,
@@ -18,7 +22,7 @@ fn assessed(raw: &str, change: impl FnOnce(&mut Context)) -> Assessment {
         repeated_id: false,
     };
     change(&mut context);
-    assess(&parse(raw.as_bytes()).expect("a mail"), &context)
+    assess(&mail, &context)
 }
 
 fn of(raw: &str) -> Assessment {

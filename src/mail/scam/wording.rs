@@ -2,56 +2,95 @@
 //! write it to a shop or an office: "my password" is a question, "verify your password" is
 //! a demand. Specification 6.2.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
 use unicode_normalization::UnicodeNormalization;
 
 use crate::mail::parse::{ParsedMail, is_deceptive};
-use crate::mail::quote::own_words;
 
 /// A scam says what it wants early; more text costs time and finds nothing.
 const MAX_CHARS: usize = 20_000;
 
 /// Subject and text in lower case, one space between words. History is left out, because our
 /// own mails quoted below an answer speak of passwords too.
-pub(super) fn words(mail: &ParsedMail) -> String {
-    let text = own_words(mail);
+pub(super) fn words(mail: &ParsedMail, text: &str) -> String {
     let subject = mail.subject.as_deref().unwrap_or("");
-    let both: String = subject
-        .chars()
-        .chain(['\n'])
-        .chain(text.chars())
-        .filter(|c| !is_deceptive(*c))
-        .take(MAX_CHARS)
-        .nfkc()
-        .flat_map(char::to_lowercase)
-        .map(|c| if c == '’' { '\'' } else { c })
-        .collect();
+    let both: String = if subject.is_ascii() && text.is_ascii() {
+        // Most mail has nothing to normalise, and looking letter by letter is slow.
+        let room = MAX_CHARS.saturating_sub(subject.len());
+        format!("{subject}\n{}", &text[..text.len().min(room)]).to_ascii_lowercase()
+    } else {
+        subject
+            .chars()
+            .chain(['\n'])
+            .chain(text.chars())
+            .filter(|c| !is_deceptive(*c))
+            .take(MAX_CHARS)
+            .nfkc()
+            .flat_map(char::to_lowercase)
+            .map(|c| if c == '’' { '\'' } else { c })
+            .collect()
+    };
     both.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn wants_credentials(words: &str) -> bool {
-    has_any(words, CREDENTIAL_DEMANDS)
+/// Which phrases a mail has, found in one pass.
+pub(super) struct Wording {
+    found: [u32; LISTS.len()],
 }
 
-pub(super) fn presses(words: &str) -> bool {
-    has_any(words, PRESSURE)
-}
+const LISTS: [&[&str]; 7] =
+    [CREDENTIAL_DEMANDS, PRESSURE, PAYMENT_CHANGES, GIFT_CARDS, GIFT_CARD_TRICKS, FORTUNES, LINKS];
+const LINKS: &[&str] = &["http://", "https://"];
 
-pub(super) fn changes_payment(words: &str) -> bool {
-    has_any(words, PAYMENT_CHANGES)
-}
+impl Wording {
+    pub fn of(words: &str) -> Self {
+        static PHRASES: LazyLock<(AhoCorasick, Vec<usize>)> = LazyLock::new(|| {
+            let lists = LISTS.iter().enumerate();
+            let all: Vec<(usize, &str)> =
+                lists.flat_map(|(list, phrases)| phrases.iter().map(move |phrase| (list, *phrase))).collect();
+            let phrases = AhoCorasick::new(all.iter().map(|(_, phrase)| phrase)).expect("the phrases fit");
+            (phrases, all.into_iter().map(|(list, _)| list).collect())
+        });
+        let (phrases, list_of) = &*PHRASES;
+        let mut seen = vec![false; list_of.len()];
+        let mut found = [0; LISTS.len()];
+        // One phrase may stand inside another: each that is there counts, once.
+        for hit in phrases.find_overlapping_iter(words) {
+            let phrase = hit.pattern().as_usize();
+            if !std::mem::replace(&mut seen[phrase], true) {
+                found[list_of[phrase]] += 1;
+            }
+        }
+        Self { found }
+    }
 
-/// Shops sell gift cards, so the word alone says nothing: it takes the card and the trick.
-pub(super) fn wants_gift_cards(words: &str) -> bool {
-    has_any(words, GIFT_CARDS) && has_any(words, GIFT_CARD_TRICKS)
-}
+    pub fn wants_credentials(&self) -> bool {
+        self.found[0] > 0
+    }
 
-/// Two of these together; one alone may be an honest question.
-pub(super) fn promises_fortune(words: &str) -> bool {
-    FORTUNES.iter().filter(|p| words.contains(**p)).take(2).count() == 2
-}
+    pub fn presses(&self) -> bool {
+        self.found[1] > 0
+    }
 
-fn has_any(words: &str, phrases: &[&str]) -> bool {
-    phrases.iter().any(|phrase| words.contains(phrase))
+    pub fn changes_payment(&self) -> bool {
+        self.found[2] > 0
+    }
+
+    /// Shops sell gift cards, so the word alone says nothing: it takes the card and the trick.
+    pub fn wants_gift_cards(&self) -> bool {
+        self.found[3] > 0 && self.found[4] > 0
+    }
+
+    pub fn shows_link(&self) -> bool {
+        self.found[6] > 0
+    }
+
+    /// Two of these together; one alone may be an honest question.
+    pub fn promises_fortune(&self) -> bool {
+        self.found[5] > 1
+    }
 }
 
 #[rustfmt::skip]

@@ -252,8 +252,10 @@ async fn copies_that_arrive_at_the_same_moment_are_one_mail() {
     story(async |world| {
         let acme = world.workspace("Acme").await;
         let support = acme.mailbox("help@acme.example", "Support").await;
-        let raw = "Message-ID: <same@customer.example>\nFrom: anna@customer.example\n\nHello\n";
-        let outcomes = futures::future::join_all((0..10).map(|_| acme.receives(support, raw))).await;
+        // Large enough for a file of its own.
+        let text = "Hello. ".repeat(10_000);
+        let raw = format!("Message-ID: <same@customer.example>\nFrom: anna@customer.example\n\n{text}\n");
+        let outcomes = futures::future::join_all((0..10).map(|_| acme.receives(support, &raw))).await;
         let mut places = Vec::new();
         for outcome in outcomes {
             match outcome {

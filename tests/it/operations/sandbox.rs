@@ -18,14 +18,13 @@ async fn refused(key: &Key<'_>, body: Value) -> String {
 /// The raw mail of the newest message of a conversation.
 async fn raw(acme: &Workspace<'_>, conversation: &str) -> String {
     let id: ConversationId = conversation.parse().unwrap();
-    let blob: String = sqlx::query_scalar(
-        "select raw_blob from messages where conversation_id = $1 order by item desc limit 1",
-    )
-    .bind(id)
-    .fetch_one(&acme.world.app.pool)
-    .await
-    .expect("a message");
-    String::from_utf8(acme.world.app.blobs.get(&blob).await.unwrap()).unwrap()
+    let raw: Vec<u8> =
+        sqlx::query_scalar("select raw from messages where conversation_id = $1 order by item desc limit 1")
+            .bind(id)
+            .fetch_one(&acme.world.app.pool)
+            .await
+            .expect("a message");
+    String::from_utf8(raw).unwrap()
 }
 
 /// proves: SBX-1, SBX-2, SBX-4, SBX-28

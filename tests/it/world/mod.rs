@@ -43,6 +43,15 @@ fn morning() -> DateTime<Utc> {
     MORNING.parse().expect("a time")
 }
 
+/// Who the S3 server of tests/peers/s3 lets in.
+pub const S3_KEY: &str = "ROOKERYTEST";
+pub const S3_SECRET: &str = "only-for-tests";
+
+/// The S3 server that blobs go to, when tests/peers/s3 runs the tests; else they go to a folder.
+pub fn s3() -> Option<String> {
+    std::env::vars().find(|(name, _)| name == "TEST_S3").map(|(_, address)| address)
+}
+
 /// Tells one story in a world of its own, and then looks behind it.
 pub async fn story(tell: impl AsyncFnOnce(&World)) {
     story_with(&[], tell).await;
@@ -100,12 +109,15 @@ impl World {
         let database = cluster().database(template).await;
         let blobs =
             std::env::temp_dir().join(format!("rookery-blobs-{}-{}", std::process::id(), database.name()));
+        let bucket = s3().map(|server| format!("s3://rookery/{}?endpoint={server}", database.name()));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = format!("http://{}", listener.local_addr().expect("an address"));
         let given = [
             ("DATABASE_URL", database.url()),
             ("PUBLIC_URL", "https://rookery.example"),
-            ("BLOBS", &format!("file://{}", blobs.display())),
+            ("BLOBS", &bucket.clone().unwrap_or(format!("file://{}", blobs.display()))),
+            ("BLOBS_ACCESS_KEY", S3_KEY),
+            ("BLOBS_SECRET_KEY", S3_SECRET),
             ("DATABASE_CONNECTIONS", "5"),
             ("SECRET_KEY", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="),
         ];
@@ -283,9 +295,7 @@ impl<'w> Workspace<'w> {
         let mailbox =
             mailboxes::live(&mut app.connection().await.unwrap(), self.id, mailbox).await.expect("an inbox");
         let raw = raw.replace('\n', "\r\n").into_bytes();
-        receive(app, self.id, Delivery { mailbox, raw, recipient: None, joins: None, dmarc: Dmarc::Unknown })
-            .await
-            .expect("the pipeline works")
+        receive(app, self.id, Delivery::of(mailbox, raw, Dmarc::Unknown)).await.expect("the pipeline works")
     }
 
     /// A short mail that arrives at a live inbox and opens a conversation.

@@ -158,6 +158,12 @@ impl Node {
         self.process.id()
     }
 
+    /// Kill -9: it does nothing any more, not even say goodbye.
+    pub fn kill(&mut self) {
+        self.process.kill().expect("it can be killed");
+        self.process.wait().expect("it has ended");
+    }
+
     pub fn terminate(&self) {
         self.signal("-TERM");
     }

@@ -1,0 +1,192 @@
+//! A whole mail: who wrote it, what is in it, and into each inbox it is for. The answer says what became of
+//! it, and "try again later" whenever that is not certain.
+
+use std::error::Error as StdError;
+
+use bytes::Bytes;
+
+use super::recipients::Recipient;
+use super::session::Origin;
+use super::spool::Spool;
+use super::{Door, Protocol};
+use crate::app_mail::reference;
+use crate::error::{Error, Result};
+use crate::mail::authenticate::{self, Verdict};
+use crate::mail::parse::{ParsedMail, Refusal};
+use crate::mail::receive::{Delivery, Outcome, deliver, take_apart};
+
+pub struct Envelope {
+    /// Empty for bounces.
+    pub from: String,
+    pub recipients: Vec<Recipient>,
+}
+
+const LATER: &str = "451 4.3.0 Something is wrong on our side, try again later";
+const FULL: &str = "452 4.3.1 No room for the mail, try again later";
+
+impl Door {
+    /// One answer for each recipient, or one for all.
+    pub(super) async fn hand_over(
+        &self,
+        origin: &Origin,
+        protocol: Protocol,
+        envelope: &Envelope,
+        spool: Spool,
+    ) -> Vec<String> {
+        match self.file(origin, protocol, envelope, spool).await {
+            Ok(answers) => answers,
+            Err(error) => vec![excuse(&error)],
+        }
+    }
+
+    async fn file(
+        &self,
+        origin: &Origin,
+        protocol: Protocol,
+        envelope: &Envelope,
+        spool: Spool,
+    ) -> Result<Vec<String>> {
+        // Large mail takes turns, so that ten at once do not need ten times the memory.
+        let megabytes = (spool.len() >> 20).min(super::WORKED_ON) as u32;
+        let _turn = self.work.acquire_many(megabytes).await.map_err(Error::internal)?;
+        let raw = spool.read().await?;
+        let mut mail = match take_apart(&raw).await? {
+            Ok(mail) => mail,
+            Err(refusal) => return Ok(vec![refused(refusal)]),
+        };
+        // RFC 3834: nobody is there to read an answer.
+        mail.automatic |= envelope.from.is_empty();
+        let asked = authenticate::Origin {
+            address: origin.address,
+            helo: origin.helo.as_deref().unwrap_or_default(),
+            mail_from: &envelope.from,
+        };
+        let verdict = self.authenticator.authenticate(&asked, &mail, &raw).await;
+        let id = self.app.random.hex(12);
+        let mut answers = Vec::with_capacity(envelope.recipients.len());
+        for recipient in &envelope.recipients {
+            let answer = match foremost(recipient, &envelope.recipients) {
+                true => {
+                    let trace = self.trace(origin, protocol, &envelope.from, recipient, &verdict, &id);
+                    self.give(recipient, &mail, &raw, trace, &verdict, &id).await
+                }
+                // The same inbox under another address: it gets the mail once.
+                false => format!("250 2.0.0 Ok, {id}"),
+            };
+            answers.push(answer);
+        }
+        if protocol == Protocol::Smtp {
+            answers = vec![for_all(answers)];
+        }
+        Ok(answers)
+    }
+
+    async fn give(
+        &self,
+        recipient: &Recipient,
+        mail: &ParsedMail,
+        raw: &Bytes,
+        trace: String,
+        verdict: &Verdict,
+        id: &str,
+    ) -> String {
+        if mail.sent_by.iter().any(|inbox| *inbox == recipient.mailbox.id.to_string()) {
+            return refused(Refusal::Loop);
+        }
+        let delivery = Delivery {
+            mailbox: recipient.mailbox.clone(),
+            raw: raw.clone(),
+            trace: trace.into(),
+            recipient: Some(recipient.address.clone()),
+            joins: None,
+            verdict: verdict.clone(),
+        };
+        match deliver(&self.app, recipient.workspace, &delivery, mail).await {
+            Ok(Outcome::Stored(_) | Outcome::Duplicate(_)) => format!("250 2.0.0 Ok, {id}"),
+            Ok(Outcome::Refused(refusal)) => refused(refusal),
+            Err(error) => excuse(&error),
+        }
+    }
+
+    /// The lines every server adds (RFC 5321 4.4), with our own verdict.
+    fn trace(
+        &self,
+        origin: &Origin,
+        protocol: Protocol,
+        from: &str,
+        recipient: &Recipient,
+        verdict: &Verdict,
+        id: &str,
+    ) -> String {
+        let (name, address) = (&self.name, &recipient.address);
+        let with = match (protocol, origin.extended, origin.encrypted) {
+            (Protocol::Lmtp, _, false) => "LMTP",
+            (Protocol::Lmtp, _, true) => "LMTPS",
+            (Protocol::Smtp, false, _) => "SMTP",
+            (Protocol::Smtp, true, false) => "ESMTP",
+            (Protocol::Smtp, true, true) => "ESMTPS",
+        };
+        let helo: String = origin
+            .helo
+            .iter()
+            .flat_map(|helo| helo.chars())
+            .filter(|c| c.is_alphanumeric() || ".-_:[]".contains(*c))
+            .collect();
+        let peer = origin.address.unwrap_or(origin.peer);
+        let Verdict { spf, dkim, dmarc, arc, .. } = verdict;
+        let now = self.app.clock.now().to_rfc2822();
+        format!(
+            "Return-Path: <{from}>\r\nDelivered-To: {address}\r\n\
+             Authentication-Results: {name}; spf={}; dkim={}; dmarc={}; arc={}\r\n\
+             Received: from {helo} ([{peer}])\r\n\tby {name} with {with} id {id}\r\n\tfor <{address}>; {now}\r\n",
+            spf.as_str(),
+            dkim.as_str(),
+            dmarc.as_str(),
+            arc.as_str()
+        )
+    }
+}
+
+/// Of several addresses of one inbox the one with a reference counts, else the first.
+fn foremost(this: &Recipient, all: &[Recipient]) -> bool {
+    let mut same = all.iter().filter(|other| other.mailbox.id == this.mailbox.id).peekable();
+    let first = same.peek().copied();
+    let tagged = same.find(|other| {
+        reference::tag_of(&other.address, &other.mailbox.address).and_then(reference::of).is_some()
+    });
+    tagged.or(first).is_some_and(|chosen| std::ptr::eq(chosen, this))
+}
+
+/// SMTP has one answer: "later" when it must be sent again for anyone, since what is stored is stored once.
+fn for_all(answers: Vec<String>) -> String {
+    let found = |digit: char| answers.iter().find(|answer| answer.starts_with(digit)).cloned();
+    found('4').or_else(|| found('2')).or_else(|| found('5')).unwrap_or_else(|| LATER.to_owned())
+}
+
+fn refused(refusal: Refusal) -> String {
+    let code = if refusal == Refusal::Loop { "554 5.4.6" } else { "554 5.6.0" };
+    format!("{code} {refusal}")
+}
+
+fn excuse(error: &Error) -> String {
+    tracing::warn!(%error, "a mail could not be stored and will be sent again");
+    if has_no_room(error) { FULL.to_owned() } else { LATER.to_owned() }
+}
+
+/// Whether a full disk is behind an error: ours, or the database's.
+fn has_no_room(error: &Error) -> bool {
+    let Error::Internal(cause) = error else { return false };
+    let mut cause: Option<&(dyn StdError + 'static)> = Some(cause.as_ref());
+    while let Some(error) = cause {
+        let io = error.downcast_ref::<std::io::Error>();
+        let full = |error: &std::io::Error| {
+            matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+        };
+        let database = error.downcast_ref::<sqlx::Error>().and_then(|error| error.as_database_error());
+        if io.is_some_and(full) || database.is_some_and(|error| error.code().as_deref() == Some("53100")) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}

@@ -1,0 +1,349 @@
+//! One SMTP or LMTP conversation, command by command (RFC 5321, RFC 2033). Whoever sends ahead of an answer
+//! it has to wait for, or gets too much wrong, is shown out.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use smtp_proto::{Error as Malformed, MailFrom, Request};
+
+use super::data::{Data, Flaw};
+use super::hand_over::Envelope;
+use super::peers::Seat;
+use super::spool::Spool;
+use super::wire::{Line, Wire};
+use super::{Door, MAX_MAIL_BYTES, Protocol};
+
+const MOST_RECIPIENTS: usize = 100;
+/// Commands of one connection that may be wrong or refused.
+const MOST_FAULTS: u32 = 20;
+/// Commands of one connection that lead nowhere.
+const MOST_IDLE: u32 = 100;
+const MOST_MAILS: u32 = 10_000;
+/// How long one mail may take to come in, whatever its size.
+const DATA_TIME: Duration = Duration::from_secs(15 * 60);
+
+pub struct Session {
+    door: Arc<Door>,
+    protocol: Protocol,
+    seat: Seat,
+    origin: Origin,
+    envelope: Option<Envelope>,
+    faults: u32,
+    idle: u32,
+    mails: u32,
+}
+
+/// Who is there, as far as it said.
+#[derive(Clone)]
+pub struct Origin {
+    /// Whose address SPF is asked about; behind a mail server of our own, that server has to say.
+    pub address: Option<IpAddr>,
+    pub peer: IpAddr,
+    pub helo: Option<String>,
+    pub extended: bool,
+    pub encrypted: bool,
+}
+
+/// What comes after an answer.
+enum Next {
+    Go,
+    StartTls,
+    Close,
+}
+
+impl Session {
+    pub fn new(door: Arc<Door>, peer: IpAddr, protocol: Protocol, seat: Seat) -> Self {
+        let address = (protocol == Protocol::Smtp).then_some(peer);
+        let origin = Origin { address, peer, helo: None, extended: false, encrypted: false };
+        Self { door, protocol, seat, origin, envelope: None, faults: 0, idle: 0, mails: 0 }
+    }
+
+    pub async fn run(mut self, mut wire: Wire) -> io::Result<()> {
+        let kind = if self.protocol == Protocol::Lmtp { "LMTP" } else { "ESMTP" };
+        wire.say(&format!("220 {} {kind} Rookery\r\n", self.door.name)).await?;
+        loop {
+            let line = tokio::select! {
+                line = wire.line() => Some(line),
+                () = self.door.app.stop.wait() => None,
+            };
+            let Some(line) = line else {
+                wire.say("421 4.3.2 Shutting down, try again shortly\r\n").await?;
+                break;
+            };
+            let line = match line {
+                Ok(Line::Command(line)) => line,
+                Ok(Line::Malformed) => {
+                    wire.say("500 5.5.2 A command is one line of text that ends with CRLF\r\n").await?;
+                    break;
+                }
+                Ok(Line::TooLong) => {
+                    wire.say("500 5.5.2 Line too long\r\n").await?;
+                    break;
+                }
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                    wire.say("421 4.4.2 Nothing was said for too long\r\n").await?;
+                    break;
+                }
+                Ok(Line::Closed) | Err(_) => return Ok(()),
+            };
+            match self.answer(&mut wire, &line).await? {
+                Next::Go => {}
+                Next::Close => break,
+                Next::StartTls => {
+                    let Some(tls) = &self.door.tls else { break };
+                    wire = wire.encrypt(tls.acceptor()).await?;
+                    // Nothing said in the clear counts any more.
+                    (self.origin.helo, self.origin.encrypted, self.envelope) = (None, true, None);
+                }
+            }
+        }
+        wire.close().await;
+        Ok(())
+    }
+
+    async fn answer(&mut self, wire: &mut Wire, line: &[u8]) -> io::Result<Next> {
+        if self.protocol == Protocol::Lmtp
+            && line.get(..9).is_some_and(|w| w.eq_ignore_ascii_case(b"XFORWARD "))
+        {
+            self.origin.forwarded(&line[9..]);
+            wire.say("250 2.0.0 Ok\r\n").await?;
+            return Ok(Next::Go);
+        }
+        let request = match Request::parse(&mut line.iter()) {
+            Ok(request) => request.into_owned(),
+            Err(malformed) => return self.wrong(wire, complaint(&malformed)).await,
+        };
+        // These have to be the last of a group: whoever says more has not waited for our answer (RFC 2920).
+        let waits = matches!(
+            request,
+            Request::Data
+                | Request::StartTls
+                | Request::Ehlo { .. }
+                | Request::Helo { .. }
+                | Request::Lhlo { .. }
+        );
+        if waits && wire.has_more() {
+            self.seat.fault();
+            wire.say("503 5.5.1 Wait for the answer to this command\r\n").await?;
+            return Ok(Next::Close);
+        }
+        match request {
+            Request::Ehlo { host } if self.protocol == Protocol::Smtp => self.greet(wire, host, true).await,
+            Request::Lhlo { host } if self.protocol == Protocol::Lmtp => self.greet(wire, host, true).await,
+            Request::Helo { host } if self.protocol == Protocol::Smtp => self.greet(wire, host, false).await,
+            Request::StartTls => self.start_tls(wire).await,
+            Request::Mail { from } => self.mail(wire, from).await,
+            Request::Rcpt { to } => self.recipient(wire, &to.address).await,
+            Request::Data => self.data(wire).await,
+            Request::Rset => {
+                self.envelope = None;
+                self.idles(wire, "250 2.0.0 Ok\r\n").await
+            }
+            Request::Noop { .. } => self.idles(wire, "250 2.0.0 Ok\r\n").await,
+            Request::Vrfy { .. } => self.idles(wire, "252 2.5.2 Send some mail and see\r\n").await,
+            Request::Quit => {
+                wire.say("221 2.0.0 Bye\r\n").await?;
+                Ok(Next::Close)
+            }
+            _ => self.wrong(wire, "502 5.5.1 Command not offered").await,
+        }
+    }
+
+    async fn greet(&mut self, wire: &mut Wire, host: String, extended: bool) -> io::Result<Next> {
+        (self.origin.helo, self.origin.extended, self.envelope) = (Some(host), extended, None);
+        let name = &self.door.name;
+        if !extended {
+            return self.idles(wire, &format!("250 {name}\r\n")).await;
+        }
+        let offers_tls = self.door.tls.is_some() && !wire.is_encrypted();
+        let tls = if offers_tls { "250-STARTTLS\r\n" } else { "" };
+        let forward = if self.protocol == Protocol::Lmtp { "250-XFORWARD ADDR HELO\r\n" } else { "" };
+        let answer = format!(
+            "250-{name}\r\n250-PIPELINING\r\n250-SIZE {MAX_MAIL_BYTES}\r\n{tls}{forward}250-ENHANCEDSTATUSCODES\r\n\
+             250-8BITMIME\r\n250 SMTPUTF8\r\n"
+        );
+        self.idles(wire, &answer).await
+    }
+
+    async fn start_tls(&mut self, wire: &mut Wire) -> io::Result<Next> {
+        if wire.is_encrypted() {
+            return self.wrong(wire, "503 5.5.1 TLS has begun already").await;
+        }
+        if self.door.tls.is_none() {
+            return self.wrong(wire, "502 5.5.1 TLS is not offered").await;
+        }
+        wire.say("220 2.0.0 Go ahead\r\n").await?;
+        Ok(Next::StartTls)
+    }
+
+    async fn mail(&mut self, wire: &mut Wire, from: MailFrom<String>) -> io::Result<Next> {
+        if self.origin.helo.is_none() {
+            return self.wrong(wire, "503 5.5.1 Say who you are first").await;
+        }
+        if self.envelope.is_some() {
+            return self.wrong(wire, "503 5.5.1 One mail at a time").await;
+        }
+        if from.size > MAX_MAIL_BYTES {
+            return self.wrong(wire, "552 5.3.4 The mail is too large").await;
+        }
+        if self.mails >= MOST_MAILS {
+            wire.say("421 4.7.0 Enough mail for one connection\r\n").await?;
+            return Ok(Next::Close);
+        }
+        self.envelope = Some(Envelope { from: from.address, recipients: Vec::new() });
+        wire.say("250 2.1.0 Ok\r\n").await?;
+        Ok(Next::Go)
+    }
+
+    async fn recipient(&mut self, wire: &mut Wire, address: &str) -> io::Result<Next> {
+        let Some(envelope) = &mut self.envelope else {
+            return self.wrong(wire, "503 5.5.1 Say who it is from first").await;
+        };
+        if envelope.recipients.len() >= MOST_RECIPIENTS {
+            wire.say("452 4.5.3 Too many recipients, send the mail again for the others\r\n").await?;
+            return Ok(Next::Go);
+        }
+        match self.door.recipients.find(&self.door.app, address).await {
+            Ok(Some(recipient)) => {
+                envelope.recipients.push(recipient);
+                wire.say("250 2.1.5 Ok\r\n").await?;
+                Ok(Next::Go)
+            }
+            Ok(None) => self.wrong(wire, "550 5.1.1 No such inbox here").await,
+            Err(error) => {
+                tracing::warn!(%error, "a recipient could not be looked up");
+                wire.say("451 4.3.0 Something is wrong on our side, try again later\r\n").await?;
+                Ok(Next::Go)
+            }
+        }
+    }
+
+    async fn data(&mut self, wire: &mut Wire) -> io::Result<Next> {
+        let envelope = match self.envelope.take() {
+            Some(envelope) if !envelope.recipients.is_empty() => envelope,
+            Some(envelope) => {
+                self.envelope = Some(envelope);
+                return self.wrong(wire, "554 5.5.1 Nobody to give the mail to").await;
+            }
+            None => return self.wrong(wire, "503 5.5.1 Say who it is from and for first").await,
+        };
+        self.mails += 1;
+        self.idle = 0;
+        wire.say("354 End the mail with a line that holds a dot\r\n").await?;
+        let taken = tokio::time::timeout(DATA_TIME, take(wire)).await;
+        let Ok(taken) = taken else {
+            wire.say("421 4.4.2 The mail took too long\r\n").await?;
+            return Ok(Next::Close);
+        };
+        let answers = match taken? {
+            Taken::Whole(spool) => {
+                let answers = self.door.hand_over(&self.origin, self.protocol, &envelope, spool).await;
+                if answers.iter().any(|answer| answer.starts_with('5')) {
+                    self.seat.fault();
+                }
+                answers
+            }
+            Taken::Refused(answer) => {
+                self.seat.fault();
+                vec![answer.to_owned()]
+            }
+            Taken::Gone => return Ok(Next::Close),
+        };
+        // LMTP answers for each recipient, SMTP once for all.
+        match self.protocol {
+            Protocol::Smtp => wire.say(&format!("{}\r\n", answers[0])).await?,
+            Protocol::Lmtp => {
+                for number in 0..envelope.recipients.len() {
+                    let answer = answers.get(number).unwrap_or(&answers[0]);
+                    wire.say(&format!("{answer}\r\n")).await?;
+                }
+            }
+        }
+        Ok(Next::Go)
+    }
+
+    /// For commands that carry nothing: a few are polite, many are a way to keep us busy.
+    async fn idles(&mut self, wire: &mut Wire, answer: &str) -> io::Result<Next> {
+        self.idle += 1;
+        if self.idle > MOST_IDLE {
+            wire.say("421 4.7.0 Too many commands without a mail\r\n").await?;
+            return Ok(Next::Close);
+        }
+        wire.say(answer).await?;
+        Ok(Next::Go)
+    }
+
+    async fn wrong(&mut self, wire: &mut Wire, answer: &str) -> io::Result<Next> {
+        self.seat.fault();
+        self.faults += 1;
+        if self.faults > MOST_FAULTS {
+            wire.say("421 4.7.0 Too many errors\r\n").await?;
+            return Ok(Next::Close);
+        }
+        wire.say(&format!("{answer}\r\n")).await?;
+        Ok(Next::Go)
+    }
+}
+
+enum Taken {
+    Whole(Spool),
+    Refused(&'static str),
+    Gone,
+}
+
+/// The mail up to its end. What cannot be taken is read to its end too, so that nothing of it is a command.
+async fn take(wire: &mut Wire) -> io::Result<Taken> {
+    let (mut data, mut spool) = (Data::new(MAX_MAIL_BYTES), Spool::default());
+    let mut full = false;
+    loop {
+        let Some(ended) = wire.pour(&mut data, &mut spool.memory).await? else { return Ok(Taken::Gone) };
+        if data.flaw().is_some() || full {
+            spool.discard();
+        } else if let Err(error) = spool.settle().await {
+            tracing::warn!(%error, "a mail could not be put on disk");
+            full = true;
+        }
+        if ended {
+            return Ok(match data.flaw() {
+                _ if full => Taken::Refused("452 4.3.1 No room for the mail, try again later"),
+                None => Taken::Whole(spool),
+                Some(Flaw::TooLarge) => Taken::Refused("552 5.3.4 The mail is too large"),
+                Some(Flaw::Nul) => Taken::Refused("554 5.6.0 The mail has a NUL byte in it"),
+                Some(Flaw::BareLf | Flaw::BareCr) => {
+                    Taken::Refused("554 5.6.11 A line of the mail does not end with CRLF")
+                }
+            });
+        }
+    }
+}
+
+fn complaint(malformed: &Malformed) -> &'static str {
+    match malformed {
+        Malformed::InvalidSenderAddress => "553 5.1.7 That is no address",
+        Malformed::InvalidRecipientAddress => "553 5.1.3 That is no address",
+        Malformed::InvalidParameter { .. } => "501 5.5.4 A parameter cannot be read",
+        Malformed::UnsupportedParameter { .. } => "555 5.5.4 A parameter is not offered",
+        Malformed::SyntaxError { .. } => "501 5.5.2 The command cannot be read",
+        _ => "500 5.5.1 Unknown command",
+    }
+}
+
+impl Origin {
+    /// `ADDR=192.0.2.1 HELO=mx.example`: what a mail server of our own knows of the other side.
+    fn forwarded(&mut self, attributes: &[u8]) {
+        let attributes = String::from_utf8_lossy(attributes);
+        for (name, value) in attributes.split_ascii_whitespace().filter_map(|pair| pair.split_once('=')) {
+            let known = Some(value).filter(|value| !value.starts_with('['));
+            match name.to_ascii_uppercase().as_str() {
+                "ADDR" => {
+                    let address = known.map(|value| value.trim_start_matches("IPv6:"));
+                    self.address = address.and_then(|address| address.parse().ok());
+                }
+                "HELO" => self.helo = known.map(str::to_owned).or(self.helo.take()),
+                _ => {}
+            }
+        }
+    }
+}

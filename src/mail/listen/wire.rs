@@ -1,0 +1,144 @@
+//! One connection's bytes, plain or under TLS: lines in, answers out, nothing waits for ever.
+//! A command is one line that ends with CRLF and has no control characters in it.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use super::data::Data;
+
+/// RFC 5321 asks for 512; extensions and long addresses need more.
+const LONGEST_LINE: usize = 2_048;
+const BLOCK: usize = 16 * 1024;
+
+pub struct Wire {
+    stream: Stream,
+    /// Read and not yet taken: `taken..` of it.
+    buffer: Vec<u8>,
+    taken: usize,
+    patience: Duration,
+}
+
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+pub enum Line {
+    Command(Vec<u8>),
+    /// It does not end with CRLF, or has something in it that no command has.
+    Malformed,
+    TooLong,
+    Closed,
+}
+
+impl Wire {
+    pub fn new(stream: TcpStream, patience: Duration) -> Self {
+        Self { stream: Stream::Plain(stream), buffer: Vec::new(), taken: 0, patience }
+    }
+
+    pub fn is_encrypted(&self) -> bool {
+        matches!(self.stream, Stream::Tls(_))
+    }
+
+    /// Whether the other side has sent more than was asked for.
+    pub fn has_more(&self) -> bool {
+        self.taken < self.buffer.len()
+    }
+
+    /// The next line, its CRLF included.
+    pub async fn line(&mut self) -> io::Result<Line> {
+        let mut looked = 0;
+        loop {
+            let waiting = &self.buffer[self.taken..];
+            if let Some(end) = waiting[looked..].iter().position(|b| *b == b'\n') {
+                let line = waiting[..=looked + end].to_vec();
+                self.taken += line.len();
+                let text = line.strip_suffix(b"\r\n");
+                let sound = text.is_some_and(|text| !text.iter().any(|b| *b < b' ' && *b != b'\t'));
+                return Ok(match sound {
+                    _ if line.len() > LONGEST_LINE => Line::TooLong,
+                    true => Line::Command(line),
+                    false => Line::Malformed,
+                });
+            }
+            looked = waiting.len();
+            if looked > LONGEST_LINE {
+                return Ok(Line::TooLong);
+            }
+            if !self.fill().await? {
+                return Ok(Line::Closed);
+            }
+        }
+    }
+
+    /// Hands what comes to `data`. True when the mail ended; `None` when the other side is gone before.
+    pub async fn pour(&mut self, data: &mut Data, out: &mut Vec<u8>) -> io::Result<Option<bool>> {
+        if !self.has_more() && !self.fill().await? {
+            return Ok(None);
+        }
+        let bytes = &self.buffer[self.taken..];
+        let end = data.feed(bytes, out);
+        self.taken += end.unwrap_or(bytes.len());
+        Ok(Some(end.is_some()))
+    }
+
+    pub async fn say(&mut self, answer: &str) -> io::Result<()> {
+        let patience = self.patience;
+        let written = async {
+            match &mut self.stream {
+                Stream::Plain(stream) => stream.write_all(answer.as_bytes()).await,
+                Stream::Tls(stream) => {
+                    stream.write_all(answer.as_bytes()).await?;
+                    stream.flush().await
+                }
+            }
+        };
+        timeout(patience, written).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    /// Begins TLS. Whatever came in the clear before is forgotten.
+    pub async fn encrypt(self, acceptor: TlsAcceptor) -> io::Result<Self> {
+        let Stream::Plain(stream) = self.stream else { return Ok(self) };
+        let accepted = timeout(self.patience, acceptor.accept(stream)).await;
+        let stream = accepted.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
+        Ok(Self {
+            stream: Stream::Tls(Box::new(stream)),
+            buffer: Vec::new(),
+            taken: 0,
+            patience: self.patience,
+        })
+    }
+
+    pub async fn close(mut self) {
+        let closing = async {
+            match &mut self.stream {
+                Stream::Plain(stream) => stream.shutdown().await,
+                Stream::Tls(stream) => stream.shutdown().await,
+            }
+        };
+        let _ = timeout(Duration::from_secs(5), closing).await;
+    }
+
+    async fn fill(&mut self) -> io::Result<bool> {
+        if self.taken > 0 {
+            self.buffer.drain(..self.taken);
+            self.taken = 0;
+        }
+        self.buffer.reserve(BLOCK);
+        let read = async {
+            match &mut self.stream {
+                Stream::Plain(stream) => stream.read_buf(&mut self.buffer).await,
+                Stream::Tls(stream) => stream.read_buf(&mut self.buffer).await,
+            }
+        };
+        let read =
+            timeout(self.patience, read).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
+        Ok(read > 0)
+    }
+}

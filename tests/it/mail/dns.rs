@@ -1,0 +1,78 @@
+//! A name server of the test's own: zones written as text, SERVFAIL for names that say so.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use hickory_resolver::proto::op::{Message, MessageType, OpCode, ResponseCode};
+use hickory_resolver::proto::rr::rdata::{A, TXT};
+use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
+use tokio::net::UdpSocket;
+
+pub struct Zone {
+    pub address: SocketAddr,
+    server: tokio::task::JoinHandle<()>,
+}
+
+impl Zone {
+    /// Each row is a name and a text record; `A 192.0.2.1` is an address, `SERVFAIL` an answer nobody can use.
+    pub async fn serve(rows: &[(&str, &str)]) -> Self {
+        let mut records: HashMap<String, Vec<String>> = HashMap::new();
+        for (name, text) in rows {
+            records.entry(name.to_lowercase()).or_default().push((*text).to_owned());
+        }
+        let records = Arc::new(records);
+        let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a free port");
+        let address = socket.local_addr().expect("an address");
+        let server = tokio::spawn(async move {
+            let mut buffer = [0; 4096];
+            while let Ok((length, from)) = socket.recv_from(&mut buffer).await {
+                let Ok(asked) = Message::from_vec(&buffer[..length]) else { continue };
+                let answer = answer(&asked, &records);
+                let _ = socket.send_to(&answer.to_vec().expect("an answer"), from).await;
+            }
+        });
+        Self { address, server }
+    }
+}
+
+impl Drop for Zone {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+fn answer(asked: &Message, records: &HashMap<String, Vec<String>>) -> Message {
+    let mut answer = Message::new(asked.metadata.id, MessageType::Response, OpCode::Query);
+    answer.metadata.recursion_desired = true;
+    answer.metadata.recursion_available = true;
+    let Some(query) = asked.queries.first() else { return answer };
+    answer.add_query(query.clone());
+    let name = query.name().to_string().trim_end_matches('.').to_lowercase();
+    match records.get(&name) {
+        None => answer.metadata.response_code = ResponseCode::NXDomain,
+        Some(texts) if texts.iter().any(|text| text == "SERVFAIL") => {
+            answer.metadata.response_code = ResponseCode::ServFail;
+        }
+        Some(texts) => {
+            for text in texts {
+                if let Some(data) = data(query.query_type(), text) {
+                    let owner: Name = query.name().clone();
+                    answer.add_answer(Record::from_rdata(owner, 60, data));
+                }
+            }
+        }
+    }
+    answer
+}
+
+fn data(kind: RecordType, text: &str) -> Option<RData> {
+    match (kind, text.strip_prefix("A ")) {
+        (RecordType::A, Some(address)) => Some(RData::A(A(address.parse().expect("an address")))),
+        (RecordType::TXT, None) => {
+            let pieces = text.as_bytes().chunks(250).map(|piece| String::from_utf8_lossy(piece).into_owned());
+            Some(RData::TXT(TXT::new(pieces.collect())))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,14 @@
+//! Mail from outside, over real sockets: the conversation, who wrote it, where it is filed, what it survives.
+
+mod attacks;
+mod client;
+mod corpus;
+mod dns;
+mod filing;
+mod kills;
+mod outages;
+mod post;
+mod protocol;
+mod reports;
+mod s3;
+mod verdicts;

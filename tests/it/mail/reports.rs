@@ -1,0 +1,155 @@
+//! Bounces and complaints, as mail servers write them.
+
+use rookery::ids::ConversationId;
+use rookery::mail::parse::{Bounce, Complaint, Failure, Report, parse};
+
+use serde_json::{Value, json};
+
+use super::client::Client;
+use super::post::{Post, mail, post};
+use crate::world::Message;
+
+const BOUNCE: &str = include_str!("../../mail/bounce-postfix.eml");
+const DELAY: &str = include_str!("../../mail/bounce-delayed.eml");
+const EXCHANGE: &str = include_str!("../../mail/bounce-exchange.eml");
+const COMPLAINT: &str = include_str!("../../mail/complaint-arf.eml");
+
+fn report(raw: &str) -> Option<Report> {
+    parse(raw.replace('\n', "\r\n").as_bytes()).unwrap().report
+}
+
+#[test]
+fn a_bounce_says_which_mail_failed_for_whom_and_whether_for_good() {
+    let failure = |recipient: &str, permanent, status: &str| Failure {
+        recipients: vec![recipient.into()],
+        permanent,
+        status: status.into(),
+    };
+    let message_id = Some("msg_1.0123456789abcdef@acme.example".to_owned());
+    let failures = vec![
+        failure("nobody@customer.example", true, "5.1.1"),
+        failure("full@customer.example", false, "4.2.2"),
+    ];
+    assert_eq!(report(BOUNCE), Some(Report::Bounce(Bounce { message_id: message_id.clone(), failures })));
+    let failures = vec![failure("slow@customer.example", false, "4.4.1")];
+    assert_eq!(report(DELAY), Some(Report::Bounce(Bounce { message_id: message_id.clone(), failures })));
+    let failures = vec![failure("gone@contoso.example", true, "5.1.10")];
+    assert_eq!(report(EXCHANGE), Some(Report::Bounce(Bounce { message_id, failures })));
+}
+
+#[test]
+fn a_complaint_says_what_about_and_by_whom() {
+    let message_id = Some("msg_1.0123456789abcdef@acme.example".to_owned());
+    let recipients = vec!["anna@customer.example".to_owned()];
+    assert_eq!(
+        report(COMPLAINT),
+        Some(Report::Complaint(Complaint { kind: "abuse".into(), message_id, recipients }))
+    );
+}
+
+#[test]
+fn other_mail_and_broken_reports_are_none() {
+    assert_eq!(report("From: a@b.example\nSubject: Undelivered Mail\n\nStatus: 5.1.1\n"), None);
+    let no_parts = "From: a@b.example\nContent-Type: multipart/report; report-type=delivery-status; boundary=b\n\n--b--\n";
+    assert_eq!(report(no_parts), None);
+}
+
+#[tokio::test]
+async fn a_delay_stands_with_its_mail_and_moves_nothing() {
+    post(&[], async |post| {
+        let raw = mail("anna@customer.example", "One", "", "Hi");
+        let first = post.takes("anna@customer.example", "help@acme.example", &raw).await;
+        let rfc_message_id = Some("msg_1.0123456789abcdef@acme.example");
+        post.acme
+            .outbound(first.conversation, Message { status: "sent", text: "Hello", rfc_message_id })
+            .await;
+        post.acme.set(first.conversation, "status = 'waiting'").await;
+        let kept = post.takes("", "help@acme.example", DELAY).await;
+        assert_eq!((kept.conversation, kept.automatic), (first.conversation, true));
+        assert_eq!(kept.placed, "joined as a report about our own mail");
+        let conversation = post.key.conversation(first.conversation).await;
+        assert_eq!(
+            (&conversation["status"], &conversation["timeline"][1]["status"]),
+            (&json!("waiting"), &json!("sent"))
+        );
+        assert!(post.world.events("client.replied").await.is_empty());
+        assert_eq!(suppressed(post).await, Vec::<String>::new());
+    })
+    .await;
+}
+
+async fn suppressed(post: &Post<'_>) -> Vec<String> {
+    let query = "select address || ' ' || reason from suppressed_addresses where livemode order by 1";
+    sqlx::query_scalar(query).fetch_all(&post.world.app.pool).await.unwrap()
+}
+
+/// A conversation with this contact, and a sent message of ours in it.
+async fn wrote_to(post: &Post<'_>, contact: &str) -> ConversationId {
+    let raw = mail(contact, &format!("From {contact}"), "", "Hi");
+    let first = post.takes(contact, "help@acme.example", &raw).await;
+    post.tick();
+    let rfc_message_id = Some("msg_1.0123456789abcdef@acme.example");
+    post.acme.outbound(first.conversation, Message { status: "sent", text: "Hello", rfc_message_id }).await;
+    post.acme.set(first.conversation, "status = 'waiting', announced_turn = 'theirs'").await;
+    first.conversation
+}
+
+fn happened(conversation: &Value) -> Vec<(String, Value)> {
+    let items = conversation["timeline"].as_array().unwrap().iter().filter(|item| item["type"] == "event");
+    items.map(|item| (item["event"].as_str().unwrap().to_owned(), item["data"].clone())).collect()
+}
+
+/// proves: MSG-8
+#[tokio::test]
+async fn a_bounce_turns_its_message_failed_and_an_address_that_is_not_there_is_not_written_to_again() {
+    post(&[], async |post| {
+        let id = wrote_to(post, "nobody@customer.example").await;
+        let kept = post.takes("", "help@acme.example", BOUNCE).await;
+        assert_eq!(kept.conversation, id);
+        let conversation = post.key.conversation(id).await;
+        assert_eq!(conversation["timeline"][1]["status"], "failed");
+        assert_eq!(happened(&conversation)[0].0, "delivery-failed");
+        assert_eq!(suppressed(post).await, ["nobody@customer.example bounce"]);
+        assert!(post.world.events("client.replied").await.is_empty());
+        // The same report again is the same mail.
+        let again = Client::greeted(post.smtp).await.mail("", "help@acme.example", BOUNCE).await;
+        assert_eq!(again.code, 250);
+        assert_eq!(happened(&post.key.conversation(id).await).len(), happened(&conversation).len());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_bounce_about_another_address_or_an_unknown_mail_suppresses_nobody() {
+    post(&[], async |post| {
+        // The contact is not who the report speaks of: the message failed, but who is gone is not known.
+        let id = wrote_to(post, "anna@customer.example").await;
+        post.takes("", "help@acme.example", BOUNCE).await;
+        assert_eq!(post.key.conversation(id).await["timeline"][1]["status"], "failed");
+        assert_eq!(suppressed(post).await, Vec::<String>::new());
+        let unknown = EXCHANGE.replace("0123456789abcdef", "ffffffffffffffff");
+        let kept = post.takes("", "help@acme.example", &unknown).await;
+        assert_ne!(kept.conversation, id);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_complaint_is_told_and_its_address_is_not_written_to_again() {
+    post(&[], async |post| {
+        let id = wrote_to(post, "anna@customer.example").await;
+        let not_spam = COMPLAINT.replace("abuse\n", "not-spam\n").replace("arf.1@", "arf.0@");
+        post.takes("feedback@isp.example", "help@acme.example", &not_spam).await;
+        assert_eq!(suppressed(post).await, Vec::<String>::new());
+        let kept = post.takes("feedback@isp.example", "help@acme.example", COMPLAINT).await;
+        assert_eq!((kept.conversation, kept.automatic), (id, true));
+        let conversation = post.key.conversation(id).await;
+        let told = happened(&conversation);
+        assert_eq!(told[0].0, "spam-complaint");
+        assert_eq!(told[0].1["email"], "anna@customer.example");
+        assert_eq!(suppressed(post).await, ["anna@customer.example complaint"]);
+        // What was sent stays sent.
+        assert_eq!(conversation["timeline"][1]["status"], "sent");
+    })
+    .await;
+}
