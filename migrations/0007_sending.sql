@@ -16,7 +16,10 @@ create index workspaces_fenced on workspaces (id) where fenced_at is not null;
 -- The newest item's time. Nodes' clocks differ by a little; who comes later to a conversation is dated later.
 alter table conversations add column last_item_at timestamptz not null default '2020-01-01';
 
-alter table workspaces add column time_zone text not null default 'UTC';
+alter table workspaces
+    add column time_zone   text not null default 'UTC',
+    -- Up to this day, files that no row names have been taken away.
+    add column blobs_swept date;
 
 alter table messages
     -- When the worker may take it next: its time to leave, the end of a lease, or the next try.

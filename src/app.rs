@@ -45,7 +45,7 @@ impl App {
             None => pool.clone(),
         };
         Ok(Self {
-            blobs: Blobs::open(&config, random.clone())?,
+            blobs: Blobs::open(&config, random.clone(), clock.clone())?,
             directory: Directory::new(directory),
             rate: RateLimit::new(&random),
             mailer: Arc::new(NoRelay),

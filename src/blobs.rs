@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use chrono::NaiveDate;
+use futures::TryStreamExt;
 use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
@@ -15,6 +17,7 @@ use object_store::prefix::PrefixStore;
 use object_store::{ClientOptions, ObjectStore, ObjectStoreExt, PutPayload, RetryConfig};
 use url::Url;
 
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
@@ -27,21 +30,23 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub struct Blobs {
     store: Arc<dyn ObjectStore>,
     random: Random,
+    clock: Clock,
 }
 
 impl Blobs {
     /// `file:///some/folder`, which is made when it is not there, or
     /// `s3://bucket/folder?endpoint=https://s3.example&region=eu-central-1` with the keys of the settings.
-    pub fn open(config: &Config, random: Random) -> Result<Self> {
+    pub fn open(config: &Config, random: Random, clock: Clock) -> Result<Self> {
         let store: Arc<dyn ObjectStore> = match config.blobs.scheme() {
             "file" => Arc::new(folder(&config.blobs)?),
             "s3" => bucket(config)?,
             _ => return Err(Error::internal("ROOKERY_BLOBS must be a file:/// or s3:// address")),
         };
-        Ok(Self { store, random })
+        Ok(Self { store, random, clock })
     }
 
-    /// Stores the bytes and gives the key they can be read by.
+    /// Stores the bytes and gives the key they can be read by. It begins with the day, so that what was left
+    /// behind on a day can be found.
     pub async fn put(
         &self,
         workspace: WorkspaceId,
@@ -49,13 +54,20 @@ impl Blobs {
         bytes: impl IntoIterator<Item = Bytes>,
     ) -> Result<String> {
         let name = self.random.hex(32);
-        let key = format!("ws/{workspace}/{what}/{}/{name}", &name[..2]);
+        let key = format!("{}/{what}/{name}", folder_of(workspace, self.clock.now().date_naive()));
         self.store.put(&Path::from(key.as_str()), PutPayload::from_iter(bytes)).await?;
         Ok(key)
     }
 
     pub async fn get(&self, key: &str) -> Result<Vec<u8>> {
         Ok(self.store.get(&Path::from(key)).await?.bytes().await?.into())
+    }
+
+    /// Everything that was stored for a workspace on a day.
+    pub async fn of_day(&self, workspace: WorkspaceId, day: NaiveDate) -> Result<Vec<String>> {
+        let folder = Path::from(folder_of(workspace, day));
+        let stored: Vec<_> = self.store.list(Some(&folder)).try_collect().await?;
+        Ok(stored.into_iter().map(|blob| blob.location.to_string()).collect())
     }
 
     /// For bytes whose row was never written: the same mail came twice, or the transaction failed.
@@ -66,6 +78,10 @@ impl Blobs {
             }
         }
     }
+}
+
+fn folder_of(workspace: WorkspaceId, day: NaiveDate) -> String {
+    format!("ws/{workspace}/{day}")
 }
 
 fn folder(address: &Url) -> Result<LocalFileSystem> {

@@ -17,7 +17,7 @@ use crate::documents::request;
 use crate::error::Result;
 use crate::events::take;
 use crate::mail::sandbox::answer;
-use crate::mail::send;
+use crate::mail::{send, sweep};
 use crate::partitions;
 use crate::replies::{remind, revoke};
 use crate::webhooks::{claim, deliver, fan_out};
@@ -108,6 +108,13 @@ const LOOPS: &[Loop] = &[
         every: Duration::from_secs(3600),
         at_once: 1,
         run: |app, _| Box::pin(keep_days(app)),
+        next: |_| Box::pin(async { Ok(None) }),
+    },
+    Loop {
+        name: "sweep files",
+        every: Duration::from_secs(3600),
+        at_once: 1,
+        run: |app, _| Box::pin(sweep::sweep(app)),
         next: |_| Box::pin(async { Ok(None) }),
     },
     Loop {

@@ -11,4 +11,5 @@ pub mod replay;
 pub mod sandbox;
 pub mod scam;
 pub mod send;
+pub mod sweep;
 pub mod thread;

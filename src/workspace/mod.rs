@@ -9,3 +9,4 @@ pub mod mailboxes;
 pub mod notices;
 pub mod people;
 pub mod plan;
+pub mod swept;

@@ -1,0 +1,69 @@
+//! Takes away files that no row names: a node died between storing the bytes and writing the row, or could not
+//! remove them when the row failed. A day is looked through once, two days later, when nothing of it can still
+//! be on its way.
+
+use std::collections::HashSet;
+
+use chrono::{Days, NaiveDate, NaiveTime};
+use sqlx::PgConnection;
+
+use crate::app::App;
+use crate::error::Result;
+use crate::ids::{self, WorkspaceId};
+use crate::workspace::swept;
+
+const LATER: Days = Days::new(2);
+
+/// Looks through every day that is due.
+pub async fn sweep(app: &App) -> Result<()> {
+    let last = app.clock.now().date_naive() - LATER;
+    let mut conn = app.connection().await?;
+    loop {
+        let behind = swept::behind(&mut conn, last).await?;
+        if behind.is_empty() || app.stop.told() {
+            return Ok(());
+        }
+        for (workspace, done) in behind {
+            for day in done.iter_days().skip(1).take_while(|day| *day <= last) {
+                sweep_day(app, &mut conn, workspace, day).await?;
+            }
+            let mut tx = app.begin(workspace).await?;
+            swept::note(&mut tx, last).await?;
+            tx.commit().await?;
+        }
+    }
+}
+
+async fn sweep_day(app: &App, conn: &mut PgConnection, workspace: WorkspaceId, day: NaiveDate) -> Result<()> {
+    let mut left = app.blobs.of_day(workspace, day).await?;
+    if left.is_empty() {
+        return Ok(());
+    }
+    let named = named(conn, workspace, day).await?;
+    left.retain(|blob| !named.contains(blob));
+    if !left.is_empty() {
+        tracing::info!(%workspace, %day, files = left.len(), "files that no row names are removed");
+        app.blobs.discard(&left).await;
+    }
+    Ok(())
+}
+
+/// What rows of that day name. A row's id is made within moments of its files, so a day around it is plenty.
+async fn named(conn: &mut PgConnection, workspace: WorkspaceId, day: NaiveDate) -> Result<HashSet<String>> {
+    let lowest = |day: NaiveDate| ids::lowest_at(day.and_time(NaiveTime::MIN).and_utc());
+    let names = sqlx::query_scalar!(
+        r#"select raw_blob as "blob!" from messages
+           where workspace_id = $1 and id >= $2 and id < $3 and raw_blob is not null
+           union all
+           select jsonb_array_elements(attachments)->>'blob' from messages
+           where workspace_id = $1 and id >= $2 and id < $3
+           union all
+           select blob from documents where workspace_id = $1 and id >= $2 and id < $3"#,
+        workspace.0,
+        lowest(day - Days::new(1)),
+        lowest(day + Days::new(2))
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(names.into_iter().collect())
+}
