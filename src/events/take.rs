@@ -20,6 +20,8 @@ pub struct Notes {
     pub kinds: Vec<String>,
     pub livemodes: Vec<bool>,
     pub audiences: Vec<i64>,
+    /// None was left behind, of any workspace after the one that was asked from.
+    pub all: bool,
 }
 
 /// Takes notes of the workspaces after this one. A workspace that is being moved is passed over.
@@ -47,7 +49,7 @@ pub async fn take(conn: &mut PgConnection, after: WorkspaceId) -> Result<Notes> 
     )
     .fetch_all(conn)
     .await?;
-    let mut notes = Notes::default();
+    let mut notes = Notes { all: (rows.len() as i64) < NOTES_EACH.min(WORKSPACES), ..Notes::default() };
     for row in rows {
         notes.workspaces.push(row.workspace_id);
         notes.events.push(row.event_id);
