@@ -37,7 +37,7 @@ use self::cpu::{Cpu, Meter};
 const SECRET_KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 /// As many as a workspace may have.
 const WEBHOOKS_EACH: usize = 20;
-const CLIENTS: usize = 8;
+const CLIENTS: usize = 32;
 
 #[derive(Parser)]
 struct Arguments {
@@ -83,6 +83,7 @@ impl Bench {
             ("ROOKERY_BLOBS", format!("file://{}", folder.display())),
             ("ROOKERY_SECRET_KEY", SECRET_KEY.into()),
             ("ROOKERY_WEBHOOK_ALLOW", "127.0.0.0/8".into()),
+            ("ROOKERY_DATABASE_CONNECTIONS", (CLIENTS + 10).to_string()),
         ];
         let config = Config::load(None, given.into_iter().map(|(name, value)| (name.to_owned(), value)));
         let app = App::new(config.expect("settings"), Clock::system(), Random::system()).expect("an app");
@@ -156,7 +157,8 @@ impl Bench {
 
     /// Until nothing waits any more; a cheap question, because it is asked while the clock runs.
     async fn until_told(&self) {
-        let waits = "select (exists (select from unfanned_events) or exists (select from deliveries))::int8";
+        let waits =
+            "select (exists (select from unfanned_events) or exists (select from deliveries))::int::int8";
         while self.number(waits).await > 0 {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }

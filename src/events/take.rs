@@ -1,6 +1,8 @@
 //! Takes the notes of events that nobody was told of yet, some of each workspace, so that a workspace with
 //! very many does not keep the others waiting. Whoever takes them tells the listeners in the same transaction.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
@@ -20,6 +22,8 @@ pub struct Notes {
     pub kinds: Vec<String>,
     pub livemodes: Vec<bool>,
     pub audiences: Vec<i64>,
+    /// None was left behind, of any workspace after the one that was asked from.
+    pub all: bool,
 }
 
 /// Takes notes of the workspaces after this one. A workspace that is being moved is passed over.
@@ -47,7 +51,10 @@ pub async fn take(conn: &mut PgConnection, after: WorkspaceId) -> Result<Notes> 
     )
     .fetch_all(conn)
     .await?;
-    let mut notes = Notes::default();
+    let mut each: HashMap<i64, i64> = HashMap::new();
+    rows.iter().for_each(|row| *each.entry(row.workspace_id).or_default() += 1);
+    let fewer = each.values().all(|count| *count < NOTES_EACH) && (each.len() as i64) < WORKSPACES;
+    let mut notes = Notes { all: fewer && (rows.len() as i64) < NOTES, ..Notes::default() };
     for row in rows {
         notes.workspaces.push(row.workspace_id);
         notes.events.push(row.event_id);

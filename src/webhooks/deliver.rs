@@ -23,7 +23,7 @@ const AT_ONCE: usize = 10;
 /// A turn begins no try after this.
 const TURN: Duration = Duration::from_secs(2);
 /// How long results wait for company before they are written, and how many are written together.
-const LINGER: Duration = Duration::from_millis(25);
+const LINGER: Duration = Duration::from_millis(50);
 const TOGETHER: usize = 2000;
 /// While turns run, new claims are made at least this often.
 const LOOK: Duration = Duration::from_millis(100);

@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::events::take::{Notes, take};
 use crate::ids::{DeliveryId, Id, WorkspaceId};
 
-/// Works off every note there is.
+/// Works off every note there is. What comes meanwhile waits for the next look: a few at a time would cost as
+/// much as many.
 pub async fn run(app: &App) -> Result<()> {
     let mut conn = app.connection().await?;
     let mut after = WorkspaceId(i64::MIN);
@@ -20,6 +21,9 @@ pub async fn run(app: &App) -> Result<()> {
             Some(last) => {
                 fan_out(&mut tx, app, &notes).await?;
                 tx.commit().await?;
+                if notes.all {
+                    return Ok(());
+                }
                 (after, idle) = (WorkspaceId(*last), false);
             }
             // Once around without a note: all are taken.
