@@ -33,6 +33,13 @@ pub struct Config {
     #[serde(default = "defaults::blobs")]
     pub blobs: Url,
     pub secret_key: Option<SecretKey>,
+    /// What the service calls itself to other mail servers; the public address's host when not set.
+    pub mail_name: Option<String>,
+    /// Carries live mail: `smtps://user:password@host` or `smtp://…?tls=required`.
+    pub relay: Option<Secret>,
+    /// Name servers for what DNS says about mail; the operating system's when empty.
+    #[serde(default)]
+    pub dns: Vec<SocketAddr>,
     /// Pages that may call the API from a browser; the service's own origin when empty.
     #[serde(default)]
     pub developer_origins: Vec<String>,
@@ -118,7 +125,7 @@ pub struct Keep {
 /// Names that start `ROOKERY_` but are not settings of the service.
 const NOT_SETTINGS: [&str; 4] = ["config", "log", "key", "server"];
 /// Settings that may stand in a file of their own.
-const SECRETS: [&str; 3] = ["database_url", "directory_url", "secret_key"];
+const SECRETS: [&str; 4] = ["database_url", "directory_url", "secret_key", "relay"];
 
 impl Config {
     /// Reads the file (when there is one) and the environment.
@@ -145,7 +152,8 @@ impl Config {
                     .try_parsing(true)
                     .list_separator(",")
                     .with_list_parse_key("developer_origins")
-                    .with_list_parse_key("webhook_allow"),
+                    .with_list_parse_key("webhook_allow")
+                    .with_list_parse_key("dns"),
             )
             .build()
             .and_then(config::Config::try_deserialize)
@@ -163,6 +171,11 @@ impl Config {
             [] => vec![self.public_url.origin().ascii_serialization()],
             given => given.to_vec(),
         }
+    }
+
+    pub fn mail_name(&self) -> String {
+        let host = || self.public_url.host_str().unwrap_or("localhost").to_owned();
+        self.mail_name.clone().unwrap_or_else(host)
     }
 
     pub fn request_limit(&self) -> Limit {
@@ -303,8 +316,11 @@ mod tests {
     #[test]
     fn secrets_show_in_no_log() {
         let key = STANDARD.encode([7; 32]);
-        let config =
-            load(&[("ROOKERY_DATABASE_URL", "postgres://me:hunter2@db/x"), ("ROOKERY_SECRET_KEY", &key)]);
+        let config = load(&[
+            ("ROOKERY_DATABASE_URL", "postgres://me:hunter2@db/x"),
+            ("ROOKERY_SECRET_KEY", &key),
+            ("ROOKERY_RELAY", "smtps://me:hunter2@relay.example"),
+        ]);
         let shown = format!("{:?}", config.unwrap());
         assert!(!shown.contains("hunter2") && !shown.contains(&key), "{shown}");
     }

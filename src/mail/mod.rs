@@ -1,9 +1,13 @@
 //! Mail: from raw bytes to a stored message, top to bottom in `receive` (specification 1, 4.14).
 //! Everything in it comes from outside and is hostile until proven otherwise.
 
+pub mod compose;
+pub mod dkim;
+pub mod domain;
 pub mod parse;
 pub mod quote;
 pub mod receive;
+pub mod return_path;
 pub mod sandbox;
 pub mod scam;
 pub mod send;

@@ -4,6 +4,7 @@ mod budgets;
 mod faults;
 mod flows;
 mod operations;
+mod outgoing;
 mod requirements;
 mod tidy;
 mod webhooks;
