@@ -73,12 +73,7 @@ enum Failure {
 }
 
 impl Relay {
-    pub fn new(
-        address: &Secret,
-        name: String,
-        trust_ca: Option<&Path>,
-        handover: TimeDelta,
-    ) -> Result<Self> {
+    pub fn new(address: &Secret, name: String, trust_ca: Option<&Path>, handover: TimeDelta) -> Result<Self> {
         let wrong = |what: &str| {
             Error::internal(format!(
                 "ROOKERY_RELAY {what}. It looks like smtps://user:password@relay.example or \

@@ -43,7 +43,8 @@ pub async fn add(app: &App, workspace: WorkspaceId, domain: &str) -> Result<Doma
     if let Some(there) = find(&mut tx, workspace, &name).await? {
         return Ok(there);
     }
-    let (private_key, public_key) = dkim::make_key(app.config.needs_secret_key()?, &app.random, workspace, &name)?;
+    let (private_key, public_key) =
+        dkim::make_key(app.config.needs_secret_key()?, &app.random, workspace, &name)?;
     let selector = format!("rk{}", app.random.hex(8));
     let now = tx.now();
     sqlx::query!(

@@ -158,7 +158,7 @@ class World:
             "ROOKERY_DNS": f"127.0.0.1:{self.dns}",
             "ROOKERY_RELAY": f"smtp://localhost:{relay}?tls=required",
             "ROOKERY_UNDO_WINDOW_SECONDS": "1",
-            "SSL_CERT_FILE": str(self.folder / "ca.pem"),
+            "ROOKERY_TRUST_CA_FILE": str(self.folder / "ca.pem"),
         }
         self.rookery("migrate")
         made = self.admin("create-workspace", "--name", "Acme", "--plan", "pro", "--owner-email", "olga@acme.test",
