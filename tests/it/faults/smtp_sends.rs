@@ -62,7 +62,7 @@ async fn hand_over(kills_wanted: usize) {
     site.admin(&["add-domain", "--workspace", &workspace, "--domain", "acme.test"]);
     let pool = sqlx::PgPool::connect(site.database.url()).await.unwrap();
     // Some are always due while nodes are killed.
-    let messages = 60 + kills_wanted * 12;
+    let messages = 60 + kills_wanted * 20;
     seed(&pool, "team", messages, kills_wanted * 3 / 2).await;
 
     let (ledger, started) = (Ledger::default(), Instant::now());
@@ -106,7 +106,7 @@ async fn hand_over(kills_wanted: usize) {
 async fn start(site: &Site, sink: &Sink, number: usize) -> Node {
     let relay = sink.relay();
     let settings =
-        [("ROOKERY_LEASE_SECONDS", "6"), ("ROOKERY_LOG", "error"), ("ROOKERY_RELAY", relay.as_str())];
+        [("ROOKERY_LEASE_SECONDS", "8"), ("ROOKERY_LOG", "error"), ("ROOKERY_RELAY", relay.as_str())];
     site.serve(&format!("node {number}"), &settings).await
 }
 
@@ -117,7 +117,8 @@ async fn wait_for(
     sink: &Sink,
     moment: Moment,
 ) -> (bool, Option<sqlx::Transaction<'static, sqlx::Postgres>>) {
-    let patience = Duration::from_secs(3);
+    // Shorter than the rest of a lease after a handover: else another node would rightly take over.
+    let patience = Duration::from_millis(1_500);
     let Moment::At(step) = moment else {
         // Nobody can write anything down while conversations are locked; the relay goes on accepting.
         let mut tx = pool.begin().await.unwrap();

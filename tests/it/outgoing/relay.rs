@@ -11,11 +11,19 @@ use crate::world::{Key, Mode, Workspace, World, story_with};
 
 const WINDOW: TimeDelta = TimeDelta::minutes(10);
 
-/// A story with a sink as its relay, and a lease short enough to wait for.
+/// A story with a sink as its relay.
 async fn relayed(tell: impl AsyncFnOnce(&World, &Sink)) {
+    relayed_with(&[], tell).await;
+}
+
+/// With a lease that is short enough to wait until a relay that hangs is given up.
+const HASTY: &[(&str, &str)] = &[("LEASE_SECONDS", "8")];
+
+async fn relayed_with(settings: &[(&str, &str)], tell: impl AsyncFnOnce(&World, &Sink)) {
     let sink = Sink::start().await;
-    story_with(&[("RELAY", &sink.relay()), ("LEASE_SECONDS", "4")], async |world| tell(world, &sink).await)
-        .await;
+    let relay = sink.relay();
+    let settings = [&[("RELAY", relay.as_str())], settings].concat();
+    story_with(&settings, async |world| tell(world, &sink).await).await;
 }
 
 /// A live conversation, and a message on it whose time has come.
@@ -73,26 +81,30 @@ async fn what_the_relay_refuses_for_good_has_failed_and_what_it_puts_off_is_trie
         (Step::Greeting, "554 No", "sending"),
         (Step::Hello, "421 4.3.2 Going away", "sending"),
     ];
-    for (step, said, becomes) in cases {
-        relayed(async |world, sink| {
-            let acme = world.workspace("Acme").await;
-            let (key, id, message) = due(&acme).await;
+    relayed(async |world, sink| {
+        let acme = world.workspace("Acme").await;
+        let inbox = acme.mailbox("help@acme.example", "Help").await;
+        for (step, said, becomes) in cases {
+            let (key, id, message) = due_in(&acme, inbox).await;
+            let before = sink.taken().len();
             sink.does(step, Does::Says(said));
             world.work().await;
             assert_eq!(status(&key, &id, &message).await, becomes, "{said} at {step:?}");
-            assert_eq!(sink.taken().len(), 0);
+            assert_eq!(sink.taken().len(), before);
             sink.behaves();
             world.wait(TimeDelta::minutes(1));
             world.work().await;
             let ends = if becomes == "failed" { "failed" } else { "sent" };
             assert_eq!(status(&key, &id, &message).await, ends, "after {said} at {step:?}");
-            assert_eq!(sink.taken().len(), usize::from(ends == "sent"));
+            assert_eq!(sink.taken().len(), before + usize::from(ends == "sent"));
             let told = key.told(&id, "delivery-failed").await;
             assert_eq!(told.len(), usize::from(ends == "failed"), "{told:?}");
-            assert_eq!(acme.suppressed().await, [] as [&str; 0], "{said}");
-        })
-        .await;
-    }
+            // On a connection that is kept nobody would say hello again.
+            sink.hangs_up();
+        }
+        assert_eq!(acme.suppressed().await, [] as [&str; 0]);
+    })
+    .await;
 }
 
 /// proves: MSG-8
@@ -122,47 +134,45 @@ async fn an_address_that_does_not_exist_is_not_written_to_again() {
 #[tokio::test]
 async fn a_relay_that_hangs_or_breaks_off_anywhere_gets_the_same_mail_again() {
     let steps = [Step::Greeting, Step::Hello, Step::Sender, Step::Recipient, Step::Data, Step::Dot];
-    for does in [Does::Drops, Does::Hangs] {
-        // Each hanging step takes a second; all behave alike, so two of them are enough.
-        for step in
-            steps.into_iter().filter(|step| does == Does::Drops || matches!(step, Step::Hello | Step::Dot))
-        {
-            relayed(async |world, sink| {
-                let acme = world.workspace("Acme").await;
-                let inbox = acme.mailbox("help@acme.example", "Help").await;
-                let (key, id, message) = due_in(&acme, inbox).await;
-                sink.does(step, does);
-                world.work().await;
-                assert_eq!(status(&key, &id, &message).await, "sending", "{does:?} at {step:?}");
-                let took = usize::from(step == Step::Dot);
-                assert_eq!(sink.taken().len(), took, "{does:?} at {step:?}");
-                sink.behaves();
-                // A customer's mail in between changes nothing about the one that is on its way.
-                let raw = format!(
-                    "Message-ID: <again@customer.example>\nReferences: <{}>\nFrom: ada@customer.example\n\n\
-                     Hello?\n",
-                    world.rfc_message_ids().await[0]
-                );
-                let Outcome::Stored(stored) = acme.receives(inbox, &raw).await else { panic!("not stored") };
-                assert_eq!(stored.conversation.to_string(), id);
-                world.wait(TimeDelta::minutes(1));
-                world.work().await;
-                assert_eq!(status(&key, &id, &message).await, "sent");
-                let taken = sink.taken();
-                assert_eq!(taken.len(), took + 1);
-                assert!(
-                    taken.windows(2).all(|two| (&two[0].raw, &two[0].from) == (&two[1].raw, &two[1].from))
-                );
-                assert_eq!(world.events("message.sent").await.len(), 1);
-            })
-            .await;
+    // Each hanging step takes two seconds; all behave alike, so two of them are enough.
+    let hanging = [(Step::Hello, Does::Hangs), (Step::Dot, Does::Hangs)];
+    relayed_with(HASTY, async |world, sink| {
+        let acme = world.workspace("Acme").await;
+        let inbox = acme.mailbox("help@acme.example", "Help").await;
+        for (step, does) in steps.map(|step| (step, Does::Drops)).into_iter().chain(hanging) {
+            let (key, id, message) = due_in(&acme, inbox).await;
+            let before = sink.taken().len();
+            sink.does(step, does);
+            world.work().await;
+            assert_eq!(status(&key, &id, &message).await, "sending", "{does:?} at {step:?}");
+            let took = usize::from(step == Step::Dot);
+            assert_eq!(sink.taken().len(), before + took, "{does:?} at {step:?}");
+            sink.behaves();
+            // A customer's mail in between changes nothing about the one that is on its way.
+            let ids = world.rfc_message_ids().await;
+            let raw = format!(
+                "Message-ID: <again@{id}>\nReferences: <{}>\nFrom: ada@customer.example\n\nHello?\n",
+                ids.iter().find(|id| id.starts_with(&message)).expect("it has a Message-ID")
+            );
+            let Outcome::Stored(stored) = acme.receives(inbox, &raw).await else { panic!("not stored") };
+            assert_eq!(stored.conversation.to_string(), id);
+            let events = world.events("message.sent").await.len();
+            world.wait(TimeDelta::minutes(1));
+            world.work().await;
+            assert_eq!(status(&key, &id, &message).await, "sent");
+            let taken = &sink.taken()[before..];
+            assert_eq!(taken.len(), took + 1);
+            assert!(taken.windows(2).all(|two| (&two[0].raw, &two[0].from) == (&two[1].raw, &two[1].from)));
+            assert_eq!(world.events("message.sent").await.len(), events + 1);
+            sink.hangs_up();
         }
-    }
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn connections_are_used_again_but_never_one_that_went_wrong() {
-    relayed(async |world, sink| {
+    relayed_with(HASTY, async |world, sink| {
         let acme = world.workspace("Acme").await;
         let (key, id, _) = due(&acme).await;
         world.work().await;

@@ -55,6 +55,8 @@ pub type Ledger = Arc<Mutex<Vec<Taken>>>;
 struct State {
     does: Option<(Step, Does)>,
     connections: usize,
+    /// Connections up to this one end at the next word.
+    ended: usize,
     /// How many senders hang since the sink was told to.
     hung: usize,
     passwords: Vec<String>,
@@ -110,6 +112,12 @@ impl Sink {
         self.state.lock().unwrap().does = None;
     }
 
+    /// Ends the connections that senders have kept.
+    pub fn hangs_up(&self) {
+        let mut state = self.state.lock().unwrap();
+        state.ended = state.connections;
+    }
+
     pub fn connections(&self) -> usize {
         self.state.lock().unwrap().connections
     }
@@ -141,18 +149,22 @@ struct Session {
 
 impl Session {
     async fn run(&self, stream: TcpStream) {
-        self.state.lock().unwrap().connections += 1;
+        let number = {
+            let mut state = self.state.lock().unwrap();
+            state.connections += 1;
+            state.connections
+        };
         // A sender that goes away ends its session.
-        let _ = self.talk(&mut BufReader::new(stream)).await;
+        let _ = self.talk(&mut BufReader::new(stream), number).await;
     }
 
-    async fn talk(&self, stream: &mut BufReader<TcpStream>) -> io::Result<()> {
+    async fn talk(&self, stream: &mut BufReader<TcpStream>, number: usize) -> io::Result<()> {
         self.answer(stream, Step::Greeting, "220 sink.example ESMTP").await?;
         let (mut from, mut to) = (String::new(), String::new());
         let mut line = String::new();
         loop {
             line.clear();
-            if stream.read_line(&mut line).await? == 0 {
+            if stream.read_line(&mut line).await? == 0 || number <= self.state.lock().unwrap().ended {
                 return Ok(());
             }
             let word = line.trim_end().to_owned();
