@@ -95,6 +95,10 @@ bench-claims *arguments:
 fault-sends:
     cargo test --locked --test it faults::sends:: -- --ignored --nocapture
 
+# 200 nodes killed while they hand mail to a relay.
+fault-smtp-sends:
+    cargo test --locked --test it faults::smtp_sends:: -- --ignored --nocapture
+
 # 10,000 undos in the very moment the messages leave.
 undo-race:
     cargo test --locked --test it faults::undo_race:: -- --ignored --nocapture
@@ -118,6 +122,10 @@ peers: build
 # The tests of mail with blobs on a real S3 server.
 s3:
     tests/peers/s3
+
+# Outgoing mail through a real Postfix, its signature checked by dkimpy.
+peers-out: build
+    tests/peers/out "{{ target }}/debug/rookery"
 
 # The whole gate, as on a fresh machine.
 ci:

@@ -1,7 +1,8 @@
 //! Everything the program is made of, handed in once: databases, blob store, clock, chance and limits.
 //! Nothing else is global, so a test has a whole service of its own.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use sqlx::PgPool;
@@ -20,6 +21,7 @@ use crate::mailer::{Mailer, NoRelay};
 use crate::outside::Outside;
 use crate::random::Random;
 use crate::rate::RateLimit;
+use crate::relay::Relay;
 use crate::stop::Stop;
 
 pub struct App {
@@ -33,6 +35,8 @@ pub struct App {
     /// Carries live mail.
     pub mailer: Arc<dyn Mailer>,
     pub outside: Arc<Outside>,
+    /// Domains whose mail leaves without a signature, so that the log says it once.
+    pub unsigned: Mutex<BTreeSet<String>>,
     pub stop: Stop,
     public_url: Arc<Url>,
 }
@@ -44,11 +48,19 @@ impl App {
             Some(url) => db::pool(&url.0, config.database_connections)?,
             None => pool.clone(),
         };
+        let mailer: Arc<dyn Mailer> = match &config.relay {
+            Some(relay) => {
+                let trust_ca = config.trust_ca_file.as_deref();
+                Arc::new(Relay::new(relay, config.mail_name(), trust_ca, config.handover())?)
+            }
+            None => Arc::new(NoRelay),
+        };
         Ok(Self {
             blobs: Blobs::open(&config, random.clone(), clock.clone())?,
             directory: Directory::new(directory),
             rate: RateLimit::new(&random),
-            mailer: Arc::new(NoRelay),
+            mailer,
+            unsigned: Mutex::default(),
             outside: Arc::new(Outside::new(
                 config.webhook_allow.clone(),
                 config.trust_ca_file.as_deref(),

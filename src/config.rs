@@ -51,6 +51,8 @@ pub struct Config {
     pub smtp_peer_connections: u32,
     #[serde(default = "defaults::smtp_timeout_seconds")]
     pub smtp_timeout_seconds: u32,
+    /// Carries live mail: `smtps://user:password@host` or `smtp://…?tls=required`.
+    pub relay: Option<Secret>,
     /// Pages that may call the API from a browser; the service's own origin when empty.
     #[serde(default)]
     pub developer_origins: Vec<String>,
@@ -142,8 +144,8 @@ pub struct Keep {
 /// Names that start `ROOKERY_` but are not settings of the service.
 const NOT_SETTINGS: [&str; 4] = ["config", "log", "key", "server"];
 /// Settings that may stand in a file of their own.
-const SECRETS: [&str; 5] =
-    ["database_url", "directory_url", "secret_key", "blobs_access_key", "blobs_secret_key"];
+const SECRETS: [&str; 6] =
+    ["database_url", "directory_url", "secret_key", "relay", "blobs_access_key", "blobs_secret_key"];
 
 impl Config {
     /// Reads the file (when there is one) and the environment.
@@ -334,8 +336,11 @@ mod tests {
     #[test]
     fn secrets_show_in_no_log() {
         let key = STANDARD.encode([7; 32]);
-        let config =
-            load(&[("ROOKERY_DATABASE_URL", "postgres://me:hunter2@db/x"), ("ROOKERY_SECRET_KEY", &key)]);
+        let config = load(&[
+            ("ROOKERY_DATABASE_URL", "postgres://me:hunter2@db/x"),
+            ("ROOKERY_SECRET_KEY", &key),
+            ("ROOKERY_RELAY", "smtps://me:hunter2@relay.example"),
+        ]);
         let shown = format!("{:?}", config.unwrap());
         assert!(!shown.contains("hunter2") && !shown.contains(&key), "{shown}");
     }

@@ -1,5 +1,5 @@
-//! Handing a mail over to whatever carries it: the relay, or in the sandbox a ledger. A carrier may be handed
-//! the same mail again after a crash; the Message-ID is then the same.
+//! Handing a mail over to whatever carries it. A carrier may be handed the same mail again after a crash: the
+//! Message-ID is then the same, and so is every byte.
 
 use futures::future::BoxFuture;
 
@@ -21,6 +21,15 @@ pub struct Letter {
     pub text: String,
 }
 
+/// A letter in its final form, and the addresses of its envelope.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mail {
+    /// Where a bounce goes.
+    pub return_path: String,
+    pub to: String,
+    pub raw: Vec<u8>,
+}
+
 /// What came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handover {
@@ -37,6 +46,8 @@ pub enum Handover {
 pub enum Refusal {
     Bounce,
     Rejected,
+    /// Rejected because nobody has that address: it is not written to again.
+    NoSuchAddress,
     Suppressed,
     GaveUp,
 }
@@ -45,7 +56,7 @@ impl Refusal {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Bounce => "bounce",
-            Self::Rejected => "rejected",
+            Self::Rejected | Self::NoSuchAddress => "rejected",
             Self::Suppressed => "suppressed",
             Self::GaveUp => "gave-up",
         }
@@ -53,14 +64,16 @@ impl Refusal {
 }
 
 pub trait Mailer: Send + Sync {
-    fn hand_over<'a>(&'a self, letter: &'a Letter) -> BoxFuture<'a, Result<Handover>>;
+    /// Takes on a letter as it is written in `mail`. May be dropped at any moment; then nobody knows whether
+    /// the mail has left.
+    fn hand_over<'a>(&'a self, letter: &'a Letter, mail: &'a Mail) -> BoxFuture<'a, Result<Handover>>;
 }
 
 /// Live mail of a service that was given no relay waits for one, as long as tries go on.
 pub struct NoRelay;
 
 impl Mailer for NoRelay {
-    fn hand_over<'a>(&'a self, letter: &'a Letter) -> BoxFuture<'a, Result<Handover>> {
+    fn hand_over<'a>(&'a self, letter: &'a Letter, _: &'a Mail) -> BoxFuture<'a, Result<Handover>> {
         tracing::warn!(workspace = %letter.workspace, message = %letter.message,
             "there is no relay, so live mail waits: set ROOKERY_RELAY");
         Box::pin(async { Ok(Handover::Later) })

@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::cli::webhooks;
+use crate::cli::{domains, webhooks};
 use crate::clock::written;
 use crate::conversations::inbound::{self, Raw};
 use crate::db::Tx;
@@ -102,6 +102,21 @@ pub enum Command {
     Undo {
         #[command(flatten)]
         named: NamedMessage,
+    },
+    /// Make the key that signs mail from a domain, and print the rows its DNS has to have. Safe to repeat.
+    AddDomain {
+        #[arg(long, value_name = "wsp_…")]
+        workspace: WorkspaceId,
+        /// What stands after the @ of an inbox's address.
+        #[arg(long)]
+        domain: String,
+    },
+    /// Look up a domain's DNS rows, and say what is missing or wrong.
+    CheckDomain {
+        #[arg(long, value_name = "wsp_…")]
+        workspace: WorkspaceId,
+        #[arg(long)]
+        domain: String,
     },
     /// Import mail files into a live inbox, as if they had just arrived. The same mail twice is stored once.
     ImportMail {
@@ -227,6 +242,10 @@ async fn execute(app: &App, command: Command) -> Result<(String, Value)> {
             let line = format!("Stopped {}. It is a draft again.", named.message);
             (line, json!({ "message": named.message, "status": "draft" }))
         }
+        Command::AddDomain { workspace, domain } => {
+            domains::add(app, workspace, &domain).await.map_err(no_workspace)?
+        }
+        Command::CheckDomain { workspace, domain } => domains::check(app, workspace, &domain).await?,
         Command::ImportMail { workspace, mailbox, files } => import(app, workspace, mailbox, &files).await?,
         Command::ReplayMail { workspace } => replay_all(app, workspace).await?,
         Command::ExplainMail { workspace, message } => explain(app, workspace, message).await?,

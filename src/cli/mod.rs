@@ -2,6 +2,7 @@
 //! Every error is one sentence that says what to do next.
 
 pub mod admin;
+mod domains;
 pub mod listen;
 pub mod serve;
 pub mod webhooks;
@@ -44,7 +45,8 @@ enum Command {
     ///
     /// Settings: ROOKERY_DATABASE_URL, ROOKERY_LISTEN (127.0.0.1:8080), ROOKERY_PUBLIC_URL
     /// (http://localhost:8080), ROOKERY_BLOBS (file:///var/lib/rookery/blobs), ROOKERY_SECRET_KEY
-    /// (base64 of 32 bytes: openssl rand -base64 32). ROOKERY_LOG sets the log level.
+    /// (base64 of 32 bytes: openssl rand -base64 32), ROOKERY_RELAY (smtps://user:password@host, carries
+    /// live mail). ROOKERY_LOG sets the log level.
     Serve,
     /// Print the OpenAPI description of the API.
     Openapi,

@@ -4,6 +4,7 @@
 pub mod assign;
 pub mod conversation;
 pub mod counts;
+pub mod earlier;
 pub mod inbound;
 pub mod inboxes;
 pub mod list;

@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::config::SecretKey;
 use crate::conversations::timeline;
 use crate::db::Tx;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ids::{ConversationId, DocumentRequestId, MessageId, WorkspaceId};
 use crate::links;
 use crate::workspace::access::By;
@@ -201,9 +201,7 @@ pub async fn take_reminder(tx: &mut Tx<'_>, id: DocumentRequestId, goes_on: bool
 impl Carried {
     /// The private upload page, as it is now.
     pub fn link(&self, app: &App, workspace: WorkspaceId) -> Result<String> {
-        let key = app.config.secret_key.as_ref();
-        let key = key.ok_or_else(|| Error::internal("ROOKERY_SECRET_KEY is missing"))?;
-        Ok(link(key, &app.config.public_url, workspace, self.id, self.generation))
+        Ok(link(app.config.needs_secret_key()?, &app.config.public_url, workspace, self.id, self.generation))
     }
 }
 

@@ -2,12 +2,16 @@
 //! Everything in it comes from outside and is hostile until proven otherwise.
 
 pub mod authenticate;
+pub mod compose;
+pub mod dkim;
+pub mod domain;
 pub mod heed;
 pub mod listen;
 pub mod parse;
 pub mod quote;
 pub mod receive;
 pub mod replay;
+pub mod return_path;
 pub mod sandbox;
 pub mod scam;
 pub mod send;

@@ -8,13 +8,16 @@ use futures::{StreamExt, stream};
 
 use crate::app::App;
 use crate::conversations::conversation::{Locked, lock_any};
+use crate::conversations::earlier::earlier;
 use crate::conversations::sending::{self, Claimed};
 use crate::db::Tx;
 use crate::documents::request::{self, Carrier};
 use crate::error::{Error, Result};
 use crate::mail::sandbox::answer;
-use crate::mail::sandbox::deliver::Sandbox;
-use crate::mailer::{Handover, Mailer, Refusal};
+use crate::mail::sandbox::deliver::deliver;
+use crate::mail::{compose, dkim};
+use crate::mailer::{Handover, Mail, Refusal};
+use crate::replies::suppress::{Reason, suppress};
 
 /// Waits after a try that ended with "later"; after the last of them the message has failed.
 const LATER: [TimeDelta; 7] = [
@@ -71,7 +74,7 @@ async fn send(app: &App, claimed: &Claimed, lease_ends: DateTime<Utc>) -> Result
     };
     let ours = match outcome {
         Handover::Accepted => sent(&mut tx, &conversation, claimed).await?,
-        Handover::Refused(refusal) => sending::failed(&mut tx, &conversation, claimed, refusal).await?,
+        Handover::Refused(refusal) => refused(&mut tx, &conversation, claimed, refusal).await?,
         Handover::Later => match LATER.get(usize::try_from(claimed.tries).unwrap_or_default()) {
             Some(wait) => {
                 let due_at = tx.now() + *wait;
@@ -96,10 +99,36 @@ async fn hand_over(app: &App, claimed: &Claimed) -> Result<Handover> {
     if claimed.suppressed {
         return Ok(Handover::Refused(Refusal::Suppressed));
     }
-    let sandbox = Sandbox(app);
-    let mailer: &dyn Mailer = if claimed.livemode { &*app.mailer } else { &sandbox };
     let longest = app.config.handover().to_std().map_err(Error::internal)?;
-    tokio::time::timeout(longest, mailer.hand_over(&claimed.letter)).await.unwrap_or(Ok(Handover::Later))
+    let handed_over = async {
+        match claimed.livemode {
+            true => app.mailer.hand_over(&claimed.letter, &write(app, claimed).await?).await,
+            false => deliver(app, &claimed.letter).await,
+        }
+    };
+    tokio::time::timeout(longest, handed_over).await.unwrap_or(Ok(Handover::Later))
+}
+
+/// The mail as it leaves. Every try gives the same bytes.
+async fn write(app: &App, claimed: &Claimed) -> Result<Mail> {
+    let letter = &claimed.letter;
+    let earlier = earlier(&mut *app.connection().await?, letter).await?;
+    let mut mail = compose::compose(letter, &earlier, app.config.needs_secret_key()?);
+    dkim::sign(app, letter, earlier.date, &mut mail).await?;
+    Ok(mail)
+}
+
+async fn refused(
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    claimed: &Claimed,
+    refusal: Refusal,
+) -> Result<bool> {
+    let ours = sending::failed(tx, conversation, claimed, refusal).await?;
+    if ours && refusal == Refusal::NoSuchAddress {
+        suppress(tx, claimed.livemode, &claimed.letter.to, Reason::Bounce).await?;
+    }
+    Ok(ours)
 }
 
 async fn sent(tx: &mut Tx<'_>, conversation: &Locked, claimed: &Claimed) -> Result<bool> {

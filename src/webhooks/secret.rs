@@ -1,7 +1,6 @@
 //! A webhook's secret (specification 6.1): shown once, kept encrypted because it is needed to sign, bound to its
 //! webhook. The signature follows Standard Webhooks.
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -12,8 +11,10 @@ use crate::config::SecretKey;
 use crate::error::{Error, Result};
 use crate::ids::{WebhookId, WorkspaceId};
 use crate::random::Random;
+use crate::sealed;
 
 const PREFIX: &str = "whsec_";
+const PURPOSE: &str = "webhook";
 /// How long the old secret signs too after a rotation.
 const OVERLAP: TimeDelta = TimeDelta::hours(24);
 
@@ -38,16 +39,7 @@ impl Secret {
         workspace: WorkspaceId,
         webhook: WebhookId,
     ) -> Result<Vec<u8>> {
-        let nonce = random.bytes::<NONCE_LEN>();
-        let mut sealed = self.0.to_vec();
-        sealing_key(key)?
-            .seal_in_place_append_tag(
-                Nonce::assume_unique_for_key(nonce),
-                Aad::from(place(workspace, webhook)),
-                &mut sealed,
-            )
-            .map_err(|_| Error::internal("a secret cannot be encrypted"))?;
-        Ok([nonce.as_slice(), &sealed].concat())
+        sealed::seal(key, random, PURPOSE, &place(workspace, webhook), &self.0)
     }
 
     pub fn decrypt(
@@ -56,18 +48,10 @@ impl Secret {
         workspace: WorkspaceId,
         webhook: WebhookId,
     ) -> Result<Self> {
-        let unreadable =
-            || Error::internal("a webhook's secret cannot be read: is ROOKERY_SECRET_KEY another?");
-        let (nonce, sealed) = stored.split_first_chunk::<NONCE_LEN>().ok_or_else(unreadable)?;
-        let mut sealed = sealed.to_vec();
-        let opened = sealing_key(key)?
-            .open_in_place(
-                Nonce::assume_unique_for_key(*nonce),
-                Aad::from(place(workspace, webhook)),
-                &mut sealed,
-            )
-            .map_err(|_| unreadable())?;
-        Ok(Self((&*opened).try_into().map_err(|_| unreadable())?))
+        let opened = sealed::open(key, PURPOSE, &place(workspace, webhook), stored)?;
+        let bytes =
+            opened.try_into().map_err(|_| Error::internal("a webhook's secret has another length"))?;
+        Ok(Self(bytes))
     }
 
     /// `v1,` and the signature of id, time and body.
@@ -99,21 +83,8 @@ pub fn still_signs(rotated_at: DateTime<Utc>, now: DateTime<Utc>) -> bool {
     now < rotated_at + OVERLAP
 }
 
-/// A key of its own, so that nothing else the server key is used for can meet this.
-fn sealing_key(key: &SecretKey) -> Result<LessSafeKey> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(&key.0).expect("HMAC takes a key of any length");
-    mac.update(b"webhook secrets");
-    let bytes = mac.finalize().into_bytes();
-    let unbound =
-        UnboundKey::new(&AES_256_GCM, &bytes).map_err(|_| Error::internal("no key to encrypt with"))?;
-    Ok(LessSafeKey::new(unbound))
-}
-
-fn place(workspace: WorkspaceId, webhook: WebhookId) -> [u8; 16] {
-    let mut place = [0; 16];
-    place[..8].copy_from_slice(&workspace.0.to_be_bytes());
-    place[8..].copy_from_slice(&webhook.0.to_be_bytes());
-    place
+fn place(workspace: WorkspaceId, webhook: WebhookId) -> String {
+    format!("{workspace} {webhook}")
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod faults;
 mod flows;
 mod mail;
 mod operations;
+mod outgoing;
 mod requirements;
 mod tidy;
 mod webhooks;

@@ -51,7 +51,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("documents", &["documents", "document_requests"]),
     ("app_mail", &["app_mail"]),
     ("replies", &["suppressed_addresses"]),
-    ("mail", &["sandbox_mail", "sandbox_answers"]),
+    ("mail", &["sandbox_mail", "sandbox_answers", "sending_domains"]),
     ("webhooks", &["webhooks", "webhook_lanes", "deliveries", "delivery_log"]),
 ];
 

@@ -4,5 +4,6 @@ mod concurrency;
 mod fencing;
 mod rollback;
 mod sends;
+mod smtp_sends;
 mod two_nodes;
 mod undo_race;

@@ -40,7 +40,7 @@ async fn work_off(messages: usize, most_kills: usize) {
     let pool = sqlx::PgPool::connect(site.database.url()).await.unwrap();
     // Half are due at once, half over the next while; the last key's are due when the others are done.
     let spread = (messages / 100).clamp(8, 60);
-    seed(&pool, messages, spread).await;
+    seed(&pool, "sandbox", messages, spread).await;
 
     let started = Instant::now();
     let mut nodes = Vec::new();
@@ -122,21 +122,25 @@ async fn again(site: &Site, number: usize) -> Node {
     site.serve(&format!("node {number}"), SETTINGS).await
 }
 
-/// Conversations with a scheduled message each, by the keys in turn.
-async fn seed(pool: &sqlx::PgPool, messages: usize, spread_seconds: usize) {
+/// Conversations of an inbox of this kind with a scheduled message each, by the keys in turn. With several
+/// keys, what the last two sent is due at the very end.
+pub async fn seed(pool: &sqlx::PgPool, kind: &str, messages: usize, spread_seconds: usize) {
     let statement = format!(
         "insert into conversations (workspace_id, id, mailbox_id, audience, contact_email, subject, status,
              announced_turn, created_at, last_message_at, message_count, last_item)
-         select m.workspace_id, 1000000 + n, m.id, -1, 'customer' || n || '@x.test', 'Case', 'open', 'ours', now(), now(), 1, 1
-         from mailboxes m, generate_series(1, {messages}) n where kind = 'sandbox';
-         with agents as (select id, row_number() over (order by name) - 1 as number from agents)
+         select m.workspace_id, 1000000 + n, m.id, m.audience, 'customer' || n || '@x.test', 'Case', 'open', 'ours',
+             now(), now(), 1, 1
+         from mailboxes m, generate_series(1, {messages}) n where kind = '{kind}';
+         with agents as (
+             select id, row_number() over (order by name) - 1 as number, count(*) over () as all from agents)
          insert into messages (workspace_id, conversation_id, id, mailbox_id, item, at, direction, status, sends_at,
              due_at, from_email, text, rfc_message_id, author_type, author_id)
          select c.workspace_id, c.id, c.id, c.mailbox_id, 1, now(), 'outbound', 'scheduled', due, due,
-             'sandbox@acme.test', 'Hello', c.id || '@acme.test', 'agent', agents.id
-         from conversations c join agents on agents.number = c.id % {KEYS},
+             m.address, 'Hello', c.id || '@acme.test', 'agent', agents.id
+         from conversations c join agents on agents.number = c.id % agents.all
+             join mailboxes m on m.workspace_id = c.workspace_id and m.id = c.mailbox_id,
              lateral (select date_trunc('milliseconds', now()) + case
-                 when agents.number >= {KEYS} - 2 then interval '1 second' * {spread_seconds}
+                 when agents.all > 2 and agents.number >= agents.all - 2 then interval '1 second' * {spread_seconds}
                  when c.id % 2 = 0 then interval '0'
                  else random() * interval '1 second' * {spread_seconds} end as due) time"
     );

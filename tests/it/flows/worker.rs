@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use rookery::app::App;
 use rookery::error::Result;
 use rookery::mail::send;
-use rookery::mailer::{Handover, Letter, Mailer};
+use rookery::mailer::{Handover, Letter, Mail, Mailer};
 use rookery::random::Random;
 use rookery::stop::Stop;
 use rookery::worker;
@@ -47,7 +47,7 @@ async fn the_lag_of_every_loop_is_told_and_is_the_wait_of_its_oldest_row() {
 struct LastMail(Stop, Mutex<usize>);
 
 impl Mailer for LastMail {
-    fn hand_over<'a>(&'a self, _: &'a Letter) -> BoxFuture<'a, Result<Handover>> {
+    fn hand_over<'a>(&'a self, _: &'a Letter, _: &'a Mail) -> BoxFuture<'a, Result<Handover>> {
         *self.1.lock().unwrap() += 1;
         self.0.tell();
         Box::pin(async { Ok(Handover::Accepted) })

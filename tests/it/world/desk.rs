@@ -38,4 +38,13 @@ impl Workspace<'_> {
         discard::discard(&mut tx, &person, message).await?;
         tx.commit().await
     }
+
+    /// Addresses that are not written to again.
+    pub async fn suppressed(&self) -> Vec<String> {
+        sqlx::query_scalar("select address from suppressed_addresses where workspace_id = $1 order by 1")
+            .bind(self.id.0)
+            .fetch_all(&self.world.app.pool)
+            .await
+            .expect("the addresses can be read")
+    }
 }

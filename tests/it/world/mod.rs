@@ -9,7 +9,9 @@ pub mod outbox;
 pub mod probe;
 mod reply;
 mod seed;
+pub mod sink;
 pub mod site;
+pub mod zone;
 
 use std::sync::Arc;
 
@@ -69,7 +71,7 @@ pub struct World {
     /// Where the service listens: `http://127.0.0.1:…`
     pub address: String,
     pub http: reqwest::Client,
-    /// Where live mail goes.
+    /// Where live mail goes, unless the settings name a relay.
     pub outbox: Arc<Outbox>,
     _database: TestDatabase,
     blobs: std::path::PathBuf,
@@ -126,7 +128,9 @@ impl World {
         let config = Config::load(None, given).expect("the settings are sound");
         let mut app = App::new(config, Clock::set_to(morning()), Random::seeded(7)).expect("an app");
         let outbox = Arc::new(Outbox::default());
-        app.mailer = outbox.clone();
+        if app.config.relay.is_none() {
+            app.mailer = outbox.clone();
+        }
         let app = Arc::new(app);
         let router = door::router(app.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });

@@ -5,16 +5,17 @@ use std::sync::{Mutex, PoisonError};
 
 use futures::future::BoxFuture;
 use rookery::error::Result;
-use rookery::mailer::{Handover, Letter, Mailer};
+use rookery::mailer::{Handover, Letter, Mail, Mailer};
 
 pub struct Outbox {
     letters: Mutex<Vec<Letter>>,
+    mails: Mutex<Vec<Mail>>,
     answer: Mutex<Handover>,
 }
 
 impl Default for Outbox {
     fn default() -> Self {
-        Self { letters: Mutex::default(), answer: Mutex::new(Handover::Accepted) }
+        Self { letters: Mutex::default(), mails: Mutex::default(), answer: Mutex::new(Handover::Accepted) }
     }
 }
 
@@ -24,6 +25,11 @@ impl Outbox {
         self.letters.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The same as they would go over the wire.
+    pub fn mails(&self) -> Vec<Mail> {
+        self.mails.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// How it answers from now on.
     pub fn answers(&self, handover: Handover) {
         *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = handover;
@@ -31,7 +37,8 @@ impl Outbox {
 }
 
 impl Mailer for Outbox {
-    fn hand_over<'a>(&'a self, letter: &'a Letter) -> BoxFuture<'a, Result<Handover>> {
+    fn hand_over<'a>(&'a self, letter: &'a Letter, mail: &'a Mail) -> BoxFuture<'a, Result<Handover>> {
+        self.mails.lock().unwrap_or_else(PoisonError::into_inner).push(mail.clone());
         self.letters.lock().unwrap_or_else(PoisonError::into_inner).push(letter.clone());
         let answer = *self.answer.lock().unwrap_or_else(PoisonError::into_inner);
         Box::pin(async move { Ok(answer) })

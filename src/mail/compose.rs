@@ -1,0 +1,140 @@
+//! A letter as RFC 5322 bytes (D140, D142): the headers that thread it, a plain and an HTML form, the answered
+//! mail quoted under both. The same letter gives the same bytes, so that a second try is the same mail.
+//!
+//! Subject, names, addresses and Message-IDs may come from outside: each is held to one line here, whatever
+//! was checked before.
+
+mod html;
+
+use mail_builder::MessageBuilder;
+use mail_builder::headers::address::Address;
+use mail_builder::headers::content_type::ContentType;
+use mail_builder::headers::date::Date;
+use mail_builder::headers::message_id::MessageId;
+use mail_builder::headers::raw::Raw;
+use mail_builder::mime::MimePart;
+use sha2::{Digest, Sha256};
+use url::Host;
+
+use crate::config::SecretKey;
+use crate::conversations::earlier::{Answered, Earlier, QUOTED};
+use crate::mail::return_path;
+use crate::mailer::{Letter, Mail};
+use crate::text;
+
+/// Says which inbox sent a mail. One that comes back with it goes in circles.
+const LOOP_FIELD: &str = "X-Rookery-Loop";
+/// The longest Message-ID of somebody else that is repeated.
+const LONGEST_ID: usize = 500;
+
+pub fn compose(letter: &Letter, earlier: &Earlier, key: &SecretKey) -> Mail {
+    let (from, to) = (on_the_wire(&letter.from), on_the_wire(&letter.to));
+    let subject = subject(&letter.subject, earlier.answers.is_some());
+    let name = letter.from_name.as_deref().map(text::line).filter(|name| !name.is_empty());
+    let mut builder = MessageBuilder::new()
+        .from(Address::new_address(name, in_a_header(&from)))
+        .to(Address::new_address(None::<&str>, in_a_header(&to)))
+        .subject(subject.clone())
+        .date(Date::new(earlier.date.timestamp()))
+        .message_id(in_a_header(&letter.rfc_message_id));
+    let answered = earlier.answers.as_ref().and_then(|answered| answered.rfc_message_id.as_ref());
+    let answered = answered.filter(|id| is_sound(id));
+    if let Some(answered) = answered {
+        builder = builder.in_reply_to(answered.clone());
+    }
+    let chain: Vec<&String> = earlier.chain.iter().filter(|id| is_sound(id)).chain(answered).collect();
+    if !chain.is_empty() {
+        builder = builder.references(MessageId::new_list(chain.into_iter().map(String::as_str)));
+    }
+    if earlier.automatic {
+        // RFC 3834, and Exchange's own word for it: no machine need answer this.
+        builder = builder
+            .header("Auto-Submitted", Raw::new("auto-generated"))
+            .header("X-Auto-Response-Suppress", Raw::new("OOF, AutoReply"));
+    }
+    builder = builder.header(LOOP_FIELD, Raw::new(earlier.mailbox.to_string()));
+    // A reminder answers nobody, so it quotes nobody.
+    let quoted = earlier.answers.as_ref().filter(|_| !earlier.automatic).map(Quoted::of);
+    let written = text::lines(&letter.text);
+    // The builder would keep bare line feeds inside base64.
+    let part = |kind: &'static str, text: String| MimePart::new(kind, text.replace('\n', "\r\n"));
+    let plain = part("text/plain", plain(&written, quoted.as_ref()));
+    let html = part("text/html", html::page(&subject, &written, quoted.as_ref()));
+    let both = ContentType::new("multipart/alternative").attribute("boundary", boundary(letter));
+    let raw = builder.body(MimePart::new(both, vec![plain, html])).write_to_vec();
+    Mail {
+        return_path: return_path::make(key, letter.workspace, letter.message, &letter.from),
+        to,
+        raw: raw.expect("a vector can be written to"),
+    }
+}
+
+/// The answered mail as it stands below the text.
+struct Quoted {
+    opening: String,
+    text: String,
+}
+
+impl Quoted {
+    fn of(answered: &Answered) -> Self {
+        let sender = match answered.from_name.as_deref().map(text::line).filter(|name| !name.is_empty()) {
+            Some(name) => format!("{name} <{}>", text::line(&answered.from_email)),
+            None => text::line(&answered.from_email),
+        };
+        let mut text = text::lines(&answered.text).trim_end().to_owned();
+        if answered.text.chars().count() > QUOTED {
+            text = text.chars().take(QUOTED).chain("\n[…]".chars()).collect();
+        }
+        Self {
+            opening: format!("On {}, {sender} wrote:", answered.at.format("%-d %B %Y at %H:%M UTC")),
+            text,
+        }
+    }
+}
+
+fn plain(written: &str, quoted: Option<&Quoted>) -> String {
+    let mut plain = format!("{}\n", written.trim_end());
+    if let Some(quoted) = quoted {
+        plain.push_str(&format!("\n{}\n\n", quoted.opening));
+        for line in quoted.text.lines() {
+            // What was quoted already gets one more sign, without a gap.
+            let gap = if line.is_empty() || line.starts_with('>') { "" } else { " " };
+            plain.push_str(&format!(">{gap}{line}\n"));
+        }
+    }
+    plain
+}
+
+fn subject(subject: &str, answers: bool) -> String {
+    let subject = text::line(subject);
+    let begins = subject.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("re:"));
+    if answers && !begins { format!("Re: {subject}") } else { subject }
+}
+
+/// An address with its domain as DNS has it.
+pub(super) fn on_the_wire(address: &str) -> String {
+    let Some((local, domain)) = address.rsplit_once('@') else { return address.to_owned() };
+    match Host::parse(domain) {
+        Ok(host) if !domain.is_ascii() => format!("{local}@{host}"),
+        _ => address.to_owned(),
+    }
+}
+
+fn in_a_header(value: &str) -> String {
+    value.chars().filter(|letter| !letter.is_control() && !matches!(letter, '<' | '>')).collect()
+}
+
+fn is_sound(id: &str) -> bool {
+    !id.is_empty()
+        && id.len() <= LONGEST_ID
+        && id.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>'))
+}
+
+/// The same for every try, and in no text: nobody knows the Message-ID before the mail has left.
+fn boundary(letter: &Letter) -> String {
+    let digest = Sha256::digest(format!("boundary {}", letter.rfc_message_id));
+    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests;

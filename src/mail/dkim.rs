@@ -1,0 +1,127 @@
+//! Signs outgoing mail (RFC 6376) with the key of the domain it is from. RSA with 2,048 bits: every receiver
+//! verifies it, while some of the largest do not know Ed25519, and a second signature would be a second row to
+//! get wrong in DNS. Mail of a domain without a key leaves unsigned, and the log says so once.
+
+use std::sync::PoisonError;
+
+use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der, PublicKeyX509Der};
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::rsa::{KeyPair, KeySize};
+use aws_lc_rs::signature::{KeyPair as _, RSA_PKCS1_SHA256};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use chrono::{DateTime, Utc};
+use mail_auth::common::crypto::{Algorithm, HashContext, HashImpl, Sha256};
+use mail_auth::dkim::canonicalize::BodyHasher;
+use mail_auth::dkim::{Canonicalization, Signature};
+
+use crate::app::App;
+use crate::config::SecretKey;
+use crate::error::{Error, Result};
+use crate::ids::WorkspaceId;
+use crate::mail::compose::on_the_wire;
+use crate::mailer::{Letter, Mail};
+use crate::random::Random;
+use crate::sealed;
+
+const PURPOSE: &str = "dkim";
+/// Signed once more than they are there: nobody can add a second one to a signed mail.
+const ONLY_ONCE: [&str; 4] = ["From", "To", "Subject", "Date"];
+
+/// Puts the signature in front of the mail. The signature's time is the mail's own, so that a second try
+/// gives the same bytes.
+pub async fn sign(app: &App, letter: &Letter, date: DateTime<Utc>, mail: &mut Mail) -> Result<()> {
+    let from = on_the_wire(&letter.from).to_lowercase();
+    let domain = from.rsplit('@').next().unwrap_or_default();
+    let row = sqlx::query!(
+        "select selector, private_key from sending_domains where workspace_id = $1 and domain = $2",
+        letter.workspace.0,
+        domain
+    )
+    .fetch_optional(&app.pool)
+    .await?;
+    let Some(row) = row else {
+        if app.unsigned.lock().unwrap_or_else(PoisonError::into_inner).insert(domain.to_owned()) {
+            tracing::warn!(workspace = %letter.workspace, domain,
+                "mail of this domain leaves without a signature: run rookery admin add-domain");
+        }
+        return Ok(());
+    };
+    let context = context(letter.workspace, domain);
+    let key = sealed::open(app.config.needs_secret_key()?, PURPOSE, &context, &row.private_key)?;
+    let key = KeyPair::from_pkcs8(&key).map_err(Error::internal)?;
+    let mut signed = signature(&key, domain, &row.selector, date, &mail.raw)?;
+    signed.append(&mut mail.raw);
+    mail.raw = signed;
+    Ok(())
+}
+
+/// A new key: the private one as it is stored, the public one as DNS shows it.
+pub fn make_key(
+    key: &SecretKey,
+    random: &Random,
+    workspace: WorkspaceId,
+    domain: &str,
+) -> Result<(Vec<u8>, String)> {
+    // The library draws from the operating system; it takes no other source.
+    let pair = KeyPair::generate(KeySize::Rsa2048).map_err(Error::internal)?;
+    let private: Pkcs8V1Der<'_> = pair.as_der().map_err(Error::internal)?;
+    let public: PublicKeyX509Der<'_> = pair.public_key().as_der().map_err(Error::internal)?;
+    let private = sealed::seal(key, random, PURPOSE, &context(workspace, domain), private.as_ref())?;
+    Ok((private, STANDARD.encode(public.as_ref())))
+}
+
+fn context(workspace: WorkspaceId, domain: &str) -> String {
+    format!("{workspace} {domain}")
+}
+
+/// The signature field. The library signs with the time of the moment only, so its parts are put together here.
+fn signature(
+    key: &KeyPair,
+    domain: &str,
+    selector: &str,
+    date: DateTime<Utc>,
+    raw: &[u8],
+) -> Result<Vec<u8>> {
+    let end = raw.windows(4).position(|four| four == b"\r\n\r\n");
+    let end = end.ok_or_else(|| Error::internal("a mail without a body cannot be signed"))? + 2;
+    let fields = fields(&raw[..end]);
+    let mut body = BodyHasher::new(Sha256::hasher(), Canonicalization::Relaxed, 0);
+    body.write(&raw[end + 2..]);
+    let names = fields.iter().map(|(name, _)| String::from_utf8_lossy(name).into_owned());
+    let mut signature = Signature {
+        v: 1,
+        a: Algorithm::RsaSha256,
+        d: domain.to_owned(),
+        s: selector.to_owned(),
+        h: names.chain(ONLY_ONCE.map(String::from)).collect(),
+        bh: body.finish().0.complete().as_ref().to_vec(),
+        t: u64::try_from(date.timestamp()).unwrap_or_default(),
+        ..Signature::default()
+    };
+    let mut signed = Vec::with_capacity(end + 256);
+    Canonicalization::Relaxed.canonicalize_headers(fields.into_iter(), &mut signed);
+    signature.write(&mut signed, false);
+    signature.b = vec![0; key.public_modulus_len()];
+    key.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), &signed, &mut signature.b).map_err(Error::internal)?;
+    let mut field = Vec::with_capacity(1_024);
+    signature.write(&mut field, true);
+    Ok(field)
+}
+
+/// Each field's name and value, folded lines and line end included.
+fn fields(header: &[u8]) -> Vec<(&[u8], &[u8])> {
+    let mut fields = Vec::new();
+    let mut start = 0;
+    while start < header.len() {
+        let folded = |at: &usize| matches!(header.get(at + 1), Some(b' ' | b'\t'));
+        let line_ends = header.iter().enumerate().skip(start).filter(|(_, byte)| **byte == b'\n');
+        let end = line_ends.map(|(at, _)| at).find(|at| !folded(at)).map_or(header.len(), |at| at + 1);
+        let field = &header[start..end];
+        if let Some(colon) = field.iter().position(|byte| *byte == b':') {
+            fields.push((&field[..colon], &field[colon + 1..]));
+        }
+        start = end;
+    }
+    fields
+}

@@ -1,0 +1,97 @@
+//! The envelope's sender, where bounces go: the inbox's address with a tag that names the message. Nobody
+//! else can make such a tag, and no app's reference looks like it, because of its `=` (specification 4.13.1).
+//!
+//! `help+r=0mk3c5w9ab1cd=f3k0x…@acme.example`: the message's number, then the proof. All in lower case, since
+//! some servers fold it. A bounce handler that knows the inbox and its workspace asks `read`.
+
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+
+use crate::app_mail::reference::tag_of;
+use crate::config::SecretKey;
+use crate::ids::{Id, MessageId, WorkspaceId};
+use crate::links;
+use crate::mail::compose::on_the_wire;
+
+const MARK: &str = "r=";
+/// Characters of the proof, about 80 bits.
+const PROOF: usize = 16;
+/// The longest local part of an address (RFC 5321).
+const LOCAL: usize = 64;
+
+/// The inbox's bare address when a tag has no room, or would not come back: bounces are then found by the
+/// Message-ID they quote.
+pub fn make(key: &SecretKey, workspace: WorkspaceId, message: MessageId, inbox: &str) -> String {
+    let inbox = on_the_wire(inbox);
+    let Some((local, domain)) = inbox.rsplit_once('@') else { return inbox };
+    let number = message.to_string();
+    let number = number.trim_start_matches(MessageId::PREFIX);
+    let tagged = format!("{local}+{MARK}{number}={}", proof(key, workspace, message));
+    match tagged.len() <= LOCAL && !local.contains(['+', '"']) {
+        true => format!("{tagged}@{domain}"),
+        false => inbox,
+    }
+}
+
+/// The message that mail to this address of the inbox is about, if we made the address.
+pub fn read(key: &SecretKey, workspace: WorkspaceId, address: &str, inbox: &str) -> Option<MessageId> {
+    let tag = tag_of(&on_the_wire(address), &on_the_wire(inbox))?.to_ascii_lowercase();
+    let (number, given) = tag.strip_prefix(MARK)?.split_once('=')?;
+    let message: MessageId = format!("{}{number}", MessageId::PREFIX).parse().ok()?;
+    let wanted = proof(key, workspace, message);
+    verify_slices_are_equal(given.as_bytes(), wanted.as_bytes()).is_ok().then_some(message)
+}
+
+fn proof(key: &SecretKey, workspace: WorkspaceId, message: MessageId) -> String {
+    let token = links::token(key, "return path", &format!("{workspace} {message}"));
+    token.chars().take(PROOF).collect::<String>().to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app_mail::reference;
+
+    const KEY: SecretKey = SecretKey([7; 32]);
+    const HERE: WorkspaceId = WorkspaceId(1);
+    const INBOX: &str = "help@acme.example";
+
+    #[test]
+    fn it_names_its_message_and_comes_back_in_any_letter_case() {
+        let message = MessageId(i64::MAX);
+        let made = make(&KEY, HERE, message, INBOX);
+        assert_eq!(made, make(&KEY, HERE, message, INBOX), "the same on every try");
+        assert!(made.starts_with("help+r=1y2p0ij32e8e7=") && made.ends_with("@acme.example"), "{made}");
+        assert_eq!(read(&KEY, HERE, &made, INBOX), Some(message));
+        assert_eq!(read(&KEY, HERE, &made.to_uppercase(), INBOX), Some(message));
+    }
+
+    #[test]
+    fn nobody_else_can_make_one() {
+        let made = make(&KEY, HERE, MessageId(1), INBOX);
+        let other = make(&KEY, HERE, MessageId(2), INBOX);
+        assert_eq!(read(&SecretKey([8; 32]), HERE, &made, INBOX), None);
+        assert_eq!(read(&KEY, WorkspaceId(2), &made, INBOX), None);
+        assert_eq!(read(&KEY, HERE, &made, "sales@acme.example"), None);
+        let swapped = format!("{}={}", made.rsplit_once('=').unwrap().0, other.rsplit_once('=').unwrap().1);
+        assert_eq!(read(&KEY, HERE, &swapped, INBOX), None);
+        for tag in ["r=", "r==", "r=1=2", "inv-1042", "r=0000000000001", "r=0000000000001="] {
+            assert_eq!(read(&KEY, HERE, &format!("help+{tag}@acme.example"), INBOX), None, "{tag}");
+        }
+    }
+
+    #[test]
+    fn its_tag_is_never_an_apps_reference() {
+        let made = make(&KEY, HERE, MessageId(5), INBOX);
+        assert_eq!(tag_of(&made, INBOX).and_then(reference::of), None);
+    }
+
+    #[test]
+    fn an_inbox_without_room_for_a_tag_keeps_its_address() {
+        for inbox in [format!("{}@acme.example", "x".repeat(32)), "help+vip@acme.example".into()] {
+            assert_eq!(make(&KEY, HERE, MessageId(1), &inbox), inbox);
+        }
+        let longest = format!("{}@acme.example", "x".repeat(31));
+        let made = make(&KEY, HERE, MessageId(1), &longest);
+        assert_eq!(read(&KEY, HERE, &made, &longest), Some(MessageId(1)));
+    }
+}

@@ -1,0 +1,269 @@
+//! Hands mail to a relay over SMTP: `smtps://user:password@host`, or `smtp://…?tls=required|opportunistic|none`.
+//!
+//! Connections are kept and used again. One goes back only after a mail was accepted: whatever else happened
+//! on it, an answer might still be under way there and be taken for the next mail's.
+
+use std::error::Error as _;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use futures::future::BoxFuture;
+use lettre::Address;
+use lettre::transport::smtp::Error as SmtpError;
+use lettre::transport::smtp::authentication::{Credentials, Mechanism};
+use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, CertificateStore, TlsParameters};
+use lettre::transport::smtp::commands::{Data, Mail as MailFrom, Rcpt};
+use lettre::transport::smtp::extension::{ClientId, Extension, MailBodyParameter, MailParameter};
+use lettre::transport::smtp::response::{Code, Severity};
+use percent_encoding::percent_decode_str;
+use tokio::time::Instant;
+use url::{Host, Url};
+
+use crate::config::Secret;
+use crate::error::{Error, Result};
+use crate::mailer::{Handover, Letter, Mail, Mailer, Refusal};
+
+/// A connection that was idle for longer may have been forgotten by the relay.
+const IDLE: Duration = Duration::from_secs(30);
+/// Relays count the mails of a connection; this is below what they allow.
+const MAILS_EACH: u32 = 50;
+/// Connections that are kept.
+const KEPT: usize = 12;
+const MECHANISMS: [Mechanism; 2] = [Mechanism::Plain, Mechanism::Login];
+
+pub struct Relay {
+    host: String,
+    port: u16,
+    security: Security,
+    tls: Option<TlsParameters>,
+    credentials: Option<Credentials>,
+    hello: ClientId,
+    /// The longest time for one mail.
+    patience: Duration,
+    idle: Mutex<Vec<Open>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Security {
+    /// TLS from the first byte.
+    Wrapped,
+    Required,
+    Opportunistic,
+    Off,
+}
+
+struct Open {
+    connection: AsyncSmtpConnection,
+    mails: u32,
+    since: Instant,
+}
+
+/// Where a mail failed. A refusal counts for this mail only if it was said to this mail.
+enum Failure {
+    Connecting(SmtpError),
+    Sender(SmtpError),
+    Recipient(SmtpError),
+    Content(SmtpError),
+    /// An answer that makes no sense where it was given.
+    Senseless,
+    /// An address with letters beyond ASCII, and a relay that does not take such.
+    NotWithThisRelay,
+}
+
+impl Relay {
+    pub fn new(address: &Secret, name: String, trust_ca: Option<&Path>, handover: TimeDelta) -> Result<Self> {
+        let wrong = |what: &str| {
+            Error::internal(format!(
+                "ROOKERY_RELAY {what}. It looks like smtps://user:password@relay.example or \
+                 smtp://relay.example:587?tls=required."
+            ))
+        };
+        let url = Url::parse(&address.0).map_err(|_| wrong("is no address"))?;
+        let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| wrong("names no host"))?;
+        let host = host.trim_matches(['[', ']']).to_owned();
+        let wanted = url.query_pairs().find(|(name, _)| name == "tls").map(|(_, value)| value.into_owned());
+        let (security, port) = match (url.scheme(), wanted.as_deref()) {
+            ("smtps", None) => (Security::Wrapped, 465),
+            ("smtp", None | Some("required")) => (Security::Required, 587),
+            ("smtp", Some("opportunistic")) => (Security::Opportunistic, 587),
+            ("smtp", Some("none")) => (Security::Off, 587),
+            ("smtp" | "smtps", _) => return Err(wrong("has an unknown tls=")),
+            _ => return Err(wrong("is not smtp: or smtps:")),
+        };
+        let tls = match security {
+            Security::Off => None,
+            _ => Some(trusting(&host, trust_ca)?),
+        };
+        let word = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let credentials =
+            url.password().map(|password| Credentials::new(word(url.username()), word(password)));
+        // Shorter than a handover, so that the log can say which side was slow.
+        let patience = (handover * 3 / 4).to_std().map_err(Error::internal)?;
+        let port = url.port().unwrap_or(port);
+        let hello = ClientId::Domain(name);
+        Ok(Self { host, port, security, tls, credentials, hello, patience, idle: Mutex::default() })
+    }
+
+    async fn deliver(&self, from: Address, to: Address, raw: &[u8]) -> std::result::Result<(), Failure> {
+        let mut open = self.connection().await.map_err(Failure::Connecting)?;
+        let connection = &mut open.connection;
+        let mut parameters = Vec::new();
+        if !(from.to_string().is_ascii() && to.to_string().is_ascii()) {
+            if !connection.server_info().supports_feature(Extension::SmtpUtfEight) {
+                return Err(Failure::NotWithThisRelay);
+            }
+            parameters.push(MailParameter::SmtpUtfEight);
+        }
+        if !raw.is_ascii() && connection.server_info().supports_feature(Extension::EightBitMime) {
+            parameters.push(MailParameter::Body(MailBodyParameter::EightBitMime));
+        }
+        connection.command(MailFrom::new(Some(from), parameters)).await.map_err(Failure::Sender)?;
+        connection.command(Rcpt::new(to, Vec::new())).await.map_err(Failure::Recipient)?;
+        if !connection.command(Data).await.map_err(Failure::Content)?.has_code(354) {
+            return Err(Failure::Senseless);
+        }
+        // The library ends the last line itself.
+        let raw = raw.strip_suffix(b"\r\n").unwrap_or(raw);
+        let answer = connection.message(raw).await.map_err(Failure::Content)?;
+        if answer.code().severity != Severity::PositiveCompletion {
+            return Err(Failure::Senseless);
+        }
+        self.keep(open);
+        Ok(())
+    }
+
+    /// One that is known to work, or a new one.
+    async fn connection(&self) -> std::result::Result<Open, SmtpError> {
+        while let Some(mut open) = self.take() {
+            let works = tokio::time::timeout(self.patience / 4, open.connection.test_connected());
+            if open.since.elapsed() < IDLE && works.await.unwrap_or(false) {
+                return Ok(open);
+            }
+        }
+        let wrapped = self.tls.clone().filter(|_| self.security == Security::Wrapped);
+        let server = (self.host.as_str(), self.port);
+        let mut connection =
+            AsyncSmtpConnection::connect_tokio1(server, Some(self.patience), &self.hello, wrapped, None)
+                .await?;
+        let upgrades = match self.security {
+            Security::Required => true,
+            Security::Opportunistic => connection.can_starttls(),
+            Security::Wrapped | Security::Off => false,
+        };
+        if let Some(tls) = self.tls.clone().filter(|_| upgrades) {
+            connection.starttls(tls, &self.hello).await?;
+        }
+        if let Some(credentials) = &self.credentials {
+            connection.auth(&MECHANISMS, credentials).await?;
+        }
+        Ok(Open { connection, mails: 0, since: Instant::now() })
+    }
+
+    fn take(&self) -> Option<Open> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    fn keep(&self, open: Open) {
+        let mails = open.mails + 1;
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if mails < MAILS_EACH && idle.len() < KEPT {
+            idle.push(Open { mails, since: Instant::now(), ..open });
+        }
+    }
+}
+
+impl Mailer for Relay {
+    fn hand_over<'a>(&'a self, letter: &'a Letter, mail: &'a Mail) -> BoxFuture<'a, Result<Handover>> {
+        Box::pin(async move {
+            let (Ok(from), Ok(to)) = (mail.return_path.parse::<Address>(), mail.to.parse::<Address>()) else {
+                return Ok(Handover::Refused(Refusal::Rejected));
+            };
+            let (workspace, message) = (letter.workspace, letter.message);
+            match tokio::time::timeout(self.patience, self.deliver(from, to, &mail.raw)).await {
+                Ok(Ok(())) => Ok(Handover::Accepted),
+                Ok(Err(failure)) => {
+                    let outcome = outcome(&failure);
+                    let (stage, why) = failure.told();
+                    tracing::warn!(%workspace, %message, stage, why, ?outcome, "the relay did not take a mail");
+                    Ok(outcome)
+                }
+                Err(_) => {
+                    tracing::warn!(%workspace, %message, "the relay did not answer in time");
+                    Ok(Handover::Later)
+                }
+            }
+        })
+    }
+}
+
+impl Failure {
+    /// For the log: where, and why. What the relay says may repeat addresses, so its code must do.
+    fn told(&self) -> (&'static str, String) {
+        let (stage, error) = match self {
+            Self::Connecting(error) => ("connection", error),
+            Self::Sender(error) => ("sender", error),
+            Self::Recipient(error) => ("recipient", error),
+            Self::Content(error) => ("content", error),
+            Self::Senseless => return ("content", "an answer out of place".into()),
+            Self::NotWithThisRelay => return ("sender", "the relay has no SMTPUTF8".into()),
+        };
+        let why = match error.status() {
+            Some(code) => code.to_string(),
+            None if error.is_tls() => "tls".into(),
+            None if error.is_client() => error.source().map(ToString::to_string).unwrap_or_default(),
+            None => "network".into(),
+        };
+        (stage, why)
+    }
+}
+
+/// The authorities browsers trust, and those of the operator.
+fn trusting(host: &str, trust_ca: Option<&Path>) -> Result<TlsParameters> {
+    let mut tls = TlsParameters::builder(host.to_owned()).certificate_store(CertificateStore::WebpkiRoots);
+    if let Some(file) = trust_ca {
+        let unusable = |error: &dyn std::fmt::Display| {
+            Error::internal(format!(
+                "{} cannot be used ({error}). Check ROOKERY_TRUST_CA_FILE.",
+                file.display()
+            ))
+        };
+        let pem = std::fs::read(file).map_err(|error| unusable(&error))?;
+        tls = tls.add_root_certificate(Certificate::from_pem(&pem).map_err(|error| unusable(&error))?);
+    }
+    tls.build().map_err(Error::internal)
+}
+
+/// 4xx and a broken connection: later. 5xx: never, unless it is about us and not about the mail.
+fn outcome(failure: &Failure) -> Handover {
+    let permanent =
+        |error: &SmtpError| error.is_permanent() && !error.status().is_some_and(asks_for_a_password);
+    match failure {
+        Failure::NotWithThisRelay => Handover::Refused(Refusal::Rejected),
+        Failure::Sender(error) if permanent(error) => Handover::Refused(Refusal::Rejected),
+        Failure::Recipient(error) | Failure::Content(error) if permanent(error) => {
+            let refusal = if names_nobody(error) { Refusal::NoSuchAddress } else { Refusal::Rejected };
+            Handover::Refused(refusal)
+        }
+        _ => Handover::Later,
+    }
+}
+
+/// 530, 534, 535 and 538 come from a relay whose password changed; the mail itself is in order.
+fn asks_for_a_password(code: Code) -> bool {
+    matches!(u16::from(code), 530 | 534 | 535 | 538)
+}
+
+/// 5.1.x says that there is no such address (RFC 3463), but for 5.1.7 and 5.1.8, which are about the sender.
+fn names_nobody(error: &SmtpError) -> bool {
+    let said = error.source().map(ToString::to_string).unwrap_or_default();
+    let status = said.split_whitespace().next().unwrap_or_default();
+    status.starts_with("5.1.") && !matches!(status, "5.1.7" | "5.1.8")
+}
+
+/// The relay's name for an SPF record: what mail of ours comes from, as far as the settings tell.
+pub fn host(address: &Secret) -> Option<Host<String>> {
+    let url = Url::parse(&address.0).ok()?;
+    Host::parse(url.host_str()?).ok()
+}

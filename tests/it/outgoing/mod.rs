@@ -1,0 +1,5 @@
+//! Mail on its way out: what it looks like, how it is signed, and how a relay takes it.
+
+mod domains;
+mod relay;
+mod threading;

@@ -1,0 +1,74 @@
+//! A name server with the rows a test gives it: real DNS over UDP, so that the service's own resolver asks it.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use hickory_resolver::proto::op::{Message, MessageType, ResponseCode};
+use hickory_resolver::proto::rr::rdata::{MX, TXT};
+use hickory_resolver::proto::rr::{Name, RData, Record};
+use tokio::net::UdpSocket;
+
+type Rows = Arc<Mutex<BTreeMap<String, Vec<RData>>>>;
+
+pub struct Zone {
+    pub address: SocketAddr,
+    rows: Rows,
+}
+
+impl Zone {
+    pub async fn start() -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a free port");
+        let (address, rows) = (socket.local_addr().expect("an address"), Rows::default());
+        let known = rows.clone();
+        tokio::spawn(async move {
+            let mut buffer = [0; 4_096];
+            while let Ok((length, peer)) = socket.recv_from(&mut buffer).await {
+                if let Some(answer) = answer(&buffer[..length], &known) {
+                    let _ = socket.send_to(&answer, peer).await;
+                }
+            }
+        });
+        Self { address, rows }
+    }
+
+    /// A text, in strings of at most 255 bytes.
+    pub fn text(&self, name: &str, text: &str) {
+        let strings = text.as_bytes().chunks(255).map(|part| String::from_utf8_lossy(part).into_owned());
+        self.add(name, RData::TXT(TXT::new(strings.collect())));
+    }
+
+    pub fn mail_server(&self, name: &str, server: &str) {
+        self.add(name, RData::MX(MX::new(10, Name::from_ascii(server).expect("a name"))));
+    }
+
+    pub fn clear(&self) {
+        self.rows.lock().unwrap().clear();
+    }
+
+    fn add(&self, name: &str, data: RData) {
+        let name = name.trim_end_matches('.').to_lowercase();
+        self.rows.lock().unwrap().entry(name).or_default().push(data);
+    }
+}
+
+/// Nothing is said to a name that begins with `silent`, and `broken` names fail.
+fn answer(question: &[u8], rows: &Rows) -> Option<Vec<u8>> {
+    let mut message = Message::from_vec(question).ok()?;
+    let query = message.queries.first()?.clone();
+    let name = query.name().to_ascii().trim_end_matches('.').to_lowercase();
+    message.metadata.message_type = MessageType::Response;
+    message.metadata.recursion_available = true;
+    let rows = rows.lock().unwrap();
+    message.metadata.response_code = match rows.contains_key(&name) {
+        _ if name.contains("silent") => return None,
+        _ if name.contains("broken") => ResponseCode::ServFail,
+        true => ResponseCode::NoError,
+        false => ResponseCode::NXDomain,
+    };
+    for data in rows.get(&name).into_iter().flatten().filter(|data| data.record_type() == query.query_type())
+    {
+        message.answers.push(Record::from_rdata(query.name().clone(), 60, data.clone()));
+    }
+    message.to_vec().ok()
+}
