@@ -17,11 +17,11 @@ use crate::documents::request;
 use crate::error::Result;
 use crate::events::take;
 use crate::mail::sandbox::answer;
-use crate::mail::{send, sweep};
+use crate::mail::{notify, send, sweep};
 use crate::partitions;
 use crate::replies::{remind, revoke};
 use crate::webhooks::{claim, deliver, fan_out};
-use crate::workspace::keys;
+use crate::workspace::{keys, notices};
 
 type Work<'a> = BoxFuture<'a, Result<()>>;
 type DueTime<'a> = BoxFuture<'a, Result<Option<DateTime<Utc>>>>;
@@ -53,6 +53,13 @@ const LOOPS: &[Loop] = &[
         at_once: 12,
         run: |app, at_once| Box::pin(send::send_due(app, at_once)),
         next: |app| Box::pin(async { sending::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: "send notices",
+        every: Duration::from_secs(10),
+        at_once: 1,
+        run: |app, _| Box::pin(notify::notify_due(app)),
+        next: |app| Box::pin(async { notices::next(&mut *app.connection().await?).await }),
     },
     Loop {
         name: "answer in the sandbox",

@@ -1,22 +1,52 @@
 //! Acts on a bounce or a complaint about our own mail (D133, D134): the message failed after all, and an
 //! address that does not exist or complained is not written to again.
 //!
-//! A report counts only when it names the Message-ID of a message in the conversation it joined, which nobody
-//! but the recipient's side can know. A delay, or a failure that may pass, changes nothing.
+//! A report counts only when it names the Message-ID of a message in the conversation it joined, or comes to
+//! that message's return path: nobody but the recipient's side can know either. A delay, or a failure that may
+//! pass, changes nothing.
 
 use serde_json::json;
 
+use crate::config::SecretKey;
 use crate::conversations::conversation::Locked;
 use crate::conversations::{sending, timeline};
 use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::MessageId;
 use crate::mail::parse::{Bounce, Complaint, Report};
+use crate::mail::return_path;
 use crate::replies::suppress::{Reason, suppress};
 use crate::workspace::access::By;
+use crate::workspace::mailboxes::Mailbox;
 
 /// Kinds of feedback that say "do not write to me" (RFC 5965); `not-spam` and others do not.
 const COMPLAINTS: [&str; 2] = ["abuse", "fraud"];
+
+/// The report with the Message-ID it is about, when it does not quote it itself: the address it came to is the
+/// return path of the mail, and nobody else can make such an address.
+pub async fn named_by_return_path(
+    tx: &mut Tx<'_>,
+    key: Option<&SecretKey>,
+    mailbox: &Mailbox,
+    recipient: Option<&str>,
+    report: &Report,
+) -> Result<Option<Report>> {
+    let (None, Some(key), Some(recipient)) = (report.about(), key, recipient) else { return Ok(None) };
+    let workspace = tx.workspace();
+    let Some(message) = return_path::read(key, workspace, recipient, &mailbox.address) else {
+        return Ok(None);
+    };
+    let id = sqlx::query_scalar!(
+        "select rfc_message_id from messages
+         where workspace_id = $1 and id = $2 and mailbox_id = $3 and direction = 'outbound'",
+        workspace.0,
+        message.0,
+        mailbox.id.0
+    )
+    .fetch_optional(&mut **tx)
+    .await?;
+    Ok(id.flatten().map(|id| report.clone().naming(id)))
+}
 
 pub async fn heed(tx: &mut Tx<'_>, conversation: &Locked, report: &Report) -> Result<()> {
     let Some(id) = report.about() else { return Ok(()) };

@@ -7,6 +7,7 @@ pub mod dkim;
 pub mod domain;
 pub mod heed;
 pub mod listen;
+pub mod notify;
 pub mod parse;
 pub mod quote;
 pub mod receive;

@@ -17,7 +17,7 @@ use crate::documents::file::{NewDocument, file};
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
 use crate::mail::authenticate::Verdict;
-use crate::mail::heed::heed;
+use crate::mail::heed::{heed, named_by_return_path};
 use crate::mail::parse::{ParsedMail, Refusal, parse};
 use crate::mail::thread::{Dmarc, Placement, Why, place};
 use crate::mail::{quote, scam};
@@ -148,6 +148,15 @@ async fn store(
     let known = Known::of(&mut tx, mailbox, id_hash, &mail.fingerprint).await?;
     if let Some(twin) = known.twin {
         return Ok(Outcome::Duplicate(twin));
+    }
+    let named;
+    let mut mail = mail;
+    if let Some(report) = &mail.report {
+        let (key, recipient) = (app.config.secret_key.as_ref(), delivery.recipient.as_deref());
+        if let Some(report) = named_by_return_path(&mut tx, key, mailbox, recipient, report).await? {
+            named = ParsedMail { report: Some(report), ..mail.clone() };
+            mail = &named;
+        }
     }
     let placement = match delivery.joins {
         Some(chosen) => Placement { joins: Some(chosen), reference: None, answers: None, why: Why::Chosen },

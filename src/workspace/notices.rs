@@ -4,6 +4,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
+use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::{Id, NoticeId, PersonId, WorkspaceId};
 use crate::random::Random;
@@ -48,6 +49,81 @@ pub async fn write(
         now
     )
     .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// A notice in the hands of this node, until its lease ends.
+pub struct Claimed {
+    pub workspace: WorkspaceId,
+    pub id: NoticeId,
+    pub claim: i32,
+    pub recipient: String,
+    pub subject: String,
+    pub body: String,
+    pub created_at: DateTime<Utc>,
+}
+
+pub async fn claim(
+    conn: &mut PgConnection,
+    now: DateTime<Utc>,
+    lease_ends: DateTime<Utc>,
+) -> Result<Vec<Claimed>> {
+    Ok(sqlx::query_as!(
+        Claimed,
+        r#"with due as (
+               select ctid, workspace_id from notices
+               where due_at <= $1
+                 and workspace_id <> all (array(select id from workspaces where fenced_at is not null))
+               order by due_at limit 20 for update skip locked),
+           entered as materialized (
+               select workspace_id from (select distinct workspace_id from due) those
+               where try_enter_workspace(workspace_id))
+           update notices n set due_at = $2, claim = n.claim + 1
+           from due, entered where n.ctid = due.ctid and entered.workspace_id = due.workspace_id
+           returning n.workspace_id as "workspace: WorkspaceId", n.id as "id: NoticeId", n.claim, n.recipient,
+                     n.subject, n.body, n.created_at"#,
+        now,
+        lease_ends
+    )
+    .fetch_all(conn)
+    .await?)
+}
+
+/// When the next notice is due.
+pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
+    Ok(sqlx::query_scalar!("select min(due_at) from notices where due_at is not null")
+        .fetch_one(conn)
+        .await?)
+}
+
+/// What came of it: it was sent when there is no time for another try. Only the newest claim is heard.
+pub async fn done(tx: &mut Tx<'_>, notice: &Claimed, again_at: Option<DateTime<Utc>>) -> Result<()> {
+    let (workspace, now) = (tx.workspace().0, tx.now());
+    sqlx::query!(
+        "update notices set due_at = $4, sent_at = case when $4::timestamptz is null then $5::timestamptz end
+         where workspace_id = $1 and id = $2 and claim = $3 and due_at is not null",
+        workspace,
+        notice.id.0,
+        notice.claim,
+        again_at,
+        now
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Nobody will ever read it.
+pub async fn drop(tx: &mut Tx<'_>, notice: &Claimed) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "delete from notices where workspace_id = $1 and id = $2 and claim = $3",
+        workspace,
+        notice.id.0,
+        notice.claim
+    )
+    .execute(&mut **tx)
     .await?;
     Ok(())
 }

@@ -47,6 +47,16 @@ impl Failure {
 }
 
 impl Report {
+    /// The same report about a mail that it did not name itself.
+    pub fn naming(mut self, id: String) -> Self {
+        match &mut self {
+            Self::Bounce(Bounce { message_id, .. }) | Self::Complaint(Complaint { message_id, .. }) => {
+                *message_id = Some(id);
+            }
+        }
+        self
+    }
+
     /// The Message-ID of the mail that it is about.
     pub fn about(&self) -> Option<&str> {
         match self {

@@ -2,6 +2,7 @@
 
 use rookery::ids::ConversationId;
 use rookery::mail::parse::{Bounce, Complaint, Failure, Report, parse};
+use rookery::mail::return_path;
 
 use serde_json::{Value, json};
 
@@ -150,6 +151,36 @@ async fn a_complaint_is_told_and_its_address_is_not_written_to_again() {
         assert_eq!(suppressed(post).await, ["anna@customer.example complaint"]);
         // What was sent stays sent.
         assert_eq!(conversation["timeline"][1]["status"], "sent");
+    })
+    .await;
+}
+
+/// A server that sends back no part of the mail still uses its return path.
+#[tokio::test]
+async fn a_bounce_that_quotes_nothing_is_known_by_the_address_it_came_to() {
+    post(&[], async |post| {
+        let raw = mail("nobody@customer.example", "One", "", "Hi");
+        let first = post.takes("nobody@customer.example", "help@acme.example", &raw).await;
+        post.tick();
+        let rfc_message_id = Some("msg_1.0123456789abcdef@acme.example");
+        let sent = Message { status: "sent", text: "Hello", rfc_message_id };
+        let message = post.acme.outbound(first.conversation, sent).await;
+        let key = post.world.app.config.secret_key.as_ref().unwrap();
+        let return_path = return_path::make(key, post.acme.id, message, "help@acme.example");
+        assert_ne!(return_path, "help@acme.example");
+        let (bare, _) = BOUNCE.split_once("Content-Description: Undelivered Message").unwrap();
+        let bare =
+            format!("{}\n", bare.trim_end().trim_end_matches("--9B095B5ADDD.1200000000/mx.customer.example"));
+        let bare = format!("{bare}--9B095B5ADDD.1200000000/mx.customer.example--\n");
+        assert!(!bare.contains("msg_1."));
+        let forged = return_path.replacen("r=", "r=0", 1);
+        let apart = post.takes("", &forged, &bare.replace("ABCDEF", "FORGED")).await;
+        assert_ne!(apart.conversation, first.conversation, "nobody else can make such an address");
+        let kept = post.takes("", &return_path, &bare).await;
+        assert_eq!(kept.conversation, first.conversation);
+        let read = post.key.conversation(first.conversation).await;
+        assert_eq!(read["timeline"][1]["status"], "failed");
+        assert_eq!(suppressed(post).await, ["nobody@customer.example bounce"]);
     })
     .await;
 }

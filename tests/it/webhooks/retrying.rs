@@ -96,6 +96,11 @@ async fn a_410_turns_the_webhook_off_at_once_and_its_owner_is_told_once() {
         world.wait(TimeDelta::minutes(1));
         world.work().await;
         assert!(receiver.take().is_empty());
+        let [told] = &world.outbox.letters()[..] else { panic!("one mail to the owner") };
+        assert_eq!(
+            (told.to.as_str(), told.subject.as_str()),
+            ("olga@rookery.example", "A webhook was turned off")
+        );
         let states: Vec<String> =
             acme.log(made.webhook, Filter::default()).await.into_iter().map(|entry| entry.state).collect();
         assert_eq!(states.iter().filter(|state| *state == "pending").count(), 0, "{states:?}");
