@@ -33,7 +33,8 @@ async fn due<'w>(acme: &Workspace<'w>) -> (Key<'w>, String, String) {
 }
 
 async fn due_in<'w>(acme: &Workspace<'w>, inbox: MailboxId) -> (Key<'w>, String, String) {
-    let key = acme.key("bot", "write,draft,send", Mode::Live).await;
+    let name = format!("bot {}", acme.world.app.random.hex(8));
+    let key = acme.key(&name, "write,draft,send", Mode::Live).await;
     let id = acme.mail(inbox, "Ada <ada@customer.example>", "Parcel", "Where is it?").await.to_string();
     let message = key.sends(&id, "It is on its way.\n.\n..two dots").await;
     acme.world.wait(WINDOW);
