@@ -79,7 +79,8 @@ async fn bounced(
         return Ok(());
     }
     sending::bounced(tx, conversation, message).await?;
-    let gone = |status: &str| status.starts_with("5.1.");
+    // 5.1.7 and 5.1.8 are about the sender's address, which is ours.
+    let gone = |status: &str| status.starts_with("5.1.") && !matches!(status, "5.1.7" | "5.1.8");
     let mut ours = bounce.failures.iter().filter(|failure| failure.is_for(contact));
     if ours.any(|failure| failure.permanent && gone(&failure.status)) {
         suppress(tx, conversation.livemode(), contact, Reason::Bounce).await?;

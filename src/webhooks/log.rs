@@ -1,14 +1,13 @@
 //! The delivery log (specification 6.1): the last 30 days of a webhook, newest first, with every try. What still
 //! waits is part of it.
 
-use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
-use sqlx::PgConnection;
+use sqlx::{Connection, PgConnection};
 
 use crate::clock::written;
 use crate::error::Result;
-use crate::ids::{EventId, WebhookId, WorkspaceId, made_at};
+use crate::ids::{EventId, WebhookId, WorkspaceId, lowest_at, made_at};
 use crate::webhooks::webhook::{KINDS, find};
 
 const MOST: i64 = 100;
@@ -39,8 +38,9 @@ pub struct Entry {
     /// Each with `at`, `duration` in milliseconds, `status` or `error`, and the first 1 KB of the `answer`.
     pub tries: Value,
     pub next_try_at: Option<String>,
+    /// Rises with the time of the last change.
     #[serde(skip)]
-    at: DateTime<Utc>,
+    changed: i64,
 }
 
 pub async fn read(
@@ -50,9 +50,12 @@ pub async fn read(
     filter: &Filter,
 ) -> Result<Vec<Entry>> {
     find(conn, workspace, webhook).await?;
-    let mut entries = ended(conn, workspace, webhook, filter).await?;
-    entries.extend(waiting(conn, workspace, webhook, filter).await?);
-    entries.sort_by_key(|entry| std::cmp::Reverse((entry.at, entry.event)));
+    // Of one instant: a delivery that ends between the two looks would be in neither.
+    let mut instant = conn.begin_with("begin isolation level repeatable read read only").await?;
+    let mut entries = ended(&mut instant, workspace, webhook, filter).await?;
+    entries.extend(waiting(&mut instant, workspace, webhook, filter).await?);
+    instant.commit().await?;
+    entries.sort_by_key(|entry| std::cmp::Reverse(entry.changed));
     entries.truncate(MOST as usize);
     Ok(entries)
 }
@@ -97,7 +100,7 @@ async fn ended(
         state: row.state,
         tries: row.tries,
         next_try_at: None,
-        at: made_at(row.id),
+        changed: row.id,
     });
     Ok(entries.collect())
 }
@@ -134,7 +137,7 @@ async fn waiting(
             state: "pending".into(),
             tries: row.tries,
             next_try_at: Some(written(row.due_at)),
-            at: last.unwrap_or_else(|| made_at(row.event.0)),
+            changed: last.map_or(row.event.0, lowest_at),
         }
     });
     Ok(entries.collect())

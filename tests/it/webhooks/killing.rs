@@ -38,11 +38,14 @@ async fn two_hundred_kills() {
     kill_nodes(200).await;
 }
 
+/// Bodies by webhook and event.
+type Arrived = BTreeMap<(String, String), Vec<Bytes>>;
+
 /// What arrived: the bodies of each event at each webhook. Every so many requests it kills the sender, in turn
 /// before its answer, with it, and a moment after it.
 #[derive(Clone, Default)]
 struct Killer {
-    arrived: Arc<Mutex<BTreeMap<(String, String), Vec<Bytes>>>>,
+    arrived: Arc<Mutex<Arrived>>,
     requests: Arc<AtomicUsize>,
     /// The process to kill, or 0.
     victim: Arc<AtomicU32>,
