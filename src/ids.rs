@@ -17,6 +17,8 @@ use crate::random::Random;
 const EPOCH_MILLISECONDS: i64 = 1_577_836_800_000;
 const RANDOM_BITS: u32 = 22;
 const DIGITS: usize = 13;
+/// Numbers of a millisecond that chance does not draw, so that a burst can count on within it.
+const HEADROOM: u64 = 1 << 16;
 
 /// What all kinds of id share.
 pub trait Id: Copy + Sized {
@@ -26,7 +28,7 @@ pub trait Id: Copy + Sized {
 
     fn mint(now: DateTime<Utc>, random: &Random) -> Self {
         let milliseconds = (now.timestamp_millis() - EPOCH_MILLISECONDS).clamp(1, (1 << 41) - 1);
-        let noise = random.number() & ((1 << RANDOM_BITS) - 1);
+        let noise = random.number() % ((1 << RANDOM_BITS) - HEADROOM);
         Self::from_number(random.rising(milliseconds << RANDOM_BITS | noise as i64))
     }
 }

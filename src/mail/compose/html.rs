@@ -125,6 +125,7 @@ mod tests {
         }
     }
 
+    /// proves: RPL-15
     #[test]
     fn blank_lines_part_paragraphs_and_line_ends_stay() {
         assert_eq!(

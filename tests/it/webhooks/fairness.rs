@@ -5,18 +5,20 @@ use std::time::{Duration, Instant};
 
 use rookery::worker;
 
-use super::local_story;
 use super::receiver::{Answering, Receiver};
-use crate::world::Mode;
+use crate::world::{Mode, story_with};
 
 const NOISY: usize = 3_000;
 const QUIET: usize = 20;
 const EACH: usize = 10;
+/// A build without optimisation needs a moment for thousands of requests; a try that is given up would be told
+/// again only when the clock moves.
+const PATIENT: &[(&str, &str)] = &[("WEBHOOK_ALLOW", "127.0.0.0/8"), ("WEBHOOK_ANSWER_SECONDS", "5")];
 
 /// proves: WH-31
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn quiet_webhooks_are_served_while_another_hangs_with_thousands_waiting() {
-    local_story(async |world| {
+    story_with(PATIENT, async |world| {
         let (hanging, failing, ok) =
             (Receiver::start().await, Receiver::start().await, Receiver::start().await);
         hanging.answers_with(Answering { after: Duration::from_secs(60), ..Answering::with(200) });
@@ -61,7 +63,12 @@ async fn quiet_webhooks_are_served_while_another_hangs_with_thousands_waiting() 
             assert!(took < Duration::from_secs(2), "{took:?} from commit to the last first try");
         }
         let most = 10 * (1 + started.elapsed().as_secs() as usize);
-        assert!(hanging.count() <= most, "ten at once, a second each: {}", hanging.count());
+        assert!(hanging.count() <= most, "ten at once, each for a while: {}", hanging.count());
+        // The other loops of the worker have their work done too before it is told to stop.
+        let unindexed = "select count(*) from unindexed_conversations";
+        while sqlx::query_scalar::<_, i64>(unindexed).fetch_one(&world.app.pool).await.unwrap() > 0 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
         world.app.stop.tell();
         work.await.unwrap();
         // The story's last look works off all that is due; thousands that hang would keep it for minutes.

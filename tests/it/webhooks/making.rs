@@ -122,7 +122,7 @@ async fn kinds_are_chosen_from_the_ten_and_there_are_twenty_webhooks_of_each_mod
     .await;
 }
 
-/// proves: WH-32
+/// proves: WH-32, AUTH-18
 #[tokio::test]
 async fn a_plan_without_webhooks_sends_none_and_an_upgrade_revives_them() {
     local_story(async |world| {
