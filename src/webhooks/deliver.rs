@@ -2,6 +2,7 @@
 //! within two seconds. So one that hangs holds its own lane and nothing else. What came of the tries of all
 //! turns is written down together, a few times a second.
 
+use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,6 +26,10 @@ const TURN: Duration = Duration::from_secs(2);
 /// How long results wait for company before they are written, and how many are written together.
 const LINGER: Duration = Duration::from_millis(50);
 const TOGETHER: usize = 2000;
+/// No more is claimed while so many deliveries of turns this young are not done: they are being worked on. Older
+/// turns do not count, because they wait for others.
+const YOUNG: Duration = Duration::from_millis(500);
+const MOST_YOUNG: usize = 2000;
 /// While turns run, new claims are made at least this often.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -39,9 +44,12 @@ pub async fn run(app: &App, most: usize) -> Result<()> {
     let courier = Arc::new(Courier { outside: app.outside.clone(), clock: app.clock.clone() });
     let (sender, mut receiver) = channel(TOGETHER);
     let mut held = 0;
+    let mut young: VecDeque<(Instant, usize)> = VecDeque::new();
     loop {
         let mut claimed = Vec::new();
-        if !app.stop.told() && held < most {
+        young.retain(|(claimed_at, _)| claimed_at.elapsed() < YOUNG);
+        let working = young.iter().map(|(_, rows)| rows).sum::<usize>();
+        if !app.stop.told() && held < most && working < MOST_YOUNG {
             match claim(app, most - held).await {
                 Ok(lanes) => claimed = lanes,
                 Err(error) if held == 0 => return Err(error),
@@ -49,6 +57,7 @@ pub async fn run(app: &App, most: usize) -> Result<()> {
             }
         }
         held += claimed.len();
+        young.push_back((Instant::now(), claimed.iter().map(|lane| lane.rows.len()).sum()));
         if held == 0 {
             return Ok(());
         }
@@ -57,10 +66,19 @@ pub async fn run(app: &App, most: usize) -> Result<()> {
         }
         let (done, released) = gather(&mut receiver).await;
         held -= released.len();
+        finish_oldest(&mut young, done.len());
         if let Err(error) = record(app, &done, &released).await {
             // The leases run out and somebody tries again.
             tracing::warn!(%error, "what came of webhook deliveries cannot be written");
         }
+    }
+}
+
+/// Takes what is done off the oldest claims.
+fn finish_oldest(young: &mut VecDeque<(Instant, usize)>, mut done: usize) {
+    for (_, rows) in young.iter_mut() {
+        let taken = done.min(*rows);
+        (*rows, done) = (*rows - taken, done - taken);
     }
 }
 

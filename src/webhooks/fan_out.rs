@@ -1,12 +1,16 @@
 //! Turns events into deliveries: one for each webhook that hears of where it happened and wants its kind. Many
 //! events at a time, in the transaction that takes their notes. A webhook that is stopped gets a line in its log.
 
+use chrono::TimeDelta;
 use sqlx::{Connection, PgConnection};
 
 use crate::app::App;
 use crate::error::Result;
 use crate::events::take::{Notes, take};
 use crate::ids::{DeliveryId, Id, WorkspaceId};
+
+/// A webhook that had nothing to do is served before those that are in the midst of much.
+const HEAD_START: TimeDelta = TimeDelta::seconds(1);
 
 /// Works off every note there is. What comes meanwhile waits for the next look: a few at a time would cost as
 /// much as many.
@@ -90,12 +94,14 @@ async fn fan_out(conn: &mut PgConnection, app: &App, notes: &Notes) -> Result<()
     .fetch_all(&mut *conn)
     .await?;
     sqlx::query!(
-        "update webhook_lanes lane set next_due = least(lane.next_due, $3)
+        "update webhook_lanes lane
+         set next_due = case when lane.next_due <= $3 then lane.next_due else $4 end
          from unnest($1::bigint[], $2::bigint[]) as told (workspace_id, webhook_id)
          where lane.workspace_id = told.workspace_id and lane.webhook_id = told.webhook_id",
         &workspaces,
         &webhooks,
-        now
+        now,
+        now - HEAD_START
     )
     .execute(conn)
     .await?;

@@ -212,7 +212,8 @@ async fn put_off(conn: &mut PgConnection, again: &[Heard<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// Writes each webhook's health and frees the lanes whose turn is over, until their next delivery is due.
+/// Writes each webhook's health and frees the lanes whose turn is over, until their next delivery is due. One
+/// with more to do goes to the end of the queue, so that all take turns.
 /// Gives since when each is failing. The lanes are locked, so no delivery can come that this does not see
 /// and that does not see this.
 async fn give_back(
@@ -230,7 +231,7 @@ async fn give_back(
                    case when done.succeeded then done.since else coalesce(lane.failing_since, done.since) end,
                leased_until = case when done.released then null else lane.leased_until end,
                next_due = case when done.released then (
-                   select case when webhook.state = 'active' then due_at else least(due_at, $7) end
+                   select case when webhook.state = 'active' then greatest(due_at, $7) else $7 end
                    from deliveries
                    where deliveries.workspace_id = lane.workspace_id and deliveries.webhook_id = lane.webhook_id
                    order by due_at limit 1) else lane.next_due end

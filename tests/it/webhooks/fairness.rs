@@ -8,17 +8,18 @@ use rookery::worker;
 use super::receiver::{Answering, Receiver};
 use crate::world::{Mode, story_with};
 
-const NOISY: usize = 3_000;
+const NOISY: usize = 2_000;
+/// Long enough that a busy machine answers in time.
+const ANSWER_SECONDS: u64 = 5;
 const QUIET: usize = 20;
 const EACH: usize = 10;
-/// A build without optimisation needs a moment for thousands of requests; a try that is given up would be told
-/// again only when the clock moves.
-const PATIENT: &[(&str, &str)] = &[("WEBHOOK_ALLOW", "127.0.0.0/8"), ("WEBHOOK_ANSWER_SECONDS", "5")];
 
 /// proves: WH-31
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn quiet_webhooks_are_served_while_another_hangs_with_thousands_waiting() {
-    story_with(PATIENT, async |world| {
+    let seconds = ANSWER_SECONDS.to_string();
+    let settings = [("WEBHOOK_ALLOW", "127.0.0.0/8"), ("WEBHOOK_ANSWER_SECONDS", seconds.as_str())];
+    story_with(&settings, async |world| {
         let (hanging, failing, ok) =
             (Receiver::start().await, Receiver::start().await, Receiver::start().await);
         hanging.answers_with(Answering { after: Duration::from_secs(60), ..Answering::with(200) });
@@ -48,7 +49,7 @@ async fn quiet_webhooks_are_served_while_another_hangs_with_thousands_waiting() 
         let work = tokio::spawn(worker::run(world.app.clone()));
         let arrived = async |count: usize| {
             while ok.count() < count {
-                assert!(started.elapsed() < Duration::from_secs(60), "{} of {count} arrived", ok.count());
+                assert!(started.elapsed() < Duration::from_secs(40), "{} of {count} arrived", ok.count());
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
@@ -62,8 +63,8 @@ async fn quiet_webhooks_are_served_while_another_hangs_with_thousands_waiting() 
             let took = committed.elapsed();
             assert!(took < Duration::from_secs(2), "{took:?} from commit to the last first try");
         }
-        let most = 10 * (1 + started.elapsed().as_secs() as usize);
-        assert!(hanging.count() <= most, "ten at once, each for a while: {}", hanging.count());
+        let most = 10 * (1 + (started.elapsed().as_secs() / ANSWER_SECONDS) as usize);
+        assert!(hanging.count() <= most, "ten at once, each until it is given up: {}", hanging.count());
         // The other loops of the worker have their work done too before it is told to stop.
         let unindexed = "select count(*) from unindexed_conversations";
         while sqlx::query_scalar::<_, i64>(unindexed).fetch_one(&world.app.pool).await.unwrap() > 0 {
