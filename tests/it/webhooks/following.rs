@@ -39,7 +39,7 @@ async fn a_follower_gets_every_event_of_the_sandbox_once_and_none_that_is_live()
         // One whose transaction began earlier and commits only now is not missed.
         world.wait(TimeDelta::seconds(1));
         acme.happens_in_sandbox().await;
-        let late = world.now() - TimeDelta::milliseconds(1500);
+        let late = world.now() - TimeDelta::milliseconds(500);
         let moved = format!(
             "update events set id = {} where id = (select max(id) from events where not livemode)",
             rookery::ids::lowest_at(late)
