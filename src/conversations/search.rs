@@ -5,6 +5,8 @@
 //! sender waits for it. The worker works the notes off; a search first works off those of its own
 //! workspace, so it sees everything that was stored before it began.
 
+use std::fmt::Write;
+
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
@@ -207,30 +209,37 @@ pub async fn index(tx: &mut Tx<'_>) -> Result<()> {
     if noted.is_empty() {
         return Ok(());
     }
+    // One by one by their key: a list of keys may be planned as a pass over the workspace.
     let texts = sqlx::query!(
-        r#"select c.id, concat_ws(' ', subject, contact_name, contact_email) as "head!",
+        r#"select c.id as "id!", c.head as "head!",
                array(select concat_ws(' ', from_name, from_email, coalesce(whole_text, text)) from messages
                      where workspace_id = $1 and conversation_id = c.id and status is distinct from 'draft')
                    as "mail!"
-           from conversations c where workspace_id = $1 and id = any($2)"#,
+           from unnest($2::bigint[]) as noted (id)
+           cross join lateral (
+               select id, concat_ws(' ', subject, contact_name, contact_email) as head from conversations
+               where workspace_id = $1 and id = noted.id offset 0) c"#,
         workspace.0,
         &noted
     )
     .fetch_all(&mut **tx)
     .await?;
+    let (mut ids, mut words) = (Vec::with_capacity(texts.len()), Vec::with_capacity(texts.len()));
     for text in &texts {
         let mail = text.mail.iter().map(String::as_str);
-        let words = words::hashed(workspace, std::iter::once(text.head.as_str()).chain(mail));
-        sqlx::query!(
-            "insert into conversation_words (workspace_id, conversation_id, words) values ($1, $2, $3)
-             on conflict (workspace_id, conversation_id) do update set words = excluded.words",
-            workspace.0,
-            text.id,
-            &words
-        )
-        .execute(&mut **tx)
-        .await?;
+        ids.push(text.id);
+        words.push(as_list(&words::hashed(workspace, std::iter::once(text.head.as_str()).chain(mail))));
     }
+    sqlx::query!(
+        "insert into conversation_words (workspace_id, conversation_id, words)
+         select $1, id, words::bigint[] from unnest($2::bigint[], $3::text[]) as found (id, words)
+         on conflict (workspace_id, conversation_id) do update set words = excluded.words",
+        workspace.0,
+        &ids,
+        &words
+    )
+    .execute(&mut **tx)
+    .await?;
     sqlx::query!(
         "delete from unindexed_conversations where workspace_id = $1 and conversation_id = any($2)",
         workspace.0,
@@ -239,4 +248,16 @@ pub async fn index(tx: &mut Tx<'_>) -> Result<()> {
     .execute(&mut **tx)
     .await?;
     Ok(())
+}
+
+/// A list as PostgreSQL reads it: lists of different lengths travel together only as text.
+fn as_list(words: &[i64]) -> String {
+    let mut text = String::with_capacity(words.len() * 20 + 2);
+    text.push('{');
+    for (place, word) in words.iter().enumerate() {
+        let comma = if place > 0 { "," } else { "" };
+        let _ = write!(text, "{comma}{word}");
+    }
+    text.push('}');
+    text
 }

@@ -21,7 +21,6 @@ use crate::mail::heed::{heed, named_by_return_path};
 use crate::mail::parse::{ParsedMail, Refusal, parse};
 use crate::mail::thread::{Dmarc, Placement, Why, place};
 use crate::mail::{quote, scam};
-use crate::workspace::identity::{self, Identity};
 use crate::workspace::mailboxes::{self, Mailbox};
 
 /// The bytes of mail up to this size stand in its row, and need no file of their own.
@@ -177,10 +176,9 @@ async fn store(
             None => false,
         },
     };
-    let us = identity::of(&mut tx, workspace).await?;
-    let mut inbound = judged(delivery, &placement, mail, id_hash, (&us, signs), files);
+    let mut inbound = judged(delivery, &placement, mail, id_hash, (&known.us, signs), files);
     // D146: an inbox of ours is no customer, so what it writes moves and announces nothing.
-    inbound.automatic |= is_ours(&mut tx, &us, mail).await?;
+    inbound.automatic |= is_ours(&mut tx, &known.us, mail).await?;
     let stored = match &joined {
         Some(conversation) => inbound::join(&mut tx, mailbox, conversation, &inbound).await?,
         None => inbound::start(&mut tx, mailbox, &inbound).await?,
@@ -227,12 +225,14 @@ async fn file_attachments(
     Ok(())
 }
 
-/// Mail of this inbox that carries the same Message-ID.
+/// What is known before the mail is judged, in one look: mail of this inbox that carries the same Message-ID, and
+/// who the workspace is to the outside.
 struct Known {
     /// This very mail.
     twin: Option<Stored>,
     /// One with another content.
     other: bool,
+    us: Identity,
 }
 
 impl Known {
@@ -242,10 +242,15 @@ impl Known {
             r#"select twin.conversation_id as "conversation?: ConversationId", twin.id as "message?: MessageId",
                    exists (select from messages
                            where workspace_id = $1 and mailbox_id = $2 and id_hash = $3 and content_hash <> $4
-                             and direction = 'inbound') as "other!"
-               from (select) as one left join messages twin
+                             and direction = 'inbound') as "other!",
+                   us.name,
+                   array(select name from people where workspace_id = $1 and removed_at is null) as "team_names!",
+                   array(select distinct split_part(address, '@', 2) from mailboxes
+                         where workspace_id = $1 and kind <> 'sandbox') as "domains!"
+               from workspaces us left join messages twin
                  on twin.workspace_id = $1 and twin.mailbox_id = $2 and twin.id_hash = $3 and twin.content_hash = $4
-                 and twin.direction = 'inbound'"#,
+                 and twin.direction = 'inbound'
+               where us.id = $1"#,
             workspace,
             mailbox.id.0,
             id_hash,
@@ -255,8 +260,17 @@ impl Known {
         .await?;
         let twin = row.conversation.zip(row.message);
         let twin = twin.map(|(conversation, message)| Stored { conversation, message });
-        Ok(Self { twin, other: row.other })
+        let us = Identity { name: row.name, team_names: row.team_names, domains: row.domains };
+        Ok(Self { twin, other: row.other, us })
     }
+}
+
+/// Who a workspace is to the outside: the names and domains that a scam would borrow.
+struct Identity {
+    name: String,
+    team_names: Vec<String>,
+    /// Domains of the live inboxes.
+    domains: Vec<String>,
 }
 
 /// What earlier mail makes of this one.

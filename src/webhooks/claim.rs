@@ -13,8 +13,9 @@ use crate::webhooks::webhook::State;
 
 /// Longer than a turn can take: its tries begin within two seconds and last ten at most.
 const LEASE: TimeDelta = TimeDelta::seconds(20);
-/// Lanes of one claim, and deliveries of all of them together. Few lanes get more each.
-const LANES: i64 = 100;
+/// Lanes of one claim, and deliveries of all of them together. Few lanes get more each; when very many have
+/// something due, each gets little, so that all have had a turn soon.
+const LANES: i64 = 250;
 const ROWS: i64 = 1000;
 
 /// A webhook that this process delivers to for a while.

@@ -3,7 +3,6 @@
 
 pub mod access;
 pub mod found;
-pub mod identity;
 pub mod keys;
 pub mod mailboxes;
 pub mod notices;
