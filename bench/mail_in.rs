@@ -143,7 +143,7 @@ impl Site {
         let command = |arguments: &[&str]| {
             let mut command = Command::new(env!("CARGO_BIN_EXE_rookery"));
             command.args(arguments).env_clear().envs([
-                ("ROOKERY_DATABASE_URL", cluster.url("postgres")),
+                ("ROOKERY_DATABASE_URL", cluster.socket_url("postgres")),
                 ("ROOKERY_BLOBS", format!("file://{}", folder.join("blobs").display())),
                 ("ROOKERY_SECRET_KEY", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=".to_owned()),
                 ("ROOKERY_LISTEN", format!("127.0.0.1:{http}")),
@@ -273,7 +273,7 @@ fn bare(cluster: &Cluster, number: usize) -> Sample {
             .args(["-n", "-M", "prepared", "-c", SESSIONS, "-j", "2", "-t", &each.to_string()])
             .args(["-D", &format!("mail={}", "X".repeat(BYTES)), "-f"])
             .arg(&script)
-            .arg(cluster.url("postgres"))
+            .arg(cluster.socket_url("postgres"))
             .output()
             .expect("pgbench is there");
         assert!(done.status.success(), "{done:?}");

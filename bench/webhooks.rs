@@ -79,7 +79,7 @@ impl Bench {
         sqlx::raw_sql(make).execute(&admin).await.expect("a database");
         let folder = std::env::temp_dir().join(format!("rookery-bench-{}-{name}", std::process::id()));
         let given = [
-            ("ROOKERY_DATABASE_URL", cluster.url(name)),
+            ("ROOKERY_DATABASE_URL", cluster.socket_url(name)),
             ("ROOKERY_BLOBS", format!("file://{}", folder.display())),
             ("ROOKERY_SECRET_KEY", SECRET_KEY.into()),
             ("ROOKERY_WEBHOOK_ALLOW", "127.0.0.0/8".into()),
@@ -202,6 +202,8 @@ async fn throughput(arguments: &Arguments, cluster: &Cluster, receiver: &Receive
                 (spent.ours + spent.postgres) * each
             );
         };
+        let (rate, cpu) = bare(cluster, &meter, &bench, &workspaces).await;
+        println!("| {round} | changes by pgbench | {rate:.0} | {:.3} | | {cpu:.0} | |", rate / wrk);
         // Apart: first all changes, then all deliveries.
         let (began, before) = (Instant::now(), meter.read());
         bench.changes(&workspaces, arguments.events).await;
@@ -221,6 +223,53 @@ async fn throughput(arguments: &Arguments, cluster: &Cluster, receiver: &Receive
         work.await.expect("the worker stops");
         bench.app.pool.close().await;
     }
+}
+
+/// What PostgreSQL alone makes of the same transaction: changes a second with nothing else on the machine, and its
+/// processor time for each. Nobody listens to sandbox events, so they are forgotten again.
+async fn bare(cluster: &Cluster, meter: &Meter, bench: &Bench, workspaces: &[WorkspaceId]) -> (f64, f64) {
+    let database = bench.app.pool.connect_options().get_database().expect("a name").to_owned();
+    let ids: Vec<String> = workspaces.iter().map(|workspace| workspace.0.to_string()).collect();
+    let script = std::env::temp_dir().join(format!("rookery-change-{}.sql", std::process::id()));
+    let text = format!(
+        "\\set event random(1, 9000000000000000)
+\\set place random(1, {count})
+begin;
+select enter_workspace((array[{ids}]::bigint[])[:place]);
+with recorded as (
+    insert into events (workspace_id, id, kind, livemode, audience, created_at, body)
+    values ((array[{ids}]::bigint[])[:place], :event, 'turn.changed', false, -1, now(), :body))
+insert into unfanned_events (workspace_id, event_id, kind, livemode, audience)
+values ((array[{ids}]::bigint[])[:place], :event, 'turn.changed', false, -1);
+commit;
+",
+        count = ids.len(),
+        ids = ids.join(",")
+    );
+    std::fs::write(&script, text).expect("a file");
+    let before = meter.read();
+    let output = Command::new("pgbench")
+        .args(["-n", "-M", "prepared", "-c", &CLIENTS.to_string(), "-j", "1", "-T", "5"])
+        .args(["-D", &format!("body={}", "x".repeat(400)), "-f"])
+        .arg(&script)
+        .arg(cluster.socket_url(&database))
+        .output()
+        .expect("pgbench runs");
+    // The time of a backend is known when PostgreSQL has noticed its end.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let spent = meter.read() - before;
+    let _ = std::fs::remove_file(&script);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let after = |mark: &str| {
+        let rest = text.split_once(mark).unwrap_or_else(|| panic!("no {mark} in:\n{text}{output:?}")).1;
+        let number: String = rest.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+        number.parse::<f64>().expect("a number")
+    };
+    sqlx::raw_sql("delete from unfanned_events; delete from events")
+        .execute(&bench.app.pool)
+        .await
+        .expect("forgotten");
+    (after("tps = "), spent.postgres / after("actually processed: "))
 }
 
 /// Loads what waits by SQL, then lets the worker at it while new events happen at the quiet ones.

@@ -8,8 +8,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use bytes::Bytes;
-use hickory_resolver::config::{NameServerConfig, ResolverConfig, ResolverOpts};
-use hickory_resolver::system_conf::read_system_conf;
 use mail_auth::dmarc::verify::DmarcParameters;
 use mail_auth::spf::verify::SpfParameters;
 use mail_auth::{
@@ -18,6 +16,7 @@ use mail_auth::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::dns;
 use crate::error::{Error, Result};
 use crate::mail::parse::ParsedMail;
 use crate::mail::thread::Dmarc;
@@ -113,17 +112,7 @@ impl Check {
 impl Authenticator {
     /// Asks the given name servers, or those of the operating system.
     pub fn new(servers: &[SocketAddr], name: &str) -> Result<Self> {
-        let (config, mut options) = match servers {
-            [] => read_system_conf().map_err(|error| {
-                Error::internal(format!(
-                    "The system's name servers are not known ({error}). Set ROOKERY_DNS."
-                ))
-            })?,
-            servers => {
-                let servers = servers.iter().map(name_server).collect();
-                (ResolverConfig::from_name_servers(servers), ResolverOpts::default())
-            }
-        };
+        let (config, mut options) = dns::settings(servers)?;
         options.cache_size = CACHED_RECORDS;
         options.timeout = Duration::from_secs(3);
         options.attempts = 2;
@@ -229,12 +218,6 @@ fn domain_of<'a>(origin: &Origin<'a>) -> &'a str {
 fn unanswered() -> Verdict {
     let unknown = Check::TempError;
     Verdict { spf: unknown, dkim: unknown, dmarc: unknown, ..Verdict::default() }
-}
-
-fn name_server(address: &SocketAddr) -> NameServerConfig {
-    let mut server = NameServerConfig::udp_and_tcp(address.ip());
-    server.connections.iter_mut().for_each(|connection| connection.port = address.port());
-    server
 }
 
 fn signatures(raw: &[u8]) -> usize {

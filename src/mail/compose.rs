@@ -18,12 +18,11 @@ use url::Host;
 
 use crate::config::SecretKey;
 use crate::conversations::earlier::{Answered, Earlier, QUOTED};
+use crate::mail::parse::LOOP_FIELD;
 use crate::mail::return_path;
 use crate::mailer::{Letter, Mail};
 use crate::text;
 
-/// Says which inbox sent a mail. One that comes back with it goes in circles.
-const LOOP_FIELD: &str = "X-Rookery-Loop";
 /// The longest Message-ID of somebody else that is repeated.
 const LONGEST_ID: usize = 500;
 

@@ -33,7 +33,7 @@ pub const MAX_REFERENCES: usize = 50;
 /// The longest Message-ID: one line of RFC 5322.
 pub const MAX_MESSAGE_ID_CHARS: usize = 998;
 /// Mail we send says in this field which inbox sent it. Mail that comes back with it goes in circles.
-pub const LOOP_FIELD: &str = "x-rookery-loop";
+pub const LOOP_FIELD: &str = "X-Rookery-Loop";
 /// Where a subject is cut.
 pub const MAX_SUBJECT_CHARS: usize = 500;
 

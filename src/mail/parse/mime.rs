@@ -266,7 +266,7 @@ impl<'a> Head<'a> {
         (Self::read(block), &[])
     }
 
-    /// The raw values of all fields of that name, which is given in lower case.
+    /// The raw values of all fields of that name; upper and lower case are the same.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         self.fields
             .iter()

@@ -123,6 +123,11 @@ impl Cluster {
         url(self.port, database)
     }
 
+    /// The same through the Unix socket, as a server and its database on one machine would talk.
+    pub fn socket_url(&self, database: &str) -> String {
+        format!("postgres://postgres@localhost:{}/{database}?host={}", self.port, self.folder.display())
+    }
+
     /// For statements on the cluster itself: making and dropping databases.
     pub fn admin_url(&self) -> String {
         self.url("postgres")
