@@ -2,7 +2,8 @@
 //! 3.2, 6.2 `client.replied`, `turn.changed`, `scout.held`).
 //!
 //! Message, timeline entries, events and the note for search are one transaction, the caller's. Conversation,
-//! message and note are one statement: mail is what there is most of, and every statement is a round trip.
+//! message and note are one statement, for any number of mails: mail is what there is most of, and most of what a
+//! statement costs does not depend on how many rows it writes.
 
 use serde_json::json;
 use sqlx::PgConnection;
@@ -15,7 +16,7 @@ use crate::conversations::transitions::{Trigger, apply};
 use crate::db::Tx;
 use crate::error::Result;
 use crate::events::event::{ClientReplied, Event, ScoutHeld, Turn, TurnChanged};
-use crate::events::record::{Place, record};
+use crate::events::record::{Place, record, record_all};
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
 use crate::text;
 use crate::workspace::access::By;
@@ -88,55 +89,119 @@ pub struct Stored {
 /// The mail is stored already: it came a second time.
 pub struct Duplicate;
 
-/// Opens a conversation with the mail. Mail that carries a reference is an answer to the app's own mail, so
-/// it is announced as a reply although the conversation is new.
-pub async fn start(tx: &mut Tx<'_>, mailbox: &Mailbox, mail: &Inbound) -> Result<Result<Stored, Duplicate>> {
-    let stored = Stored { conversation: tx.mint(), message: tx.mint() };
+/// Opens a conversation with each mail, all of one workspace; none when one of them is there already. Mail that
+/// carries a reference is an answer to the app's own mail, so it is announced as a reply although the
+/// conversation is new.
+pub async fn start(
+    tx: &mut Tx<'_>,
+    mails: &[(&Mailbox, &Inbound)],
+) -> Result<Result<Vec<Stored>, Duplicate>> {
+    let stored: Vec<Stored> =
+        mails.iter().map(|_| Stored { conversation: tx.mint(), message: tx.mint() }).collect();
+    if insert(tx, mails, &stored).await? < mails.len() as u64 {
+        return Ok(Err(Duplicate));
+    }
+    let mut turns = Vec::with_capacity(mails.len());
+    for ((mailbox, mail), stored) in mails.iter().zip(&stored) {
+        let place = Place {
+            audience: mailbox.audience,
+            livemode: mailbox.livemode(),
+            conversation: Some(stored.conversation),
+            inbox: &mailbox.name,
+        };
+        let held = hold(tx, place, stored.conversation, mail).await?;
+        let turn = TurnChanged {
+            conversation_id: stored.conversation,
+            turn: Turn::Ours,
+            previous: None,
+            assignee: None,
+        };
+        turns.push((tx.mint(), place, Event::TurnChanged(turn)));
+        if mail.reference.is_some() && !held {
+            announce(tx, place, mailbox, *stored, mail, mail.reference.clone()).await?;
+        }
+    }
+    let turns: Vec<_> = turns.iter().map(|(id, place, event)| (*id, *place, event)).collect();
+    record_all(tx, &turns).await?;
+    Ok(Ok(stored))
+}
+
+/// Conversation, message and note of each mail. How many were not there yet.
+async fn insert(tx: &mut Tx<'_>, mails: &[(&Mailbox, &Inbound)], stored: &[Stored]) -> Result<u64> {
     let (workspace, now) = (tx.workspace().0, tx.now());
-    let subject = mail.subject.as_deref().unwrap_or(NO_SUBJECT);
-    let (raw, raw_blob) = mail.raw.columns();
+    let each = || mails.iter().map(|(_, mail)| *mail);
+    let conversations: Vec<i64> = stored.iter().map(|stored| stored.conversation.0).collect();
+    let messages: Vec<i64> = stored.iter().map(|stored| stored.message.0).collect();
+    let mailboxes: Vec<i64> = mails.iter().map(|(mailbox, _)| mailbox.id.0).collect();
+    let audiences: Vec<i64> = mails.iter().map(|(mailbox, _)| mailbox.audience).collect();
+    let names: Vec<Option<&str>> = each().map(|mail| mail.from.name.as_deref()).collect();
+    let emails: Vec<Option<&str>> = each().map(|mail| mail.from.email.as_deref()).collect();
+    let subjects: Vec<&str> = each().map(|mail| mail.subject.as_deref().unwrap_or(NO_SUBJECT)).collect();
+    let snippets: Vec<String> = each().map(|mail| text::snippet(&mail.text, SNIPPET)).collect();
+    let references: Vec<Option<&str>> = each().map(|mail| mail.reference.as_deref()).collect();
+    let texts: Vec<&str> = each().map(|mail| mail.text.as_str()).collect();
+    let whole_texts: Vec<Option<&str>> = each().map(|mail| mail.whole_text.as_deref()).collect();
+    let attachments: Vec<_> = each().map(|mail| Json(&mail.attachments)).collect();
+    let automatic: Vec<bool> = each().map(|mail| mail.automatic).collect();
+    let rfc_ids: Vec<Option<&str>> = each().map(|mail| mail.rfc_message_id.as_deref()).collect();
+    let id_hashes: Vec<i64> = each().map(|mail| mail.id_hash).collect();
+    let content_hashes: Vec<&[u8]> = each().map(|mail| &mail.content_hash[..]).collect();
+    let (raws, raw_blobs): (Vec<_>, Vec<_>) = each().map(|mail| mail.raw.columns()).unzip();
+    // Lists of different lengths do not make a list.
+    let also_to: Vec<_> = each().map(|mail| Json(&mail.also_to)).collect();
+    let verdicts: Vec<_> = each().map(|mail| Json(&mail.verdict)).collect();
+    let placed: Vec<&str> = each().map(|mail| mail.placed.as_str()).collect();
     let inserted = sqlx::query!(
         "with started as (
              insert into conversations
                  (workspace_id, id, mailbox_id, audience, contact_name, contact_email, subject, snippet, status,
                   announced_turn, created_at, last_message_at, message_count, last_item, last_item_at, reference)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, 'open', 'ours', $9, $9, 1, 1, $9, $10)),
+             select $1, id, mailbox_id, audience, name, email, subject, snippet, 'open', 'ours', $2, $2, 1, 1, $2, reference
+             from unnest($4::bigint[], $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[],
+                         $12::text[]) as mail (id, mailbox_id, audience, name, email, subject, snippet, reference)),
          noted as (
-             insert into unindexed_conversations (workspace_id, conversation_id, since) values ($1, $2, $9))
+             insert into unindexed_conversations (workspace_id, conversation_id, since)
+             select $1, id, $2 from unnest($4) as mail (id))
          insert into messages
              (workspace_id, conversation_id, id, mailbox_id, item, at, direction, from_name, from_email, text,
               whole_text, attachments, automatic, rfc_message_id, id_hash, content_hash, raw_blob, also_to, verdict,
               placed, raw)
-         values ($1, $2, $11, $3, 1, $9, 'inbound', $5, coalesce($6, $20), $12, $13, $14, $15, $16, $17, $18, $19, $21,
-                 $22, $23, $24)
+         select $1, conversation_id, id, mailbox_id, 1, $2, 'inbound', name, coalesce(email, $3), text, whole_text,
+                attachments, automatic, rfc_id, id_hash, content_hash, raw_blob,
+                array(select jsonb_array_elements_text(also_to)), verdict, placed, raw
+         from unnest($4, $5::bigint[], $6, $8, $9, $13::text[], $14::text[], $15::jsonb[], $16::boolean[], $17::text[],
+                     $18::bigint[], $19::bytea[], $20::text[], $21::jsonb[], $22::jsonb[], $23::text[], $24::bytea[])
+                  as mail (conversation_id, id, mailbox_id, name, email, text, whole_text, attachments, automatic, rfc_id,
+                           id_hash, content_hash, raw_blob, also_to, verdict, placed, raw)
          on conflict (workspace_id, mailbox_id, id_hash, content_hash) where direction = 'inbound' do nothing",
-        workspace, stored.conversation.0, mailbox.id.0, mailbox.audience, mail.from.name, mail.from.email, subject,
-        text::snippet(&mail.text, SNIPPET), now, mail.reference, stored.message.0, mail.text, mail.whole_text,
-        Json(&mail.attachments) as _, mail.automatic, mail.rfc_message_id, mail.id_hash, &mail.content_hash,
-        raw_blob, NO_SENDER, &mail.also_to, mail.verdict, mail.placed, raw)
-        .execute(&mut **tx)
-        .await?;
-    if inserted.rows_affected() == 0 {
-        return Ok(Err(Duplicate));
-    }
-    let place = Place {
-        audience: mailbox.audience,
-        livemode: mailbox.livemode(),
-        conversation: Some(stored.conversation),
-        inbox: &mailbox.name,
-    };
-    let held = hold(tx, place, stored.conversation, mail).await?;
-    let turn = TurnChanged {
-        conversation_id: stored.conversation,
-        turn: Turn::Ours,
-        previous: None,
-        assignee: None,
-    };
-    record(tx, place, &Event::TurnChanged(turn)).await?;
-    if mail.reference.is_some() && !held {
-        announce(tx, place, mailbox, stored, mail, mail.reference.clone()).await?;
-    }
-    Ok(Ok(stored))
+        workspace,
+        now,
+        NO_SENDER,
+        &conversations,
+        &messages,
+        &mailboxes,
+        &audiences,
+        &names as &[Option<&str>],
+        &emails as &[Option<&str>],
+        &subjects as &[&str],
+        &snippets,
+        &references as &[Option<&str>],
+        &texts as &[&str],
+        &whole_texts as &[Option<&str>],
+        &attachments as _,
+        &automatic,
+        &rfc_ids as &[Option<&str>],
+        &id_hashes,
+        &content_hashes as &[&[u8]],
+        &raw_blobs as &[Option<&str>],
+        &also_to as _,
+        &verdicts as _,
+        &placed as &[&str],
+        &raws as &[Option<&[u8]>]
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(inserted.rows_affected())
 }
 
 /// Adds the mail to a conversation of the same inbox. A person's mail reopens it and ends its snooze.

@@ -19,33 +19,60 @@ pub struct Place<'a> {
 
 pub async fn record(tx: &mut Tx<'_>, place: Place<'_>, event: &Event) -> Result<EventId> {
     let id: EventId = tx.mint();
-    // People cannot open sandbox conversations, so those events carry no link.
-    let url = place
-        .conversation
-        .filter(|_| place.livemode)
-        .and_then(|conversation| tx.frame().public_url.join(&format!("conversations/{conversation}")).ok())
-        .map(String::from);
-    let body = envelope::body(id, event, tx.frame(), place.livemode, place.inbox, url)?;
+    record_all(tx, &[(id, place, event)]).await?;
+    Ok(id)
+}
+
+/// Several at once, each under an id that was minted for it.
+pub async fn record_all(tx: &mut Tx<'_>, events: &[(EventId, Place<'_>, &Event)]) -> Result<()> {
+    let many = events.len();
+    let (mut ids, mut kinds, mut bodies) =
+        (Vec::with_capacity(many), Vec::with_capacity(many), Vec::with_capacity(many));
+    let (mut livemodes, mut audiences, mut conversations, mut noted) = (
+        Vec::with_capacity(many),
+        Vec::with_capacity(many),
+        Vec::with_capacity(many),
+        Vec::with_capacity(many),
+    );
+    for (id, place, event) in events {
+        ids.push(id.0);
+        kinds.push(event.kind());
+        let url = url(tx, *place);
+        bodies.push(envelope::body(*id, event, tx.frame(), place.livemode, place.inbox, url)?);
+        livemodes.push(place.livemode);
+        audiences.push(place.audience);
+        conversations.push(place.conversation.map(|conversation| conversation.0));
+        // The note tells the webhooks' fan-out. A test is for one webhook alone, which is told directly.
+        noted.push(!matches!(event, Event::WebhookTest(_)));
+    }
+    let bodies: Vec<&str> = bodies.iter().map(|body| body.get()).collect();
     let (workspace, now) = (tx.workspace().0, tx.now());
-    // The note tells the webhooks' fan-out. A test is for one webhook alone, which is told directly.
-    let noted = !matches!(event, Event::WebhookTest(_));
     sqlx::query!(
         "with recorded as (
              insert into events (workspace_id, id, kind, livemode, audience, conversation_id, created_at, body)
-             values ($1, $2, $3, $4, $5, $6, $7, $8))
+             select $1, id, kind, livemode, audience, conversation_id, $9, body
+             from unnest($2::bigint[], $3::text[], $4::boolean[], $5::bigint[], $6::bigint[], $7::text[])
+                 as event (id, kind, livemode, audience, conversation_id, body))
          insert into unfanned_events (workspace_id, event_id, kind, livemode, audience)
-         select $1, $2, $3, $4, $5 where $9",
+         select $1, id, kind, livemode, audience
+         from unnest($2, $3, $4, $5, $8::boolean[]) as event (id, kind, livemode, audience, noted) where noted",
         workspace,
-        id.0,
-        event.kind(),
-        place.livemode,
-        place.audience,
-        place.conversation.map(|conversation| conversation.0),
-        now,
-        body.get(),
-        noted
+        &ids,
+        &kinds as &[&str],
+        &livemodes,
+        &audiences,
+        &conversations as &[Option<i64>],
+        &bodies as &[&str],
+        &noted,
+        now
     )
     .execute(&mut **tx)
     .await?;
-    Ok(id)
+    Ok(())
+}
+
+/// People cannot open sandbox conversations, so those events carry no link.
+fn url(tx: &Tx<'_>, place: Place<'_>) -> Option<String> {
+    let conversation = place.conversation.filter(|_| place.livemode)?;
+    tx.frame().public_url.join(&format!("conversations/{conversation}")).ok().map(String::from)
 }

@@ -28,6 +28,7 @@ use self::wire::Wire;
 use crate::app::App;
 use crate::error::Result;
 use crate::mail::authenticate::Authenticator;
+use crate::mail::receive::together::Together;
 
 /// The largest mail (D143). The announced SIZE and the true size are both held to it.
 pub const MAX_MAIL_BYTES: usize = 40 * 1024 * 1024;
@@ -49,6 +50,7 @@ pub struct Door {
     authenticator: Authenticator,
     peers: Arc<Peers>,
     recipients: Recipients,
+    together: Arc<Together>,
     tls: Option<Tls>,
     work: Semaphore,
 }
@@ -66,6 +68,7 @@ impl Door {
             authenticator: Authenticator::new(&config.dns, &name)?,
             peers: Peers::new(config.smtp_peer_connections as usize),
             recipients: Recipients::default(),
+            together: Arc::default(),
             work: Semaphore::new(WORKED_ON),
             tls,
             name,

@@ -4,6 +4,8 @@
 //! Bytes are stored before the transaction that names them begins, and everything else is one commit:
 //! whoever acknowledges mail does it after this returns.
 
+pub mod together;
+
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
@@ -144,8 +146,9 @@ async fn store(
     let mailbox = &delivery.mailbox;
     let id_hash = id_hash(mail.message_id.as_deref());
     let mut tx = app.begin(workspace).await?;
-    let known = Known::of(&mut tx, mailbox, id_hash, &mail.fingerprint).await?;
-    if let Some(twin) = known.twin {
+    let known = Known::of(&mut tx, &[(mailbox, id_hash, &mail.fingerprint)]).await?;
+    let [earlier] = known.earlier[..] else { return Err(Error::internal("one mail has one answer")) };
+    if let Some(twin) = earlier.twin {
         return Ok(Outcome::Duplicate(twin));
     }
     let named;
@@ -170,7 +173,7 @@ async fn store(
     };
     let signs = Signs {
         // Mail without an id has none to repeat.
-        repeated_id: known.other && mail.message_id.is_some(),
+        repeated_id: earlier.other && mail.message_id.is_some(),
         new_sender_in_thread: match &joined {
             Some(conversation) => !wrote_before(&mut tx, conversation, mail).await?,
             None => false,
@@ -181,15 +184,16 @@ async fn store(
     inbound.automatic |= is_ours(&mut tx, &known.us, mail).await?;
     let stored = match &joined {
         Some(conversation) => inbound::join(&mut tx, mailbox, conversation, &inbound).await?,
-        None => inbound::start(&mut tx, mailbox, &inbound).await?,
+        None => inbound::start(&mut tx, &[(mailbox, &inbound)]).await?.map(|stored| stored[0]),
     };
     let Ok(stored) = stored else {
         // Another node stored the same mail between our look and our insert: it is committed now.
         drop(tx);
         let mut tx = app.begin(workspace).await?;
-        let known = Known::of(&mut tx, mailbox, id_hash, &mail.fingerprint).await?;
+        let known = Known::of(&mut tx, &[(mailbox, id_hash, &mail.fingerprint)]).await?;
+        let twin = known.earlier.first().and_then(|earlier| earlier.twin);
         let lost = || Error::internal("a duplicate mail was refused, but its twin is not there");
-        return known.twin.map(Outcome::Duplicate).ok_or_else(lost);
+        return twin.map(Outcome::Duplicate).ok_or_else(lost);
     };
     if let Some(message_id) = &placement.answers {
         answered(&mut tx, mailbox.livemode(), message_id, stored.conversation).await?;
@@ -225,43 +229,66 @@ async fn file_attachments(
     Ok(())
 }
 
-/// What is known before the mail is judged, in one look: mail of this inbox that carries the same Message-ID, and
-/// who the workspace is to the outside.
+/// What is known before mail is judged, in one look.
 struct Known {
+    us: Identity,
+    /// For each mail.
+    earlier: Vec<Earlier>,
+}
+
+/// Mail of the same inbox that carries the same Message-ID.
+#[derive(Clone, Copy)]
+struct Earlier {
     /// This very mail.
     twin: Option<Stored>,
     /// One with another content.
     other: bool,
-    us: Identity,
 }
 
 impl Known {
-    async fn of(tx: &mut Tx<'_>, mailbox: &Mailbox, id_hash: i64, content: &[u8; 32]) -> Result<Self> {
+    /// For mails by inbox, hash of the Message-ID, and hash of the content.
+    async fn of(tx: &mut Tx<'_>, mails: &[(&Mailbox, i64, &[u8; 32])]) -> Result<Self> {
         let workspace = tx.workspace().0;
+        let mailboxes: Vec<i64> = mails.iter().map(|(mailbox, ..)| mailbox.id.0).collect();
+        let ids: Vec<i64> = mails.iter().map(|(_, id, _)| *id).collect();
+        let contents: Vec<&[u8]> = mails.iter().map(|(.., content)| &content[..]).collect();
+        // Mail by mail through the index: a join may be planned as a pass over all messages.
         let row = sqlx::query!(
-            r#"select twin.conversation_id as "conversation?: ConversationId", twin.id as "message?: MessageId",
-                   exists (select from messages
-                           where workspace_id = $1 and mailbox_id = $2 and id_hash = $3 and content_hash <> $4
-                             and direction = 'inbound') as "other!",
-                   us.name,
+            r#"select us.name,
                    array(select name from people where workspace_id = $1 and removed_at is null) as "team_names!",
                    array(select distinct split_part(address, '@', 2) from mailboxes
-                         where workspace_id = $1 and kind <> 'sandbox') as "domains!"
-               from workspaces us left join messages twin
-                 on twin.workspace_id = $1 and twin.mailbox_id = $2 and twin.id_hash = $3 and twin.content_hash = $4
-                 and twin.direction = 'inbound'
+                         where workspace_id = $1 and kind <> 'sandbox') as "domains!",
+                   looked.conversations as "conversations!: Vec<Option<ConversationId>>",
+                   looked.messages as "messages!: Vec<Option<MessageId>>", looked.others as "others!"
+               from workspaces us cross join lateral (
+                   select array_agg(twin.conversation_id order by place) as conversations,
+                          array_agg(twin.id order by place) as messages,
+                          array_agg(exists (
+                              select from messages
+                              where workspace_id = $1 and mailbox_id = mail.mailbox_id and id_hash = mail.id_hash
+                                and content_hash <> mail.content_hash and direction = 'inbound') order by place) as others
+                   from unnest($2::bigint[], $3::bigint[], $4::bytea[]) with ordinality
+                            as mail (mailbox_id, id_hash, content_hash, place)
+                   left join lateral (
+                       select conversation_id, id from messages
+                       where workspace_id = $1 and mailbox_id = mail.mailbox_id and id_hash = mail.id_hash
+                         and content_hash = mail.content_hash and direction = 'inbound' offset 0) twin on true) looked
                where us.id = $1"#,
             workspace,
-            mailbox.id.0,
-            id_hash,
-            content
+            &mailboxes,
+            &ids,
+            &contents as &[&[u8]]
         )
         .fetch_one(&mut **tx)
         .await?;
-        let twin = row.conversation.zip(row.message);
-        let twin = twin.map(|(conversation, message)| Stored { conversation, message });
-        let us = Identity { name: row.name, team_names: row.team_names, domains: row.domains };
-        Ok(Self { twin, other: row.other, us })
+        let twins = row.conversations.into_iter().zip(row.messages).map(|(conversation, message)| {
+            conversation.zip(message).map(|(conversation, message)| Stored { conversation, message })
+        });
+        let earlier = twins.zip(row.others).map(|(twin, other)| Earlier { twin, other }).collect();
+        Ok(Self {
+            us: Identity { name: row.name, team_names: row.team_names, domains: row.domains },
+            earlier,
+        })
     }
 }
 

@@ -35,6 +35,11 @@ pub struct Placement {
     pub why: Why,
 }
 
+impl Placement {
+    /// Of mail that names nothing it could belong to.
+    pub const ALONE: Self = Self { joins: None, reference: None, answers: None, why: Why::AnswersNothing };
+}
+
 /// Why a message stands where it stands, for the people who wonder. Senders never see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Why {
@@ -96,6 +101,11 @@ pub async fn place(
     };
     let why = if joins.is_some() { Why::Reference } else { why };
     Ok(Placement { joins, reference: tag, answers: None, why })
+}
+
+/// Whether there is nothing that [`place`] would have to look for.
+pub fn names_nothing(mailbox: &Mailbox, recipient: Option<&str>, mail: &ParsedMail) -> bool {
+    mail.references.is_empty() && mail.report.is_none() && tag(mailbox, recipient, mail).is_none()
 }
 
 /// Exactly one From mailbox, or nobody.

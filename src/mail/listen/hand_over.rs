@@ -2,6 +2,7 @@
 //! it, and "try again later" whenever that is not certain.
 
 use std::error::Error as StdError;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -13,7 +14,7 @@ use crate::app_mail::reference;
 use crate::error::{Error, Result};
 use crate::mail::authenticate::{self, Verdict};
 use crate::mail::parse::{ParsedMail, Refusal};
-use crate::mail::receive::{Delivery, Outcome, deliver, take_apart};
+use crate::mail::receive::{Delivery, Outcome, take_apart};
 
 pub struct Envelope {
     /// Empty for bounces.
@@ -62,6 +63,7 @@ impl Door {
             mail_from: &envelope.from,
         };
         let verdict = self.authenticator.authenticate(&asked, &mail, &raw).await;
+        let mail = Arc::new(mail);
         let id = self.app.random.hex(12);
         let mut answers = Vec::with_capacity(envelope.recipients.len());
         for recipient in &envelope.recipients {
@@ -84,7 +86,7 @@ impl Door {
     async fn give(
         &self,
         recipient: &Recipient,
-        mail: &ParsedMail,
+        mail: &Arc<ParsedMail>,
         raw: &Bytes,
         trace: String,
         verdict: &Verdict,
@@ -101,7 +103,7 @@ impl Door {
             joins: None,
             verdict: verdict.clone(),
         };
-        match deliver(&self.app, recipient.workspace, &delivery, mail).await {
+        match self.together.deliver(&self.app, recipient.workspace, delivery, mail.clone()).await {
             Ok(Outcome::Stored(_) | Outcome::Duplicate(_)) => format!("250 2.0.0 Ok, {id}"),
             Ok(Outcome::Refused(refusal)) => refused(refusal),
             Err(error) => excuse(&error),

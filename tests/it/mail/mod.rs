@@ -1,6 +1,7 @@
 //! Mail from outside, over real sockets: the conversation, who wrote it, where it is filed, what it survives.
 
 mod attacks;
+mod bursts;
 mod client;
 mod corpus;
 mod dns;

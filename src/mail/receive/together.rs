@@ -1,0 +1,160 @@
+//! Mail that comes at the same moment for one workspace is stored together, when it opens conversations: most of what
+//! a transaction costs does not depend on how many mails it holds. Nobody waits for company. While one lot is being
+//! stored, the next gathers; a mail that comes alone is a lot of one. What cannot be stored together is stored alone.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+use super::{Delivery, Files, Known, Outcome, SMALL, Signs, deliver, id_hash, is_ours, judged};
+use crate::app::App;
+use crate::conversations::inbound::{self, Raw};
+use crate::error::{Error, Result};
+use crate::ids::WorkspaceId;
+use crate::mail::parse::ParsedMail;
+use crate::mail::thread::{Placement, names_nothing};
+
+/// Mails of one transaction.
+const MOST: usize = 50;
+
+/// Who waits at which workspace. A workspace stands here while somebody sees to its mail.
+#[derive(Default)]
+pub struct Together(Mutex<HashMap<WorkspaceId, Vec<Waiting>>>);
+
+struct Waiting {
+    delivery: Delivery,
+    mail: Arc<ParsedMail>,
+    answer: oneshot::Sender<Result<Outcome>>,
+}
+
+impl Together {
+    /// Stores a mail that was taken apart, as [`deliver`] does.
+    pub async fn deliver(
+        self: &Arc<Self>,
+        app: &Arc<App>,
+        workspace: WorkspaceId,
+        delivery: Delivery,
+        mail: Arc<ParsedMail>,
+    ) -> Result<Outcome> {
+        if !can_wait(&delivery, &mail) {
+            return deliver(app, workspace, &delivery, &mail).await;
+        }
+        let (answer, outcome) = oneshot::channel();
+        let waiting = Waiting { delivery, mail, answer };
+        if self.joins(workspace, waiting) {
+            tokio::spawn(self.clone().work_off(app.clone(), workspace));
+        }
+        outcome.await.map_err(|_| Error::internal("whoever stored the mail did not finish"))?
+    }
+
+    /// True for the first, who has to see to it that the mail of the workspace is stored.
+    fn joins(&self, workspace: WorkspaceId, waiting: Waiting) -> bool {
+        let mut gathered = self.gathered();
+        let is_first = !gathered.contains_key(&workspace);
+        gathered.entry(workspace).or_default().push(waiting);
+        is_first
+    }
+
+    /// Until nobody waits at the workspace any more.
+    async fn work_off(self: Arc<Self>, app: Arc<App>, workspace: WorkspaceId) {
+        while let Some(lot) = self.next(workspace) {
+            // In a task of its own: whatever happens in there, the next lot has its turn.
+            let stored = tokio::spawn(store_lot(app.clone(), workspace, lot)).await;
+            if let Err(error) = stored {
+                tracing::error!(%error, "a lot of mail was not stored and will be sent again");
+            }
+        }
+    }
+
+    fn next(&self, workspace: WorkspaceId) -> Option<Vec<Waiting>> {
+        let mut gathered = self.gathered();
+        let waiting = gathered.get_mut(&workspace)?;
+        if waiting.is_empty() {
+            gathered.remove(&workspace);
+            return None;
+        }
+        Some(waiting.drain(..waiting.len().min(MOST)).collect())
+    }
+
+    fn gathered(&self) -> MutexGuard<'_, HashMap<WorkspaceId, Vec<Waiting>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Small mail without files that names nothing it could belong to: what becomes of it depends on no other.
+fn can_wait(delivery: &Delivery, mail: &ParsedMail) -> bool {
+    delivery.joins.is_none()
+        && mail.attachments.is_empty()
+        && delivery.trace.len() + delivery.raw.len() <= SMALL
+        && names_nothing(&delivery.mailbox, delivery.recipient.as_deref(), mail)
+}
+
+async fn store_lot(app: Arc<App>, workspace: WorkspaceId, lot: Vec<Waiting>) {
+    let outcomes = match lot.len() {
+        // The ordinary way costs the same, and gives its own errors.
+        1 => None,
+        _ => store(&app, workspace, &lot).await,
+    };
+    match outcomes {
+        Some(outcomes) => {
+            for (waiting, outcome) in lot.into_iter().zip(outcomes) {
+                let _ = waiting.answer.send(outcome);
+            }
+        }
+        None => {
+            for Waiting { delivery, mail, answer } in lot {
+                let _ = answer.send(deliver(&app, workspace, &delivery, &mail).await);
+            }
+        }
+    }
+}
+
+/// All in one transaction. None when they have to be stored one by one: one of them is there already or stands twice
+/// in the lot, or PostgreSQL refused something, and then only the one it refused must suffer. When PostgreSQL is not
+/// there, nobody need try again.
+async fn store(app: &App, workspace: WorkspaceId, lot: &[Waiting]) -> Option<Vec<Result<Outcome>>> {
+    match store_all(app, workspace, lot).await {
+        Ok(outcomes) => outcomes.map(|outcomes| outcomes.into_iter().map(Ok).collect()),
+        Err(Error::Internal(cause)) if !is_refusal(cause.as_ref()) => {
+            let cause = cause.to_string();
+            Some(lot.iter().map(|_| Err(Error::internal(cause.clone()))).collect())
+        }
+        Err(_) => None,
+    }
+}
+
+fn is_refusal(cause: &(dyn std::error::Error + 'static)) -> bool {
+    matches!(cause.downcast_ref(), Some(sqlx::Error::Database(_)))
+}
+
+async fn store_all(app: &App, workspace: WorkspaceId, lot: &[Waiting]) -> Result<Option<Vec<Outcome>>> {
+    let ids: Vec<i64> = lot.iter().map(|waiting| id_hash(waiting.mail.message_id.as_deref())).collect();
+    if ids.iter().collect::<HashSet<_>>().len() < ids.len() {
+        return Ok(None);
+    }
+    let mut tx = app.begin(workspace).await?;
+    let asked: Vec<_> = lot
+        .iter()
+        .zip(&ids)
+        .map(|(waiting, id)| (&waiting.delivery.mailbox, *id, &waiting.mail.fingerprint))
+        .collect();
+    let known = Known::of(&mut tx, &asked).await?;
+    if known.earlier.iter().any(|earlier| earlier.twin.is_some()) {
+        return Ok(None);
+    }
+    let mut inbounds = Vec::with_capacity(lot.len());
+    for ((Waiting { delivery, mail, .. }, id), earlier) in lot.iter().zip(&ids).zip(&known.earlier) {
+        let signs =
+            Signs { repeated_id: earlier.other && mail.message_id.is_some(), new_sender_in_thread: false };
+        let raw = Raw::Here([&delivery.trace[..], &delivery.raw[..]].concat());
+        let files = Files { raw, attachments: Vec::new() };
+        let mut inbound = judged(delivery, &Placement::ALONE, mail, *id, (&known.us, signs), &files);
+        inbound.automatic |= is_ours(&mut tx, &known.us, mail).await?;
+        inbounds.push((&delivery.mailbox, inbound));
+    }
+    let mails: Vec<_> = inbounds.iter().map(|(mailbox, inbound)| (*mailbox, inbound)).collect();
+    let Ok(stored) = inbound::start(&mut tx, &mails).await? else { return Ok(None) };
+    tx.commit().await?;
+    Ok(Some(stored.into_iter().map(Outcome::Stored).collect()))
+}
