@@ -1,5 +1,5 @@
 //! Mail that comes at the same moment for one workspace is stored together, when it opens conversations: most of what
-//! a transaction costs does not depend on how many mails it holds. Nobody waits for company. While one lot is being
+//! a transaction costs does not depend on how many mails it holds. Nobody waits for company. While lots are being
 //! stored, the next gathers; a mail that comes alone is a lot of one. What cannot be stored together is stored alone.
 
 use std::collections::{HashMap, HashSet};
@@ -17,10 +17,18 @@ use crate::mail::thread::{Placement, names_nothing};
 
 /// Mails of one transaction.
 const MOST: usize = 50;
+/// Lots of one workspace that are stored at the same time: while one waits for the disk, the other need not.
+const AT_ONCE: usize = 2;
 
-/// Who waits at which workspace. A workspace stands here while somebody sees to its mail.
+/// A workspace stands here while its mail is being stored.
 #[derive(Default)]
-pub struct Together(Mutex<HashMap<WorkspaceId, Vec<Waiting>>>);
+pub struct Together(Mutex<HashMap<WorkspaceId, Gathering>>);
+
+#[derive(Default)]
+struct Gathering {
+    waiting: Vec<Waiting>,
+    lots: usize,
+}
 
 struct Waiting {
     delivery: Delivery,
@@ -48,12 +56,14 @@ impl Together {
         outcome.await.map_err(|_| Error::internal("whoever stored the mail did not finish"))?
     }
 
-    /// True for the first, who has to see to it that the mail of the workspace is stored.
+    /// True when too few see to it that the mail of the workspace is stored, so that whoever comes has to.
     fn joins(&self, workspace: WorkspaceId, waiting: Waiting) -> bool {
-        let mut gathered = self.gathered();
-        let is_first = !gathered.contains_key(&workspace);
-        gathered.entry(workspace).or_default().push(waiting);
-        is_first
+        let mut gatherings = self.gatherings();
+        let gathering = gatherings.entry(workspace).or_default();
+        gathering.waiting.push(waiting);
+        let has_to = gathering.lots < AT_ONCE;
+        gathering.lots += usize::from(has_to);
+        has_to
     }
 
     /// Until nobody waits at the workspace any more.
@@ -68,16 +78,20 @@ impl Together {
     }
 
     fn next(&self, workspace: WorkspaceId) -> Option<Vec<Waiting>> {
-        let mut gathered = self.gathered();
-        let waiting = gathered.get_mut(&workspace)?;
-        if waiting.is_empty() {
-            gathered.remove(&workspace);
-            return None;
+        let mut gatherings = self.gatherings();
+        let gathering = gatherings.get_mut(&workspace)?;
+        let lot: Vec<Waiting> = gathering.waiting.drain(..gathering.waiting.len().min(MOST)).collect();
+        if !lot.is_empty() {
+            return Some(lot);
         }
-        Some(waiting.drain(..waiting.len().min(MOST)).collect())
+        gathering.lots -= 1;
+        if gathering.lots == 0 {
+            gatherings.remove(&workspace);
+        }
+        None
     }
 
-    fn gathered(&self) -> MutexGuard<'_, HashMap<WorkspaceId, Vec<Waiting>>> {
+    fn gatherings(&self) -> MutexGuard<'_, HashMap<WorkspaceId, Gathering>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -152,6 +166,8 @@ async fn store_all(app: &App, workspace: WorkspaceId, lot: &[Waiting]) -> Result
         let mut inbound = judged(delivery, &Placement::ALONE, mail, *id, (&known.us, signs), &files);
         inbound.automatic |= is_ours(&mut tx, &known.us, mail).await?;
         inbounds.push((&delivery.mailbox, inbound));
+        // A lot takes a moment to judge; requests must not wait for it.
+        tokio::task::yield_now().await;
     }
     let mails: Vec<_> = inbounds.iter().map(|(mailbox, inbound)| (*mailbox, inbound)).collect();
     let Ok(stored) = inbound::start(&mut tx, &mails).await? else { return Ok(None) };
