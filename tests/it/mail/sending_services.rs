@@ -3,6 +3,7 @@
 
 use chrono::TimeDelta;
 use rookery::app_mail::connect::{Connected, Wanted, connect, disconnect};
+use rookery::app_mail::words;
 use rookery::error::Result;
 use rookery::ids::{ConversationId, PersonId};
 use rookery::workspace::people::Role;
@@ -391,6 +392,31 @@ async fn a_service_that_gives_no_words_is_asked_again_for_a_day_and_then_the_con
         mailer.after(TimeDelta::days(2)).await;
         assert_eq!((mailer.server.count(), &mailer.app_sent(id).await["text"]), (0, &Value::Null));
         assert!(mailer.post.key.conversation(id).await["timeline"].as_array().unwrap().len() > 2);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_node_that_dies_while_it_asks_loses_nothing_and_one_that_is_late_writes_nothing() {
+    with_service(async |mailer| {
+        let (world, lease) = (mailer.post.world, TimeDelta::minutes(3));
+        mailer.tells(&sent("order-1")).await;
+        let id = mailer.anna_replies("order-1").await;
+        let mut conn = world.app.connection().await.unwrap();
+        let dead = words::claim(&mut conn, world.now(), world.now() + lease).await.unwrap();
+        mailer.after(lease - TimeDelta::milliseconds(1)).await;
+        assert_eq!((dead.len(), mailer.server.count()), (1, 0), "it is that node's until its lease ends");
+        world.wait(TimeDelta::milliseconds(1));
+        let next = words::claim(&mut conn, world.now(), world.now() + lease).await.unwrap();
+        assert_eq!(next.len(), 1);
+        let mut tx = world.app.begin(mailer.post.acme.id).await.unwrap();
+        words::keep(&mut tx, &dead[0], "Late words").await.unwrap();
+        words::give_up(&mut tx, &dead[0]).await.unwrap();
+        tx.commit().await.unwrap();
+        assert_eq!(mailer.app_sent(id).await["text"], Value::Null);
+        assert_eq!(mailer.post.key.told(id, "app-mail-unread").await, [] as [Value; 0]);
+        mailer.after(lease).await;
+        assert_eq!(mailer.app_sent(id).await["text"], format!("Please pay. {WORDS}"));
     })
     .await;
 }
