@@ -65,11 +65,7 @@ pub async fn fetch_due(app: &App, at_once: usize) -> Result<()> {
 
 async fn fetch(app: &App, claimed: &Claimed) -> Result<()> {
     let found = match &claimed.token {
-        Some(token) => {
-            let key = app.config.needs_secret_key()?;
-            let token = open_token(key, claimed.workspace, claimed.service, token)?;
-            ask(app, claimed, &token).await
-        }
+        Some(sealed) => ask(app, claimed, sealed).await,
         None => Err(Error::internal("the service is disconnected")),
     };
     let mut tx = app.begin(claimed.workspace).await?;
@@ -92,7 +88,8 @@ async fn fetch(app: &App, claimed: &Claimed) -> Result<()> {
 }
 
 /// One GET, to an address that is judged anew, without redirects.
-async fn ask(app: &App, claimed: &Claimed, token: &str) -> Result<String> {
+async fn ask(app: &App, claimed: &Claimed, sealed: &[u8]) -> Result<String> {
+    let token = open_token(app.config.needs_secret_key()?, claimed.workspace, claimed.service, sealed)?;
     let id = utf8_percent_encode(&claimed.message_id, ENCODED).to_string();
     let url: Url = claimed.content_url.replace(ID, &id).parse().map_err(Error::internal)?;
     let mut bearer = HeaderValue::from_str(&format!("Bearer {token}")).map_err(Error::internal)?;
