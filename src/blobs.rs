@@ -70,6 +70,17 @@ impl Blobs {
         Ok(stored.into_iter().map(|blob| blob.location.to_string()).collect())
     }
 
+    /// For bytes that have served. What is gone already is no error.
+    pub async fn remove(&self, keys: impl IntoIterator<Item = &String>) -> Result<()> {
+        for key in keys {
+            match self.store.delete(&Path::from(key.as_str())).await {
+                Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
     /// For bytes whose row was never written: the same mail came twice, or the transaction failed.
     pub async fn discard(&self, keys: &[String]) {
         for key in keys {

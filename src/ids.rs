@@ -129,6 +129,7 @@ ids! {
     NoteId "not_"
     NoticeId "ntc_"
     PersonId "usr_"
+    SendingServiceId "svc_"
     TagId "tag_"
     WebhookId "whk_"
     WorkspaceId "wsp_"

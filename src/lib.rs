@@ -27,6 +27,7 @@ pub mod rate;
 pub mod relay;
 pub mod replies;
 pub mod sealed;
+pub mod signed;
 pub mod stop;
 pub mod text;
 pub mod webhooks;

@@ -40,6 +40,8 @@ const MOST_IDLE: usize = 64;
 /// How long one address may take to connect while there is another to try.
 const ONE_ADDRESS: Duration = Duration::from_secs(3);
 const MOST_HEAD_BYTES: usize = 64 << 10;
+/// Of an address that somebody chose.
+const LONGEST_URL: usize = 2048;
 /// An answer's body is read up to here, so that the connection can be used again.
 const MOST_BODY_BYTES: usize = 64 << 10;
 
@@ -127,6 +129,32 @@ impl Outside {
             time,
             idle: Mutex::default(),
         })
+    }
+
+    /// An address that somebody chose: public and https, or in a network that the operator opened.
+    pub async fn a_public_address(&self, field: &str, text: &str) -> Result<Url> {
+        let problem = |what: &str| Error::problem(field, what);
+        if text.chars().count() > LONGEST_URL {
+            return Err(problem("must be at most 2048 characters"));
+        }
+        let url: Url = text.trim().parse().map_err(|_| problem("must be an https address"))?;
+        if url.scheme() != "https" && (url.scheme() != "http" || self.allow.is_empty()) {
+            return Err(problem("must be an https address"));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(problem("must not hold a user name or password"));
+        }
+        if url.fragment().is_some() {
+            return Err(problem("must not have a fragment"));
+        }
+        if url.as_str().chars().count() > LONGEST_URL {
+            return Err(problem("must be at most 2048 characters"));
+        }
+        self.check(&url).await.map_err(|failure| match failure {
+            Failure::Refused => problem("must lead to a public address, by https"),
+            _ => problem("must have a name that can be found"),
+        })?;
+        Ok(url)
     }
 
     /// Looks the host up and judges every answer: one that is not for the whole world refuses them all.

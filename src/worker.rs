@@ -11,13 +11,13 @@ use chrono::{DateTime, Utc};
 use futures::future::{BoxFuture, join_all};
 
 use crate::app::App;
-use crate::app_mail::forget;
+use crate::app_mail::{forget, words};
 use crate::conversations::{counts, search, sending, snooze};
 use crate::documents::request;
 use crate::error::Result;
 use crate::events::take;
 use crate::mail::sandbox::answer;
-use crate::mail::{notify, send, sweep};
+use crate::mail::{drop_raw, fetch, notify, send, sweep};
 use crate::partitions;
 use crate::replies::{remind, revoke};
 use crate::webhooks::{claim, deliver, fan_out};
@@ -97,6 +97,13 @@ const LOOPS: &[Loop] = &[
         next: |app| Box::pin(async { claim::next(&mut *app.connection().await?, app.clock.now()).await }),
     },
     Loop {
+        name: "fetch words of app mail",
+        every: Duration::from_secs(5),
+        at_once: 4,
+        run: |app, at_once| Box::pin(fetch::fetch_due(app, at_once)),
+        next: |app| Box::pin(async { words::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
         name: "forget app mail",
         every: Duration::from_secs(3600),
         at_once: 1,
@@ -122,6 +129,13 @@ const LOOPS: &[Loop] = &[
         every: Duration::from_secs(3600),
         at_once: 1,
         run: |app, _| Box::pin(sweep::sweep(app)),
+        next: |_| Box::pin(async { Ok(None) }),
+    },
+    Loop {
+        name: "drop raw mail",
+        every: Duration::from_secs(3600),
+        at_once: 1,
+        run: |app, _| Box::pin(drop_raw::drop_due(app)),
         next: |_| Box::pin(async { Ok(None) }),
     },
     Loop {

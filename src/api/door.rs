@@ -17,7 +17,7 @@ use url::Url;
 use crate::api::input::Given;
 use crate::api::mcp::{self, Caller, McpDoor};
 use crate::api::registry;
-use crate::api::{openapi, rest};
+use crate::api::{hooks, openapi, rest};
 use crate::app::App;
 use crate::error::{Error, NO_ENDPOINT, Result};
 use crate::rate::{self, Left, Subject};
@@ -38,6 +38,7 @@ struct Door {
 /// Everything the service answers over HTTP.
 pub fn router(app: Arc<App>) -> Router {
     let origins = app.config.origins();
+    let hooks = hooks::router(app.clone());
     let door = Arc::new(Door { app, mcp: McpDoor::open(), origins });
     Router::new()
         .route("/livez", get(async || answer(StatusCode::OK, json!({ "ok": true }).to_string())))
@@ -47,12 +48,13 @@ pub fn router(app: Arc<App>) -> Router {
         .route(rest::PREFIX, any(frame))
         .route(&format!("{}/", rest::PREFIX), any(frame))
         .route(&format!("{}/{{*path}}", rest::PREFIX), any(frame))
+        .with_state(door)
+        .merge(hooks)
         .fallback(async || refusal(&NO_ENDPOINT))
         .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| {
             tracing::error!("a request panicked");
             refusal(&Error::internal("panic"))
         }))
-        .with_state(door)
 }
 
 /// One request of a machine, from its first check to its last header.
@@ -260,7 +262,7 @@ fn bearer(headers: &HeaderMap) -> Result<[u8; 32]> {
     }
 }
 
-async fn read(body: Body, most: usize) -> Result<Bytes> {
+pub(super) async fn read(body: Body, most: usize) -> Result<Bytes> {
     match tokio::time::timeout(BODY_TIME, to_bytes(body, most)).await {
         Ok(Ok(bytes)) => Ok(bytes),
         // The cap, or a connection that broke, where nobody reads the answer.
@@ -293,14 +295,14 @@ async fn public_description(State(door): State<Arc<Door>>) -> Response {
     }
 }
 
-fn answer(status: StatusCode, body: String) -> Response {
+pub(super) fn answer(status: StatusCode, body: String) -> Response {
     let mut response = (status, body).into_response();
     dress(response.headers_mut());
     response
 }
 
 /// Every error is one JSON field. What caused a 500 is for the log alone.
-fn refusal(error: &Error) -> Response {
+pub(super) fn refusal(error: &Error) -> Response {
     if let Error::Internal(cause) = error {
         tracing::error!(%cause, "request failed");
     }

@@ -2,6 +2,7 @@
 //! REST and MCP and described in OpenAPI by loops over the registry.
 
 pub mod door;
+mod hooks;
 pub mod input;
 pub mod mcp;
 pub mod openapi;

@@ -123,12 +123,15 @@ pub struct Conversation {
 #[serde(rename_all = "camelCase")]
 pub struct AppSent {
     pub message_id: String,
-    pub reference: String,
+    /// Left out when a sending service told of the mail without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub reference: Option<String>,
     pub to: Vec<String>,
     pub subject: String,
-    /// When it was recorded.
+    /// When it left, if a sending service told; else when it was recorded.
     pub sent_at: Timestamp,
-    /// Null when the app did not record it, cut after 8,000 characters.
+    /// Null when it is not known, cut after 8,000 characters.
     pub text: Option<String>,
 }
 
@@ -248,7 +251,7 @@ impl From<record::Sent> for AppSent {
             reference: sent.reference,
             to: sent.recipients,
             subject: sent.subject,
-            sent_at: Timestamp(sent.recorded_at),
+            sent_at: Timestamp(sent.sent_at),
             text: sent.text,
         }
     }

@@ -1,4 +1,4 @@
-//! Recording what an app sent (specification 4.13.2, 4.13.3), finding it again by Message-ID, and tying it to
+//! Recording what an app sent (specification 4.13.2 to 4.13.4), finding it again by Message-ID, and tying it to
 //! the conversation of the first reply. Live and sandbox records never meet.
 //!
 //! Until someone replies a repeat replaces what it gives; afterwards it only fills in missing words, because
@@ -10,16 +10,20 @@ use sqlx::PgConnection;
 use crate::config::Keep;
 use crate::db::Tx;
 use crate::error::Result;
-use crate::ids::{ConversationId, WorkspaceId};
+use crate::ids::{ConversationId, SendingServiceId, WorkspaceId};
 
 #[derive(Clone, Debug)]
 pub struct Record {
     pub message_id: String,
-    pub reference: String,
+    pub reference: Option<String>,
     pub to: Vec<String>,
     pub subject: String,
     pub text: Option<String>,
     pub html: Option<String>,
+    /// When it left, if that is known.
+    pub sent_at: Option<DateTime<Utc>>,
+    /// The connected service that tells of it and can be asked for its words.
+    pub service: Option<SendingServiceId>,
 }
 
 /// True when it was not on record before.
@@ -27,16 +31,27 @@ pub async fn record(tx: &mut Tx<'_>, livemode: bool, record: &Record, keep: Keep
     let (workspace, now) = (tx.workspace().0, tx.now());
     let first = sqlx::query_scalar!(
         r#"insert into app_mail as kept
-               (workspace_id, livemode, message_id, reference, recipients, subject, body_text, body_html, recorded_at)
-           values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+               (workspace_id, livemode, message_id, reference, recipients, subject, body_text, body_html, recorded_at,
+                sent_at, service_id)
+           values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $11, $12)
            on conflict (workspace_id, livemode, message_id) do update set
-               reference = case when kept.conversation_id is null then excluded.reference else kept.reference end,
+               reference = case when kept.conversation_id is null then coalesce(excluded.reference, kept.reference)
+                                else kept.reference end,
                recipients = case when kept.conversation_id is null then excluded.recipients else kept.recipients end,
                subject = case when kept.conversation_id is null then excluded.subject else kept.subject end,
                body_text = case when kept.conversation_id is null then coalesce(excluded.body_text, kept.body_text)
                                 else coalesce(kept.body_text, excluded.body_text) end,
                body_html = case when kept.conversation_id is null then coalesce(excluded.body_html, kept.body_html)
                                 else coalesce(kept.body_html, excluded.body_html) end,
+               sent_at = case when kept.conversation_id is null then coalesce(excluded.sent_at, kept.sent_at)
+                              else kept.sent_at end,
+               -- Whose words are known need not be asked for.
+               service_id = case
+                   when coalesce(excluded.body_text, excluded.body_html, kept.body_text, kept.body_html) is null
+                       then coalesce(kept.service_id, excluded.service_id)
+                   when kept.conversation_id is not null then kept.service_id end,
+               words_due_at = case
+                   when coalesce(excluded.body_text, excluded.body_html) is null then kept.words_due_at end,
                -- One that should have been forgotten starts anew.
                recorded_at = case when kept.conversation_id is null and kept.recorded_at <= $10
                                   then excluded.recorded_at else kept.recorded_at end
@@ -50,7 +65,9 @@ pub async fn record(tx: &mut Tx<'_>, livemode: bool, record: &Record, keep: Keep
         record.text,
         record.html,
         now,
-        now - keep.age
+        now - keep.age,
+        record.sent_at,
+        record.service.map(|service| service.0)
     )
     .fetch_one(&mut **tx)
     .await?;
@@ -87,7 +104,7 @@ async fn evict(tx: &mut Tx<'_>, livemode: bool, keep: Keep) -> Result<()> {
 #[derive(Debug)]
 pub struct Named {
     pub message_id: String,
-    pub reference: String,
+    pub reference: Option<String>,
     pub recipients: Vec<String>,
     pub conversation: Option<ConversationId>,
 }
@@ -114,21 +131,27 @@ pub async fn named(tx: &mut Tx<'_>, livemode: bool, ids: &[String], age: TimeDel
     .await?)
 }
 
-/// Ties a record to the conversation of its first reply, with which it stays.
+/// Ties a record to the conversation of its first reply, with which it stays. A person's reply makes the words
+/// due, when a service has them and was never asked.
 pub async fn answered(
     tx: &mut Tx<'_>,
     livemode: bool,
     message_id: &str,
     conversation: ConversationId,
+    by_a_person: bool,
 ) -> Result<()> {
-    let workspace = tx.workspace().0;
+    let (workspace, now) = (tx.workspace().0, tx.now());
     sqlx::query!(
-        "update app_mail set conversation_id = $4
-         where workspace_id = $1 and livemode = $2 and message_id = $3 and conversation_id is null",
+        "update app_mail set conversation_id = coalesce(conversation_id, $4), words_due_at = case
+             when $5 and service_id is not null and words_claim = 0 and body_text is null and body_html is null
+                 then coalesce(words_due_at, $6) else words_due_at end
+         where workspace_id = $1 and livemode = $2 and message_id = $3",
         workspace,
         livemode,
         message_id,
-        conversation.0
+        conversation.0,
+        by_a_person,
+        now
     )
     .execute(&mut **tx)
     .await?;
@@ -139,10 +162,11 @@ pub async fn answered(
 #[derive(Debug)]
 pub struct Sent {
     pub message_id: String,
-    pub reference: String,
+    pub reference: Option<String>,
     pub recipients: Vec<String>,
     pub subject: String,
-    pub recorded_at: DateTime<Utc>,
+    /// When it left, or was recorded when only that is known.
+    pub sent_at: DateTime<Utc>,
     pub text: Option<String>,
 }
 
@@ -153,8 +177,9 @@ pub async fn of_conversation(
 ) -> Result<Option<Sent>> {
     Ok(sqlx::query_as!(
         Sent,
-        "select message_id, reference, recipients, subject, recorded_at, left(body_text, 8000) as text
-         from app_mail where workspace_id = $1 and conversation_id = $2",
+        r#"select message_id, reference, recipients, subject, coalesce(sent_at, recorded_at) as "sent_at!",
+                  left(body_text, 8000) as text
+           from app_mail where workspace_id = $1 and conversation_id = $2"#,
         workspace.0,
         conversation.0
     )

@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::cli::{domains, webhooks};
+use crate::cli::{domains, sending_services, webhooks};
 use crate::clock::written;
 use crate::conversations::inbound::{self, Raw};
 use crate::db::Tx;
@@ -140,6 +140,8 @@ pub enum Command {
         message: MessageId,
     },
     #[command(flatten)]
+    SendingServices(sending_services::Command),
+    #[command(flatten)]
     Webhooks(webhooks::Command),
 }
 
@@ -249,6 +251,9 @@ async fn execute(app: &App, command: Command) -> Result<(String, Value)> {
         Command::ImportMail { workspace, mailbox, files } => import(app, workspace, mailbox, &files).await?,
         Command::ReplayMail { workspace } => replay_all(app, workspace).await?,
         Command::ExplainMail { workspace, message } => explain(app, workspace, message).await?,
+        Command::SendingServices(command) => {
+            sending_services::execute(app, command).await.map_err(no_workspace)?
+        }
         Command::Webhooks(command) => webhooks::execute(app, command).await.map_err(no_workspace)?,
     })
 }
@@ -297,12 +302,16 @@ async fn import(
 
 async fn replay_all(app: &App, workspace: WorkspaceId) -> Result<(String, Value)> {
     let progress = ProgressBar::new_spinner();
-    let (mut same, mut changed, mut failed, mut last) = (0, 0, 0, MessageId(0));
+    let (mut same, mut changed, mut gone, mut failed, mut last) = (0, 0, 0, 0, MessageId(0));
     loop {
-        let kept = inbound::kept_after(&mut *app.connection().await?, workspace, last, 200).await?;
-        let Some(newest) = kept.last() else { break };
+        let received = inbound::received_after(&mut *app.connection().await?, workspace, last, 200).await?;
+        let Some((newest, _)) = received.last() else { break };
         last = *newest;
-        for message in kept {
+        for (message, kept) in received {
+            if !kept {
+                gone += 1;
+                continue;
+            }
             let why = match replay(app, workspace, message).await {
                 Ok(Replayed::Same) => {
                     same += 1;
@@ -318,12 +327,15 @@ async fn replay_all(app: &App, workspace: WorkspaceId) -> Result<(String, Value)
             failed += 1;
             progress.suspend(|| eprintln!("{message}: {why}"));
         }
-        progress.set_message(format!("{} read", same + changed + failed));
+        progress.set_message(format!("{} read", same + changed + gone + failed));
         progress.tick();
     }
     progress.finish_and_clear();
-    let line = format!("{changed} changed, {same} as before, {failed} failed.");
-    Ok((line, json!({ "changed": changed, "same": same, "failed": failed })))
+    let mut line = format!("{changed} changed, {same} as before, {failed} failed.");
+    if gone > 0 {
+        line.push_str(&format!(" {gone} stay as they are: their raw form was dropped after 30 days."));
+    }
+    Ok((line, json!({ "changed": changed, "same": same, "failed": failed, "dropped": gone })))
 }
 
 async fn explain(app: &App, workspace: WorkspaceId, message: MessageId) -> Result<(String, Value)> {

@@ -16,8 +16,8 @@ use crate::error::{Error, Result};
 use crate::ids::EventId;
 use crate::outside::Outside;
 use crate::random::Random;
+use crate::signed::Secret;
 use crate::webhooks::attempt::{Letter, attempt};
-use crate::webhooks::secret::Secret;
 
 const WAIT_SECONDS: u64 = 15;
 /// Longer than the server waits.

@@ -4,6 +4,7 @@
 pub mod admin;
 mod domains;
 pub mod listen;
+pub mod sending_services;
 pub mod serve;
 pub mod webhooks;
 

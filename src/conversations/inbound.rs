@@ -36,6 +36,8 @@ pub struct Inbound {
     pub subject: Option<String>,
     /// The app's reference that the mail carries or answers.
     pub reference: Option<String>,
+    /// It is a permitted reply to mail that the app sent.
+    pub answers_app_mail: bool,
     /// What the customer wrote, and the whole text when something was taken away.
     pub text: String,
     pub whole_text: Option<String>,
@@ -90,8 +92,8 @@ pub struct Stored {
 pub struct Duplicate;
 
 /// Opens a conversation with each mail, all of one workspace; none when one of them is there already. Mail that
-/// carries a reference is an answer to the app's own mail, so it is announced as a reply although the
-/// conversation is new.
+/// carries a reference or answers the app's own mail is announced as a reply although the conversation is new
+/// (D189).
 pub async fn start(
     tx: &mut Tx<'_>,
     mails: &[(&Mailbox, &Inbound)],
@@ -117,7 +119,7 @@ pub async fn start(
             assignee: None,
         };
         turns.push((tx.mint(), place, Event::TurnChanged(turn)));
-        if mail.reference.is_some() && !held {
+        if (mail.reference.is_some() || mail.answers_app_mail) && !held {
             announce(tx, place, mailbox, *stored, mail, mail.reference.clone()).await?;
         }
     }
@@ -371,24 +373,60 @@ pub async fn explained(
     }))
 }
 
-/// Received mail after the given message whose bytes are kept, oldest first.
-pub async fn kept_after(
+/// Received mail after the given message, oldest first, and whether its bytes are kept.
+pub async fn received_after(
     conn: &mut PgConnection,
     workspace: WorkspaceId,
     after: MessageId,
     most: i64,
-) -> Result<Vec<MessageId>> {
-    Ok(sqlx::query_scalar!(
-        r#"select id as "message: MessageId" from messages
+) -> Result<Vec<(MessageId, bool)>> {
+    let rows = sqlx::query!(
+        r#"select id as "message: MessageId", (raw is not null or raw_blob is not null) as "kept!" from messages
            where workspace_id = $1 and id > $2 and direction = 'inbound'
-             and (raw is not null or raw_blob is not null)
            order by id limit $3"#,
         workspace.0,
         after.0,
         most
     )
     .fetch_all(conn)
-    .await?)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.message, row.kept)).collect())
+}
+
+/// Received mail whose bytes are kept, from one id up to another, oldest first, with the names of their files.
+pub async fn raw_between(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    from: MessageId,
+    to: MessageId,
+    most: i64,
+) -> Result<Vec<(MessageId, Option<String>)>> {
+    let rows = sqlx::query!(
+        r#"select id as "message: MessageId", raw_blob from messages
+           where workspace_id = $1 and id >= $2 and id < $3 and direction = 'inbound'
+             and (raw is not null or raw_blob is not null)
+           order by id limit $4"#,
+        workspace.0,
+        from.0,
+        to.0,
+        most
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.message, row.raw_blob)).collect())
+}
+
+/// Forgets the bytes of received mail. Everything that was read out of them stays.
+pub async fn drop_raw(tx: &mut Tx<'_>, messages: &[MessageId]) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "update messages set raw = null, raw_blob = null where workspace_id = $1 and id = any($2)",
+        workspace,
+        messages as &[MessageId]
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }
 
 /// Whether an address is on the conversation: it wrote, or was written to.

@@ -198,6 +198,21 @@ pub async fn take_reminder(tx: &mut Tx<'_>, id: DocumentRequestId, goes_on: bool
     }))
 }
 
+/// The reminder that was just taken is due once more, at another time.
+pub async fn put_reminder_off(tx: &mut Tx<'_>, id: DocumentRequestId, until: DateTime<Utc>) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "update document_requests set reminders = reminders - 1, remind_at = $3
+         where workspace_id = $1 and id = $2 and state = 'open'",
+        workspace,
+        id.0,
+        until
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
 impl Carried {
     /// The private upload page, as it is now.
     pub fn link(&self, app: &App, workspace: WorkspaceId) -> Result<String> {

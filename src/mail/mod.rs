@@ -5,6 +5,8 @@ pub mod authenticate;
 pub mod compose;
 pub mod dkim;
 pub mod domain;
+pub mod drop_raw;
+pub mod fetch;
 pub mod heed;
 pub mod listen;
 pub mod notify;

@@ -196,7 +196,7 @@ async fn store(
         return twin.map(Outcome::Duplicate).ok_or_else(lost);
     };
     if let Some(message_id) = &placement.answers {
-        answered(&mut tx, mailbox.livemode(), message_id, stored.conversation).await?;
+        answered(&mut tx, mailbox.livemode(), message_id, stored.conversation, !inbound.automatic).await?;
     }
     if let (Some(conversation), Some(report)) = (&joined, &mail.report) {
         heed(&mut tx, conversation, report).await?;
@@ -355,6 +355,7 @@ fn judged(
         also_to: written_to.filter(|address| *address != delivery.mailbox.address).collect(),
         subject: mail.subject.clone(),
         reference: placement.reference.clone(),
+        answers_app_mail: placement.answers.is_some(),
         whole_text: (text != mail.text).then(|| mail.text.clone()),
         text,
         attachments: files.attachments.iter().map(|(attachment, _)| attachment.clone()).collect(),

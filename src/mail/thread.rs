@@ -30,7 +30,7 @@ pub struct Placement {
     /// The conversation to join; a new one when there is none.
     pub joins: Option<ConversationId>,
     pub reference: Option<String>,
-    /// The Message-ID of the recorded app mail that this is the first reply to.
+    /// The Message-ID of the recorded app mail that this is a permitted reply to.
     pub answers: Option<String>,
     pub why: Why,
 }
@@ -90,7 +90,10 @@ pub async fn place(
         why = Why::OtherReference;
     }
     match of_app_mail(tx, mailbox, mail, verdict, age).await? {
-        Bridge::Permitted(placement) => return Ok(placement),
+        Bridge::Permitted(placement) => {
+            let reference = placement.reference.or(tag);
+            return Ok(Placement { reference, ..placement });
+        }
         Bridge::Refused(reason) => why = reason,
         Bridge::Unknown => {}
     }
@@ -197,8 +200,8 @@ async fn of_app_mail(
         (None, Some(_)) => Why::OtherInbox,
         (None, None) => Why::FirstReply,
     };
-    let answers = named.conversation.is_none().then_some(named.message_id);
-    Ok(Bridge::Permitted(Placement { joins, reference: Some(named.reference), answers, why }))
+    let answers = Some(named.message_id);
+    Ok(Bridge::Permitted(Placement { joins, reference: named.reference, answers, why }))
 }
 
 /// One mail to two inboxes is a conversation in each: a record's conversation is joined in its own inbox only.

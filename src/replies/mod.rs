@@ -2,6 +2,7 @@
 //! its undo window; what people do with them, and what stops them.
 
 pub mod approve;
+pub mod automatic;
 pub mod discard;
 pub mod remind;
 pub mod revoke;

@@ -8,23 +8,26 @@ use crate::conversations::status::Status;
 use crate::db::Tx;
 use crate::documents::request::{self, Asked, Due};
 use crate::error::Result;
-use crate::replies::suppress;
+use crate::replies::{automatic, suppress};
 
 const OPENING: &str = "This is a friendly reminder: some documents we asked you for are still missing.";
 
 /// Writes the reminder that is due. A closed conversation and an address that must not be written to end
-/// the reminders; a customer's mail alone does not, because the documents are still missing.
+/// the reminders; a customer's mail alone does not, because the documents are still missing. An address that got
+/// enough mail of ours for a day is reminded when the day is over.
 pub async fn remind(app: &App, tx: &mut Tx<'_>, due: Due) -> Result<()> {
     let conversation = lock_any(tx, due.conversation).await?;
-    let goes_on = match &conversation.contact.email {
+    let address = match &conversation.contact.email {
         Some(address) if conversation.status != Status::Closed => {
-            !suppress::is_suppressed(tx, conversation.livemode(), address).await?
+            let suppressed = suppress::is_suppressed(tx, conversation.livemode(), address).await?;
+            Some(address).filter(|_| !suppressed)
         }
-        _ => false,
+        _ => None,
     };
-    let Some(carried) = request::take_reminder(tx, due.request, goes_on).await? else { return Ok(()) };
-    if !goes_on {
-        return Ok(());
+    let taken = request::take_reminder(tx, due.request, address.is_some()).await?;
+    let (Some(carried), Some(address)) = (taken, address) else { return Ok(()) };
+    if let Err(until) = automatic::count(tx, conversation.livemode(), address).await? {
+        return request::put_reminder_off(tx, due.request, until).await;
     }
     let link = carried.link(app, tx.workspace())?;
     let missing = carried.asked.items.iter().filter(|item| item.required).cloned().collect::<Vec<_>>();

@@ -13,7 +13,8 @@ use serde::Serialize;
 use crate::clock::{Clock, written};
 use crate::ids::EventId;
 use crate::outside::{Checked, Failure, Outside};
-use crate::webhooks::secret::{Secret, signatures};
+use crate::signed::Secret;
+use crate::webhooks::secret::signatures;
 
 /// How much of an answer the log keeps.
 const ANSWER_BYTES: usize = 1024;

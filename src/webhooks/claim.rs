@@ -8,7 +8,8 @@ use url::Url;
 use crate::app::App;
 use crate::error::Result;
 use crate::ids::{EventId, WebhookId, WorkspaceId};
-use crate::webhooks::secret::{Secret, still_signs};
+use crate::signed::Secret;
+use crate::webhooks::secret::{decrypt, still_signs};
 use crate::webhooks::webhook::State;
 
 /// Longer than a turn can take: its tries begin within two seconds and last ten at most.
@@ -104,7 +105,7 @@ async fn lease(conn: &mut PgConnection, app: &App, now: DateTime<Utc>, most: i64
         let old = row.old_secret.zip(row.rotated_at).filter(|(_, rotated)| still_signs(*rotated, now));
         let stored = std::iter::once(row.secret).chain(old.map(|(old, _)| old));
         let secrets: Result<Vec<Secret>> =
-            stored.map(|stored| Secret::decrypt(&stored, server_key, key.workspace, key.webhook)).collect();
+            stored.map(|stored| decrypt(&stored, server_key, key.workspace, key.webhook)).collect();
         match (secrets, row.url.parse()) {
             (Ok(secrets), Ok(url)) => {
                 let (state, in_plan, run) = (row.state, row.in_plan, row.run);

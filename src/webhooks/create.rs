@@ -1,16 +1,14 @@
 //! Makes a webhook (specification 6.1): by an owner or admin, to a public https address, for the team's inboxes
 //! or the maker's private ones, live or test. Its secret is shown once, here.
 
-use url::Url;
-
 use crate::app::App;
 use crate::error::{Error, Result};
 use crate::ids::{PersonId, WebhookId, WorkspaceId};
-use crate::webhooks::secret::Secret;
+use crate::signed::Secret;
+use crate::webhooks::secret::encrypt;
 use crate::webhooks::webhook::{KINDS, Scope};
 use crate::workspace::{people, plan};
 
-const LONGEST_URL: usize = 2048;
 /// Live and test each.
 const MOST: i64 = 20;
 
@@ -31,7 +29,7 @@ pub struct NewSecret {
 
 pub async fn create(app: &App, workspace: WorkspaceId, wanted: Wanted<'_>) -> Result<NewSecret> {
     let kinds = chosen(wanted.kinds)?;
-    let url = an_address(app, wanted.url).await?;
+    let url = app.outside.a_public_address("url", wanted.url).await?;
     let mut tx = app.begin(workspace).await?;
     let role = people::role_of(&mut tx, workspace, wanted.maker).await?;
     if !role.administers() {
@@ -53,7 +51,7 @@ pub async fn create(app: &App, workspace: WorkspaceId, wanted: Wanted<'_>) -> Re
         return Err(Error::problem("url", format!("there are {MOST} webhooks of this mode already")));
     }
     let (id, secret): (WebhookId, _) = (tx.mint(), Secret::new(&app.random));
-    let sealed = secret.encrypt(app.config.needs_secret_key()?, &app.random, workspace, id)?;
+    let sealed = encrypt(&secret, app.config.needs_secret_key()?, &app.random, workspace, id)?;
     let now = tx.now();
     sqlx::query!(
         "with made as (
@@ -82,31 +80,4 @@ fn chosen(kinds: &[String]) -> Result<Option<Vec<String>>> {
         return Err(Error::problem("events", format!("{shown:?} is none of {}", KINDS.join(", "))));
     }
     Ok((!kinds.is_empty()).then(|| kinds.to_vec()))
-}
-
-/// A public https address, or one in a network that the operator opened.
-async fn an_address(app: &App, text: &str) -> Result<Url> {
-    let problem = |what: &str| Error::problem("url", what);
-    if text.chars().count() > LONGEST_URL {
-        return Err(problem("must be at most 2048 characters"));
-    }
-    let url: Url = text.trim().parse().map_err(|_| problem("must be an https address"))?;
-    let opened = !app.config.webhook_allow.is_empty();
-    if url.scheme() != "https" && !(url.scheme() == "http" && opened) {
-        return Err(problem("must be an https address"));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(problem("must not hold a user name or password"));
-    }
-    if url.fragment().is_some() {
-        return Err(problem("must not have a fragment"));
-    }
-    if url.as_str().chars().count() > LONGEST_URL {
-        return Err(problem("must be at most 2048 characters"));
-    }
-    app.outside.check(&url).await.map_err(|failure| match failure {
-        crate::outside::Failure::Refused => problem("must lead to a public address, by https"),
-        _ => problem("must have a name that can be found"),
-    })?;
-    Ok(url)
 }

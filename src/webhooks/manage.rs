@@ -8,8 +8,9 @@ use sqlx::PgConnection;
 use crate::app::App;
 use crate::error::Result;
 use crate::ids::{WebhookId, WorkspaceId};
+use crate::signed::Secret;
 use crate::webhooks::create::NewSecret;
-use crate::webhooks::secret::Secret;
+use crate::webhooks::secret::encrypt;
 use crate::webhooks::webhook::{NO_WEBHOOK, State};
 
 /// Nothing is sent until somebody resumes it.
@@ -42,7 +43,7 @@ pub async fn resume(app: &App, workspace: WorkspaceId, id: WebhookId) -> Result<
 pub async fn rotate(app: &App, workspace: WorkspaceId, id: WebhookId) -> Result<NewSecret> {
     let mut tx = app.begin(workspace).await?;
     let secret = Secret::new(&app.random);
-    let sealed = secret.encrypt(app.config.needs_secret_key()?, &app.random, workspace, id)?;
+    let sealed = encrypt(&secret, app.config.needs_secret_key()?, &app.random, workspace, id)?;
     let now = tx.now();
     let rotated = sqlx::query!(
         "update webhooks set old_secret = secret, secret = $3, rotated_at = $4 where workspace_id = $1 and id = $2",

@@ -49,8 +49,8 @@ const OWNERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("documents", &["documents", "document_requests"]),
-    ("app_mail", &["app_mail"]),
-    ("replies", &["suppressed_addresses"]),
+    ("app_mail", &["app_mail", "sending_services"]),
+    ("replies", &["suppressed_addresses", "automatic_mail"]),
     ("mail", &["sandbox_mail", "sandbox_answers", "sending_domains"]),
     ("webhooks", &["webhooks", "webhook_lanes", "deliveries", "delivery_log"]),
 ];

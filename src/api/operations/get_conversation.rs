@@ -31,11 +31,7 @@ impl Operation for GetConversation {
         let workspace = call.actor.workspace;
         let timeline = timeline::read(&mut call.db, workspace, conversation.id).await?;
         let team = team::of(&mut call.db, workspace, &conversation).await?;
-        // Only a conversation with a reference can have been started by recorded mail.
-        let app_sent = match &conversation.reference {
-            Some(_) => record::of_conversation(&mut call.db, workspace, conversation.id).await?,
-            None => None,
-        };
+        let app_sent = record::of_conversation(&mut call.db, workspace, conversation.id).await?;
         Ok(wire::Conversation::new(conversation, timeline, team, app_sent))
     }
 }

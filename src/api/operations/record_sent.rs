@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::Done;
 use crate::api::operation::{Call, Needs, Nothing, Operation, Spec};
+use crate::app_mail::outline;
 use crate::app_mail::record::{Record, record};
 use crate::app_mail::reference;
 use crate::db::Tx;
@@ -70,16 +71,16 @@ impl Operation for RecordSent {
     type Output = Done;
 
     async fn run(call: &mut Call<'_, Tx<'static>>, _: Nothing, input: Input) -> Result<Done> {
-        let mut to: Vec<String> = input.to.iter().filter_map(|Recipient(text)| address(text)).collect();
-        to.sort();
-        to.dedup();
+        let to = input.to.iter().filter_map(|Recipient(text)| outline::recipient(text)).collect();
         let sent = Record {
-            message_id: bare(&input.message_id).to_owned(),
-            reference: reference::of(&input.reference).unwrap_or_default(),
-            to,
+            message_id: outline::message_id(&input.message_id).unwrap_or_default(),
+            reference: reference::of(&input.reference),
+            to: outline::each_once(to),
             subject: text::line(&input.subject),
             text: input.text.as_deref().map(text::lines),
             html: input.html,
+            sent_at: None,
+            service: None,
         };
         let keep = call.app.config.app_mail_keep();
         let first = record(&mut call.db, call.actor.livemode, &sent, keep).await?;
@@ -93,24 +94,9 @@ impl Operation for RecordSent {
     fn check(given: &Map<String, Value>) -> Vec<Problem> {
         let recipients = given.get("to").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let strange =
-            |(_, recipient): &(usize, &Value)| recipient.as_str().is_some_and(|text| address(text).is_none());
+            |(_, to): &(usize, &Value)| to.as_str().is_some_and(|text| outline::recipient(text).is_none());
         let problem =
             |(index, _)| Problem { field: format!("to[{index}]"), what: "must be a mail address".into() };
         recipients.iter().enumerate().filter(strange).map(problem).collect()
     }
-}
-
-/// Without white space and angle brackets around it.
-fn bare(message_id: &str) -> &str {
-    let id = message_id.trim();
-    id.strip_prefix('<').unwrap_or(id).strip_suffix('>').unwrap_or(id.strip_prefix('<').unwrap_or(id))
-}
-
-/// The address of `a@b.example` or `Name <a@b.example>`, in lower case.
-fn address(recipient: &str) -> Option<String> {
-    let inner = match recipient.trim().strip_suffix('>') {
-        Some(named) => named.rsplit_once('<')?.1,
-        None => recipient.trim(),
-    };
-    crate::workspace::people::an_address("to", inner).ok()
 }

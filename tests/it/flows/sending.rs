@@ -403,6 +403,41 @@ async fn a_closed_conversation_gets_no_reminders() {
     .await;
 }
 
+/// Reminders are what the service writes by itself (D146). Notices to its own people are not counted.
+#[tokio::test]
+async fn an_address_gets_ten_automatic_mails_a_day_and_the_rest_when_the_day_is_over() {
+    story_with(UNHURRIED, async |world| {
+        let acme = world.workspace("Acme").await;
+        let inbox = acme.mailbox("help@acme.example", "Help").await;
+        let key = acme.key("bot", "write,draft,send", Mode::Live).await;
+        let ada = ["ada@customer.example"; 12];
+        for from in ada.into_iter().chain(["ben@customer.example"]) {
+            let id = acme.mail(inbox, from, "Loan", "Hello").await;
+            let asked = json!({ "documents": [{ "label": "Passport" }], "send": true });
+            let made = key.post(&format!("/conversations/{id}/document-requests"), asked).await;
+            assert_eq!(made.status, 201, "{}", made.text);
+        }
+        after(world, WINDOW).await;
+        let to =
+            |name: &str| world.outbox.letters().iter().filter(|letter| letter.to.starts_with(name)).count();
+        assert_eq!((to("ada"), to("ben")), (12, 1), "what people and agents send is not counted");
+        after(world, TimeDelta::days(2)).await;
+        assert_eq!((to("ada"), to("ben")), (12 + 10, 1 + 1));
+        after(world, TimeDelta::days(1) - TimeDelta::milliseconds(1)).await;
+        assert_eq!(to("ada"), 12 + 10);
+        after(world, TimeDelta::milliseconds(1)).await;
+        assert_eq!(to("ada"), 12 + 12, "nobody's reminder is lost");
+        after(world, TimeDelta::days(1)).await;
+        assert_eq!((to("ada"), to("ben")), (12 + 12 + 10, 1 + 2), "day four, and a new count");
+        let counted: i64 = sqlx::query_scalar("select count(*) from automatic_mail")
+            .fetch_one(&world.app.pool)
+            .await
+            .unwrap();
+        assert_eq!(counted, 2, "days that are over leave nothing behind");
+    })
+    .await;
+}
+
 fn link(text: &Value) -> String {
     let text = text.as_str().unwrap();
     text[text.find("https://").expect("a link")..].split_whitespace().next().unwrap().to_owned()

@@ -1,0 +1,187 @@
+//! Connecting an email-sending service (specification 4.13.4, D191): by an owner or admin. The service gets an
+//! address to tell what it sent and a secret to sign with; it gives an address to ask for words and a token.
+//!
+//! Both secrets are kept encrypted, bound to the connection, and forgotten when it is disconnected.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::app::App;
+use crate::config::SecretKey;
+use crate::db::Tx;
+use crate::error::{Error, Result};
+use crate::ids::{PersonId, SendingServiceId, WorkspaceId};
+use crate::sealed;
+use crate::signed::Secret;
+use crate::workspace::people::{a_name, role_of};
+
+/// Where services tell what they sent: followed by the workspace and the connection.
+pub const HOOK: &str = "/hooks/sent-mail";
+/// Stands for a Message-ID in the address of words.
+pub const ID: &str = "{id}";
+
+const SIGNING: &str = "sending service's signature";
+const ASKING: &str = "sending service's token";
+const LONGEST_TOKEN: usize = 2000;
+const MOST: i64 = 20;
+
+pub struct Wanted<'a> {
+    pub person: PersonId,
+    /// What people call it.
+    pub name: &'a str,
+    /// Where the words of a mail are, with `{id}` in the place of its Message-ID, or in front of it.
+    pub content_url: &'a str,
+    pub token: &'a str,
+}
+
+/// A connection that was just made: the only moment its secret's text exists.
+pub struct Connected {
+    pub id: SendingServiceId,
+    /// Where the service tells what it sent.
+    pub hook: String,
+    pub secret: String,
+}
+
+pub async fn connect(app: &App, workspace: WorkspaceId, wanted: Wanted<'_>) -> Result<Connected> {
+    let name = a_name("name", wanted.name, 100)?;
+    let token = a_token(wanted.token)?;
+    let content_url = an_address_of_words(app, wanted.content_url).await?;
+    let mut tx = app.begin(workspace).await?;
+    may_administer(&mut tx, wanted.person).await?;
+    // One at a time, so that the limit holds.
+    sqlx::query!("select id from workspaces where id = $1 for no key update", workspace.0)
+        .fetch_one(&mut *tx)
+        .await?;
+    if connected(&mut tx, workspace).await?.len() as i64 >= MOST {
+        return Err(Error::problem("service", format!("there are {MOST} connections already")));
+    }
+    let (id, secret): (SendingServiceId, _) = (tx.mint(), Secret::new(&app.random));
+    let (key, place, now) = (app.config.needs_secret_key()?, place(workspace, id), tx.now());
+    sqlx::query!(
+        "insert into sending_services
+             (workspace_id, id, maker_id, name, content_url, secret, token, created_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+        workspace.0,
+        id.0,
+        wanted.person.0,
+        name,
+        content_url,
+        secret.seal(key, &app.random, SIGNING, &place)?,
+        sealed::seal(key, &app.random, ASKING, &place, token.as_bytes())?,
+        now
+    )
+    .execute(&mut *tx)
+    .await?;
+    tx.commit().await?;
+    let host = app.config.public_url.as_str().trim_end_matches('/');
+    Ok(Connected { id, hook: format!("{host}{HOOK}/{workspace}/{id}"), secret: secret.text() })
+}
+
+/// What the service says is not heard any more, and nothing is asked of it. Records it made stay as they are.
+pub async fn disconnect(
+    app: &App,
+    workspace: WorkspaceId,
+    person: PersonId,
+    id: SendingServiceId,
+) -> Result<()> {
+    let mut tx = app.begin(workspace).await?;
+    may_administer(&mut tx, person).await?;
+    let now = tx.now();
+    let ended = sqlx::query!(
+        "update sending_services set disconnected_at = $3, secret = null, token = null
+         where workspace_id = $1 and id = $2 and disconnected_at is null",
+        workspace.0,
+        id.0,
+        now
+    )
+    .execute(&mut *tx)
+    .await?;
+    if ended.rows_affected() == 0 {
+        return Err(Error::Missing("No such connection in this workspace."));
+    }
+    tx.commit().await
+}
+
+/// A connection as people see it; its secrets are never part of it.
+pub struct Connection {
+    pub id: SendingServiceId,
+    pub name: String,
+    pub content_url: String,
+    pub created_at: DateTime<Utc>,
+}
+
+/// The services that are connected now.
+pub async fn connected(conn: &mut PgConnection, workspace: WorkspaceId) -> Result<Vec<Connection>> {
+    Ok(sqlx::query_as!(
+        Connection,
+        r#"select id as "id: SendingServiceId", name, content_url, created_at from sending_services
+           where workspace_id = $1 and disconnected_at is null order by id"#,
+        workspace.0
+    )
+    .fetch_all(conn)
+    .await?)
+}
+
+/// What a connected service signs with.
+pub async fn secret_of(
+    conn: &mut PgConnection,
+    key: &SecretKey,
+    workspace: WorkspaceId,
+    id: SendingServiceId,
+) -> Result<Option<Secret>> {
+    let sealed = sqlx::query_scalar!(
+        r#"select secret as "secret!" from sending_services
+           where workspace_id = $1 and id = $2 and disconnected_at is null"#,
+        workspace.0,
+        id.0
+    )
+    .fetch_optional(conn)
+    .await?;
+    sealed.map(|sealed| Secret::open(&sealed, key, SIGNING, &place(workspace, id))).transpose()
+}
+
+/// What opens a service's own door.
+pub fn open_token(
+    key: &SecretKey,
+    workspace: WorkspaceId,
+    id: SendingServiceId,
+    sealed: &[u8],
+) -> Result<String> {
+    let token = sealed::open(key, ASKING, &place(workspace, id), sealed)?;
+    String::from_utf8(token).map_err(Error::internal)
+}
+
+async fn may_administer(tx: &mut Tx<'_>, person: PersonId) -> Result<()> {
+    let workspace = tx.workspace();
+    match role_of(tx, workspace, person).await?.administers() {
+        true => Ok(()),
+        false => Err(Error::Forbidden("Only owners and admins can connect a sending service.".into())),
+    }
+}
+
+fn a_token(text: &str) -> Result<&str> {
+    let token = text.trim();
+    let sound =
+        (1..=LONGEST_TOKEN).contains(&token.len()) && token.bytes().all(|byte| byte.is_ascii_graphic());
+    if sound { Ok(token) } else { Err(Error::problem("token", "must be one word of visible letters")) }
+}
+
+/// The address with its place for the Message-ID, which cannot be in the name of the machine.
+async fn an_address_of_words(app: &App, text: &str) -> Result<String> {
+    let text = text.trim();
+    let template = match text.contains(ID) {
+        true => text.to_owned(),
+        false => format!("{}/{ID}", text.trim_end_matches('/')),
+    };
+    let before = template.split(ID).next().unwrap_or_default();
+    let in_path = before.split_once("://").is_some_and(|(_, rest)| rest.contains(['/', '?']));
+    if !in_path {
+        return Err(Error::problem("content url", "must have {id} in its path or query"));
+    }
+    app.outside.a_public_address("content url", &template.replace(ID, "id")).await?;
+    Ok(template)
+}
+
+fn place(workspace: WorkspaceId, id: SendingServiceId) -> String {
+    format!("{workspace} {id}")
+}

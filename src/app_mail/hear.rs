@@ -1,0 +1,81 @@
+//! What a connected service tells: which mail it sent, to whom and when (D191). It is believed when it is signed,
+//! and noted as if the app had recorded it; telling it again is harmless. Words in it are not looked at.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::Deserialize;
+
+use crate::app::App;
+use crate::app_mail::connect::secret_of;
+use crate::app_mail::outline::{self, LONGEST_SUBJECT, MOST_RECIPIENTS};
+use crate::app_mail::record::{Record, record};
+use crate::app_mail::reference;
+use crate::error::{Error, Problem, Result};
+use crate::ids::{SendingServiceId, WorkspaceId};
+use crate::signed::Signed;
+use crate::text;
+
+/// A mail as its service tells of it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Told {
+    message_id: String,
+    to: Vec<String>,
+    subject: String,
+    sent_at: DateTime<Utc>,
+    reference: Option<String>,
+}
+
+/// True when it was not on record before. Every reason not to believe it is the same error.
+pub async fn hear(
+    app: &App,
+    workspace: WorkspaceId,
+    service: SendingServiceId,
+    signed: &Signed<'_>,
+) -> Result<bool> {
+    let now = app.clock.now();
+    let key = app.config.needs_secret_key()?;
+    let secret = secret_of(&mut *app.connection().await?, key, workspace, service).await?;
+    if !secret.is_some_and(|secret| signed.is_by(&secret, now)) {
+        return Err(Error::Unauthorized);
+    }
+    let told = read(signed.body, service, now)?;
+    let mut tx = app.begin(workspace).await?;
+    // Services carry real mail, so their records are live.
+    let first = record(&mut tx, true, &told, app.config.app_mail_keep()).await?;
+    tx.commit().await?;
+    Ok(first)
+}
+
+fn read(body: &[u8], service: SendingServiceId, now: DateTime<Utc>) -> Result<Record> {
+    let told: Told = serde_json::from_slice(body).map_err(|_| {
+        Error::problem("request body", "must be a JSON object with messageId, to, subject and sentAt")
+    })?;
+    let message_id = outline::message_id(&told.message_id);
+    let to: Option<Vec<String>> = told.to.iter().map(|text| outline::recipient(text)).collect();
+    let to = to.filter(|to| (1..=MOST_RECIPIENTS).contains(&to.len()));
+    let reference = told.reference.as_deref().map(reference::of);
+    let could_be = DateTime::UNIX_EPOCH..=now + TimeDelta::days(1);
+    let checks = [
+        ("messageId", message_id.is_some(), "must be a Message-ID such as a1b2@app.example"),
+        ("to", to.is_some(), "must be 1 to 50 mail addresses"),
+        ("subject", told.subject.chars().count() <= LONGEST_SUBJECT, "must be at most 998 characters"),
+        ("sentAt", could_be.contains(&told.sent_at), "must be a time that has come"),
+        ("reference", reference != Some(None), "must be letters, digits, _ and - with at least one digit"),
+    ];
+    let wrong = checks.into_iter().filter(|(_, sound, _)| !sound);
+    let problems: Vec<Problem> =
+        wrong.map(|(field, _, what)| Problem { field: field.into(), what: what.into() }).collect();
+    let (Some(message_id), Some(to), true) = (message_id, to, problems.is_empty()) else {
+        return Err(Error::Problems(problems));
+    };
+    Ok(Record {
+        message_id,
+        reference: reference.flatten(),
+        to: outline::each_once(to),
+        subject: text::line(&told.subject),
+        text: None,
+        html: None,
+        sent_at: Some(told.sent_at),
+        service: Some(service),
+    })
+}

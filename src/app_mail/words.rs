@@ -1,0 +1,110 @@
+//! The words of mail that a connected service sent (specification 4.13.4): due from the first reply of a person
+//! on, fetched once, then kept with the record. The record's row is the timer, and its claim a lease.
+
+use chrono::{DateTime, Utc};
+use serde_json::json;
+use sqlx::PgConnection;
+
+use crate::conversations::conversation::lock_any;
+use crate::conversations::timeline;
+use crate::db::Tx;
+use crate::error::{Error, Result};
+use crate::ids::{ConversationId, SendingServiceId, WorkspaceId};
+use crate::workspace::access::By;
+
+/// Words that this node asks for, until its lease ends.
+#[derive(Debug)]
+pub struct Claimed {
+    pub workspace: WorkspaceId,
+    pub message_id: String,
+    pub conversation: ConversationId,
+    /// Counts the tries.
+    pub claim: i32,
+    pub service: SendingServiceId,
+    pub content_url: String,
+    /// Sealed; nothing once the service is disconnected.
+    pub token: Option<Vec<u8>>,
+}
+
+pub async fn claim(
+    conn: &mut PgConnection,
+    now: DateTime<Utc>,
+    lease_ends: DateTime<Utc>,
+) -> Result<Vec<Claimed>> {
+    Ok(sqlx::query_as!(
+        Claimed,
+        r#"with due as (
+               select ctid, workspace_id, service_id from app_mail
+               where words_due_at <= $1
+                 and workspace_id <> all (array(select id from workspaces where fenced_at is not null))
+               order by words_due_at limit 20 for update skip locked),
+           entered as materialized (
+               select workspace_id from (select distinct workspace_id from due) those
+               where try_enter_workspace(workspace_id))
+           update app_mail m set words_due_at = $2, words_claim = m.words_claim + 1
+           from due, entered, sending_services s
+           where m.ctid = due.ctid and entered.workspace_id = due.workspace_id
+             and s.workspace_id = due.workspace_id and s.id = due.service_id
+           returning m.workspace_id as "workspace: WorkspaceId", m.message_id,
+                     m.conversation_id as "conversation!: ConversationId", m.words_claim as claim,
+                     s.id as "service: SendingServiceId", s.content_url, s.token"#,
+        now,
+        lease_ends
+    )
+    .fetch_all(conn)
+    .await?)
+}
+
+/// When the next words are due.
+pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
+    Ok(sqlx::query_scalar!("select min(words_due_at) from app_mail where words_due_at is not null")
+        .fetch_one(conn)
+        .await?)
+}
+
+pub async fn keep(tx: &mut Tx<'_>, claimed: &Claimed, text: &str) -> Result<()> {
+    settle(tx, claimed, Some(text), None).await?;
+    Ok(())
+}
+
+/// Another try at another time.
+pub async fn later(tx: &mut Tx<'_>, claimed: &Claimed, due_at: DateTime<Utc>) -> Result<()> {
+    settle(tx, claimed, None, Some(due_at)).await?;
+    Ok(())
+}
+
+/// The reply stands without the words, and its conversation says so.
+pub async fn give_up(tx: &mut Tx<'_>, claimed: &Claimed) -> Result<()> {
+    if !settle(tx, claimed, None, None).await? {
+        return Ok(());
+    }
+    let conversation = match lock_any(tx, claimed.conversation).await {
+        Err(Error::Missing(_)) => return Ok(()),
+        locked => locked?,
+    };
+    let data = json!({ "messageId": claimed.message_id });
+    timeline::append(tx, conversation.id, &By::System, "app-mail-unread", data).await
+}
+
+/// What came of a try. Only the newest claim is heard, and only while words are wanted.
+async fn settle(
+    tx: &mut Tx<'_>,
+    claimed: &Claimed,
+    text: Option<&str>,
+    due_at: Option<DateTime<Utc>>,
+) -> Result<bool> {
+    let workspace = tx.workspace().0;
+    let settled = sqlx::query!(
+        "update app_mail set body_text = $4, words_due_at = $5
+         where workspace_id = $1 and livemode and message_id = $2 and words_claim = $3
+           and words_due_at is not null",
+        workspace,
+        claimed.message_id,
+        claimed.claim,
+        text,
+        due_at
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(settled.rows_affected() == 1)
+}

@@ -1,0 +1,52 @@
+//! Drops the raw form of mail that was received long enough ago (D143). It is kept to be read anew; what was read
+//! out of it stays: the message, its verdict and its attachments, which have files of their own.
+
+use chrono::{Days, NaiveDate, NaiveTime};
+
+use crate::app::App;
+use crate::conversations::inbound;
+use crate::error::Result;
+use crate::ids::{self, MessageId, WorkspaceId};
+use crate::workspace::swept;
+
+/// Whole days; the day of the mail itself is not yet over when it comes.
+const KEPT: Days = Days::new(30);
+const BATCH: i64 = 500;
+
+/// Drops what is due in every workspace.
+pub async fn drop_due(app: &App) -> Result<()> {
+    let last = app.clock.now().date_naive() - KEPT - Days::new(1);
+    let mut conn = app.connection().await?;
+    loop {
+        let behind = swept::behind_with_raw(&mut conn, last).await?;
+        if behind.is_empty() {
+            return Ok(());
+        }
+        for (workspace, done) in behind {
+            if !drop_days(app, workspace, done + Days::new(1), last).await? {
+                return Ok(());
+            }
+            let mut tx = app.begin(workspace).await?;
+            swept::note_raw(&mut tx, last).await?;
+            tx.commit().await?;
+        }
+    }
+}
+
+/// False when it was told to stop before all was done.
+async fn drop_days(app: &App, workspace: WorkspaceId, first: NaiveDate, last: NaiveDate) -> Result<bool> {
+    let lowest = |day: NaiveDate| ids::lowest_at(day.and_time(NaiveTime::MIN).and_utc());
+    let (mut from, to) = (MessageId(lowest(first)), MessageId(lowest(last + Days::new(1))));
+    while !app.stop.told() {
+        let kept = inbound::raw_between(&mut *app.connection().await?, workspace, from, to, BATCH).await?;
+        let Some((newest, _)) = kept.last() else { return Ok(true) };
+        from = MessageId(newest.0 + 1);
+        let (messages, files): (Vec<MessageId>, Vec<Option<String>>) = kept.into_iter().unzip();
+        // Files first: a node that dies here finds their rows again, and no file is left that no row names.
+        app.blobs.remove(files.iter().flatten()).await?;
+        let mut tx = app.begin(workspace).await?;
+        inbound::drop_raw(&mut tx, &messages).await?;
+        tx.commit().await?;
+    }
+    Ok(false)
+}

@@ -1,0 +1,125 @@
+//! Fetches the words of mail that a connected service sent, after someone replied to it (specification 4.13.4).
+//! No mail waits for this: the reply is stored by then, and a service that does not answer is asked again for
+//! a day.
+
+use bytes::Bytes;
+use chrono::TimeDelta;
+use futures::stream::{self, StreamExt};
+use http_body_util::Full;
+use hyper::Request;
+use hyper::header::{ACCEPT, AUTHORIZATION, HeaderValue, USER_AGENT};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
+use url::{Position, Url};
+
+use crate::app::App;
+use crate::app_mail::connect::{ID, open_token};
+use crate::app_mail::words::{self, Claimed};
+use crate::error::{Error, Result};
+use crate::mail::receive::take_apart;
+use crate::text;
+
+/// Waits after tries in vain; after the last of them the reply stands without the words.
+const LATER: [TimeDelta; 7] = [
+    TimeDelta::minutes(1),
+    TimeDelta::minutes(5),
+    TimeDelta::minutes(15),
+    TimeDelta::hours(1),
+    TimeDelta::hours(3),
+    TimeDelta::hours(6),
+    TimeDelta::hours(12),
+];
+const MOST_ANSWER_BYTES: usize = 8 << 20;
+/// Characters, as an app may record them.
+const MOST_WORDS: usize = 100_000;
+
+/// What of a Message-ID is written otherwise in an address.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// What a service answers.
+#[derive(Deserialize)]
+struct Content {
+    text: Option<String>,
+    html: Option<String>,
+}
+
+/// Works off everything that is due now.
+pub async fn fetch_due(app: &App, at_once: usize) -> Result<()> {
+    while !app.stop.told() {
+        let now = app.clock.now();
+        let claimed = words::claim(&mut *app.connection().await?, now, now + app.config.lease()).await?;
+        if claimed.is_empty() {
+            break;
+        }
+        stream::iter(&claimed)
+            .for_each_concurrent(at_once, async |claimed| {
+                if let Err(error) = fetch(app, claimed).await {
+                    let (workspace, service) = (claimed.workspace, claimed.service);
+                    tracing::warn!(%error, %workspace, %service, "words were not fetched; their lease will end");
+                }
+            })
+            .await;
+    }
+    Ok(())
+}
+
+async fn fetch(app: &App, claimed: &Claimed) -> Result<()> {
+    let found = match &claimed.token {
+        Some(sealed) => ask(app, claimed, sealed).await,
+        None => Err(Error::internal("the service is disconnected")),
+    };
+    let mut tx = app.begin(claimed.workspace).await?;
+    let tries = usize::try_from(claimed.claim - 1).unwrap_or_default();
+    match (found, LATER.get(tries).filter(|_| claimed.token.is_some())) {
+        (Ok(found), _) => words::keep(&mut tx, claimed, &found).await?,
+        (Err(error), again) => {
+            let (workspace, service) = (claimed.workspace, claimed.service);
+            tracing::warn!(%error, %workspace, %service, again = again.is_some(), "a service gave no words");
+            match again {
+                Some(wait) => {
+                    let due_at = tx.now() + *wait;
+                    words::later(&mut tx, claimed, due_at).await?;
+                }
+                None => words::give_up(&mut tx, claimed).await?,
+            }
+        }
+    }
+    tx.commit().await
+}
+
+/// One GET, to an address that is judged anew, without redirects.
+async fn ask(app: &App, claimed: &Claimed, sealed: &[u8]) -> Result<String> {
+    let token = open_token(app.config.needs_secret_key()?, claimed.workspace, claimed.service, sealed)?;
+    let id = utf8_percent_encode(&claimed.message_id, ENCODED).to_string();
+    let url: Url = claimed.content_url.replace(ID, &id).parse().map_err(Error::internal)?;
+    let mut bearer = HeaderValue::from_str(&format!("Bearer {token}")).map_err(Error::internal)?;
+    bearer.set_sensitive(true);
+    let request = Request::builder()
+        .uri(&url[Position::BeforePath..Position::AfterQuery])
+        .header(AUTHORIZATION, bearer)
+        .header(ACCEPT, HeaderValue::from_static("application/json"))
+        .header(USER_AGENT, HeaderValue::from_static("Rookery/1"))
+        .body(Full::<Bytes>::default())
+        .map_err(Error::internal)?;
+    let to = app.outside.check(&url).await.map_err(Error::internal)?;
+    let answer = app.outside.send(&to, request, MOST_ANSWER_BYTES).await.map_err(Error::internal)?;
+    if !(200..300).contains(&answer.status) {
+        return Err(Error::internal(format!("it answered {}", answer.status)));
+    }
+    // The parser's own complaint could repeat words.
+    let content: Content = serde_json::from_slice(&answer.body)
+        .map_err(|_| Error::internal("its answer is no JSON object, or too long"))?;
+    let found = match (content.text, content.html) {
+        (Some(text), _) => text,
+        (None, Some(html)) => text_of(&html).await?,
+        (None, None) => return Err(Error::internal("its answer has neither text nor html")),
+    };
+    Ok(text::lines(&found).chars().take(MOST_WORDS).collect())
+}
+
+/// HTML is read as that of a mail is.
+async fn text_of(html: &str) -> Result<String> {
+    let mail = format!("From: app@invalid\r\nContent-Type: text/html; charset=utf-8\r\n\r\n{html}");
+    let parsed = take_apart(&Bytes::from(mail)).await?;
+    Ok(parsed.map_err(|refusal| Error::internal(refusal.to_string()))?.text)
+}

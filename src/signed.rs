@@ -1,0 +1,144 @@
+//! Requests that are signed as Standard Webhooks has it: HMAC-SHA256 over id, time and body with a shared secret.
+//! Rookery signs what webhooks are sent, and checks what connected services send.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use chrono::{DateTime, Utc};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+use crate::config::SecretKey;
+use crate::error::{Error, Result};
+use crate::random::Random;
+use crate::sealed;
+
+const PREFIX: &str = "whsec_";
+/// How far a request's time may be from ours: what somebody overheard is worth nothing later.
+const TOLERANCE_SECONDS: u64 = 300;
+
+/// 32 bytes that both sides know.
+#[derive(Clone, PartialEq)]
+pub struct Secret([u8; 32]);
+
+impl Secret {
+    pub fn new(random: &Random) -> Self {
+        Self(random.bytes())
+    }
+
+    /// As it is shown, once.
+    pub fn text(&self) -> String {
+        format!("{PREFIX}{}", STANDARD.encode(self.0))
+    }
+
+    pub fn seal(&self, key: &SecretKey, random: &Random, purpose: &str, context: &str) -> Result<Vec<u8>> {
+        sealed::seal(key, random, purpose, context, &self.0)
+    }
+
+    pub fn open(stored: &[u8], key: &SecretKey, purpose: &str, context: &str) -> Result<Self> {
+        let opened = sealed::open(key, purpose, context, stored)?;
+        let bytes = opened.try_into().map_err(|_| Error::internal("a signing secret has another length"))?;
+        Ok(Self(bytes))
+    }
+
+    /// `v1,` and the signature of id, time and body.
+    pub fn sign(&self, id: &str, seconds: i64, body: &[u8]) -> String {
+        format!("v1,{}", STANDARD.encode(self.mac(id, seconds, body).finalize().into_bytes()))
+    }
+
+    fn mac(&self, id: &str, seconds: i64, body: &[u8]) -> Hmac<Sha256> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes a key of any length");
+        mac.update(id.as_bytes());
+        mac.update(format!(".{seconds}.").as_bytes());
+        mac.update(body);
+        mac
+    }
+}
+
+impl std::str::FromStr for Secret {
+    type Err = &'static str;
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        let bytes = text.strip_prefix(PREFIX).and_then(|text| STANDARD.decode(text).ok());
+        bytes.and_then(|bytes| bytes.try_into().ok()).map(Self).ok_or("not a webhook secret")
+    }
+}
+
+/// A request that says it is signed.
+pub struct Signed<'a> {
+    pub id: &'a str,
+    pub seconds: i64,
+    /// One or more, with spaces between.
+    pub signatures: &'a str,
+    pub body: &'a [u8],
+}
+
+impl Signed<'_> {
+    /// Whether one of the signatures is the secret's, and fresh.
+    pub fn is_by(&self, secret: &Secret, now: DateTime<Utc>) -> bool {
+        let fits = |signature: &str| {
+            let given = signature.strip_prefix("v1,").and_then(|text| STANDARD.decode(text).ok());
+            given.is_some_and(|given| {
+                secret.mac(self.id, self.seconds, self.body).verify_slice(&given).is_ok()
+            })
+        };
+        now.timestamp().abs_diff(self.seconds) <= TOLERANCE_SECONDS && self.signatures.split(' ').any(fits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+
+    /// The example of the Standard Webhooks specification.
+    ///
+    /// proves: WH-11
+    #[test]
+    fn a_signature_is_the_one_of_standard_webhooks() {
+        let key = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+        let mut mac = Hmac::<Sha256>::new_from_slice(&STANDARD.decode(key).unwrap()).unwrap();
+        mac.update(br#"msg_p5jXN8AQM9LWM0D4loKWxJek.1614265330.{"test": 2432232314}"#);
+        let wanted = format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()));
+        assert_eq!(wanted, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+        let secret = Secret([3; 32]);
+        let mut mac = Hmac::<Sha256>::new_from_slice(&[3; 32]).unwrap();
+        mac.update(b"evt_1.1614265330.{}");
+        let wanted = format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()));
+        assert_eq!(secret.sign("evt_1", 1_614_265_330, b"{}"), wanted);
+    }
+
+    /// proves: WH-13
+    #[test]
+    fn a_secret_is_shown_as_32_bytes_behind_its_prefix() {
+        let text = Secret::new(&Random::seeded(1)).text();
+        assert_eq!(STANDARD.decode(text.strip_prefix("whsec_").unwrap()).unwrap().len(), 32);
+        assert_eq!(text.parse::<Secret>().unwrap().text(), text);
+        assert!("whsec_AAAA".parse::<Secret>().is_err());
+    }
+
+    #[test]
+    fn a_request_is_signed_only_whole_unchanged_and_for_five_minutes() {
+        let (secret, other) = (Secret([3; 32]), Secret([4; 32]));
+        let now = DateTime::from_timestamp(1_900_000_000, 0).unwrap();
+        let seconds = now.timestamp();
+        let right = secret.sign("n1", seconds, b"{}");
+        let two = format!("{} {right}", other.sign("n1", seconds, b"{}"));
+        let signed = |id, seconds, signatures, body| Signed { id, seconds, signatures, body };
+        assert!(signed("n1", seconds, &right, b"{}").is_by(&secret, now));
+        assert!(signed("n1", seconds, &two, b"{}").is_by(&secret, now));
+        assert!(!signed("n2", seconds, &right, b"{}").is_by(&secret, now));
+        assert!(!signed("n1", seconds + 1, &right, b"{}").is_by(&secret, now));
+        assert!(!signed("n1", seconds, &right, b"{ }").is_by(&secret, now));
+        assert!(!signed("n1", seconds, &right, b"{}").is_by(&other, now));
+        let other_version = right.replace("v1", "v2");
+        for wrong in ["", "v1,", "v1,AAAA", &right[3..], &other_version] {
+            assert!(!signed("n1", seconds, wrong, b"{}").is_by(&secret, now), "{wrong}");
+        }
+        for (apart, fresh) in [(300, true), (301, false), (-300, true), (-301, false)] {
+            let now = now + TimeDelta::seconds(apart);
+            assert_eq!(signed("n1", seconds, &right, b"{}").is_by(&secret, now), fresh, "{apart}");
+        }
+        let never = secret.sign("n1", i64::MIN, b"{}");
+        assert!(!signed("n1", i64::MIN, &never, b"{}").is_by(&secret, now));
+    }
+}
