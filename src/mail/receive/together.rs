@@ -1,5 +1,5 @@
 //! Mail that comes at the same moment for one workspace is stored together, when it opens conversations: most of what
-//! a transaction costs does not depend on how many mails it holds. Nobody waits for company. While lots are being
+//! a transaction costs does not depend on how many mails it holds. Nobody waits for company. While one lot is being
 //! stored, the next gathers; a mail that comes alone is a lot of one. What cannot be stored together is stored alone.
 
 use std::collections::{HashMap, HashSet};
@@ -13,26 +13,21 @@ use crate::conversations::inbound::{self, Raw};
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
 use crate::mail::parse::ParsedMail;
+use crate::mail::quote::own_words;
 use crate::mail::thread::{Placement, names_nothing};
 
 /// Mails of one transaction.
 const MOST: usize = 50;
-/// Lots of one workspace that are stored at the same time: while one waits for the disk, the other need not.
-const AT_ONCE: usize = 2;
 
-/// A workspace stands here while its mail is being stored.
+/// Who waits at which workspace. A workspace stands here while somebody sees to its mail.
 #[derive(Default)]
-pub struct Together(Mutex<HashMap<WorkspaceId, Gathering>>);
-
-#[derive(Default)]
-struct Gathering {
-    waiting: Vec<Waiting>,
-    lots: usize,
-}
+pub struct Together(Mutex<HashMap<WorkspaceId, Vec<Waiting>>>);
 
 struct Waiting {
     delivery: Delivery,
     mail: Arc<ParsedMail>,
+    /// What the sender wrote: each finds it while the lot before is being stored.
+    words: String,
     answer: oneshot::Sender<Result<Outcome>>,
 }
 
@@ -49,21 +44,20 @@ impl Together {
             return deliver(app, workspace, &delivery, &mail).await;
         }
         let (answer, outcome) = oneshot::channel();
-        let waiting = Waiting { delivery, mail, answer };
+        let words = own_words(&mail);
+        let waiting = Waiting { delivery, mail, words, answer };
         if self.joins(workspace, waiting) {
             tokio::spawn(self.clone().work_off(app.clone(), workspace));
         }
         outcome.await.map_err(|_| Error::internal("whoever stored the mail did not finish"))?
     }
 
-    /// True when too few see to it that the mail of the workspace is stored, so that whoever comes has to.
+    /// True for the first, who has to see to it that the mail of the workspace is stored.
     fn joins(&self, workspace: WorkspaceId, waiting: Waiting) -> bool {
-        let mut gatherings = self.gatherings();
-        let gathering = gatherings.entry(workspace).or_default();
-        gathering.waiting.push(waiting);
-        let has_to = gathering.lots < AT_ONCE;
-        gathering.lots += usize::from(has_to);
-        has_to
+        let mut gathered = self.gathered();
+        let is_first = !gathered.contains_key(&workspace);
+        gathered.entry(workspace).or_default().push(waiting);
+        is_first
     }
 
     /// Until nobody waits at the workspace any more.
@@ -78,20 +72,16 @@ impl Together {
     }
 
     fn next(&self, workspace: WorkspaceId) -> Option<Vec<Waiting>> {
-        let mut gatherings = self.gatherings();
-        let gathering = gatherings.get_mut(&workspace)?;
-        let lot: Vec<Waiting> = gathering.waiting.drain(..gathering.waiting.len().min(MOST)).collect();
-        if !lot.is_empty() {
-            return Some(lot);
+        let mut gathered = self.gathered();
+        let waiting = gathered.get_mut(&workspace)?;
+        if waiting.is_empty() {
+            gathered.remove(&workspace);
+            return None;
         }
-        gathering.lots -= 1;
-        if gathering.lots == 0 {
-            gatherings.remove(&workspace);
-        }
-        None
+        Some(waiting.drain(..waiting.len().min(MOST)).collect())
     }
 
-    fn gatherings(&self) -> MutexGuard<'_, HashMap<WorkspaceId, Gathering>> {
+    fn gathered(&self) -> MutexGuard<'_, HashMap<WorkspaceId, Vec<Waiting>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -117,7 +107,7 @@ async fn store_lot(app: Arc<App>, workspace: WorkspaceId, lot: Vec<Waiting>) {
             }
         }
         None => {
-            for Waiting { delivery, mail, answer } in lot {
+            for Waiting { delivery, mail, answer, .. } in lot {
                 let _ = answer.send(deliver(&app, workspace, &delivery, &mail).await);
             }
         }
@@ -158,12 +148,13 @@ async fn store_all(app: &App, workspace: WorkspaceId, lot: &[Waiting]) -> Result
         return Ok(None);
     }
     let mut inbounds = Vec::with_capacity(lot.len());
-    for ((Waiting { delivery, mail, .. }, id), earlier) in lot.iter().zip(&ids).zip(&known.earlier) {
+    for ((Waiting { delivery, mail, words, .. }, id), earlier) in lot.iter().zip(&ids).zip(&known.earlier) {
         let signs =
             Signs { repeated_id: earlier.other && mail.message_id.is_some(), new_sender_in_thread: false };
         let raw = Raw::Here([&delivery.trace[..], &delivery.raw[..]].concat());
         let files = Files { raw, attachments: Vec::new() };
-        let mut inbound = judged(delivery, &Placement::ALONE, mail, *id, (&known.us, signs), &files);
+        let mut inbound =
+            judged(delivery, &Placement::ALONE, (mail, words.clone()), *id, (&known.us, signs), &files);
         inbound.automatic |= is_ours(&mut tx, &known.us, mail).await?;
         inbounds.push((&delivery.mailbox, inbound));
         // A lot takes a moment to judge; requests must not wait for it.
