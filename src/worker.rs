@@ -274,19 +274,22 @@ async fn keep_days(app: &App) -> Result<()> {
     partitions::keep(&mut *app.connection().await?, app.clock.now()).await
 }
 
+/// Works off the notes there are. What comes meanwhile is left for the next look: a few conversations at a time cost
+/// almost as much as many, and a search works off the notes of its own workspace first.
 async fn index_words(app: &App) -> Result<()> {
-    let mut conn = app.connection().await?;
-    loop {
-        let waiting = search::unindexed(&mut conn).await?;
-        if waiting.is_empty() || app.stop.told() {
-            return Ok(());
-        }
+    let mut waiting = search::unindexed(&mut *app.connection().await?).await?;
+    while !waiting.is_empty() && !app.stop.told() {
+        let mut with_more = Vec::new();
         for workspace in waiting {
             let mut tx = app.begin(workspace).await?;
-            search::index(&mut tx).await?;
+            if search::index(&mut tx).await? {
+                with_more.push(workspace);
+            }
             tx.commit().await?;
         }
+        waiting = with_more;
     }
+    Ok(())
 }
 
 async fn fold_counts(app: &App) -> Result<()> {

@@ -193,8 +193,8 @@ pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
     Ok(sqlx::query_scalar!("select min(since) from unindexed_conversations").fetch_one(conn).await?)
 }
 
-/// Indexes one batch of a workspace's noted conversations.
-pub async fn index(tx: &mut Tx<'_>) -> Result<()> {
+/// Indexes one batch of a workspace's noted conversations. True when there may be more.
+pub async fn index(tx: &mut Tx<'_>) -> Result<bool> {
     let workspace = tx.workspace();
     // Newest first, so that a search sees the latest mail even while an import is being worked off. Not
     // "skip locked": a search that finds a conversation in the worker's hands waits for its words.
@@ -207,7 +207,7 @@ pub async fn index(tx: &mut Tx<'_>) -> Result<()> {
     .fetch_all(&mut **tx)
     .await?;
     if noted.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
     // One by one by their key: a list of keys may be planned as a pass over the workspace.
     let texts = sqlx::query!(
@@ -247,7 +247,7 @@ pub async fn index(tx: &mut Tx<'_>) -> Result<()> {
     )
     .execute(&mut **tx)
     .await?;
-    Ok(())
+    Ok(noted.len() as i64 == BATCH)
 }
 
 /// A list as PostgreSQL reads it: lists of different lengths travel together only as text.

@@ -179,8 +179,7 @@ async fn store(
             None => false,
         },
     };
-    let mut inbound =
-        judged(delivery, &placement, (mail, quote::own_words(mail)), id_hash, (&known.us, signs), files);
+    let mut inbound = judged(delivery, &placement, mail, id_hash, (&known.us, signs), files);
     // D146: an inbox of ours is no customer, so what it writes moves and announces nothing.
     inbound.automatic |= is_ours(&mut tx, &known.us, mail).await?;
     let stored = match &joined {
@@ -324,16 +323,17 @@ async fn wrote_before(tx: &mut Tx<'_>, conversation: &Conversation, mail: &Parse
     Ok(is_contact || takes_part(tx, conversation.id, sender).await?)
 }
 
-/// The mail as it will be stored: what its sender wrote, and the scam check's opinion.
+/// The mail as it will be stored: history taken away, and the scam check's opinion.
 fn judged(
     delivery: &Delivery,
     placement: &Placement,
-    (mail, text): (&ParsedMail, String),
+    mail: &ParsedMail,
     id_hash: i64,
     (us, signs): (&Identity, Signs),
     files: &Files,
 ) -> Inbound {
     let sender = mail.from.as_ref().map(|from| from.email.as_str());
+    let text = quote::own_words(mail);
     let assessment = scam::assess(
         mail,
         &scam::Context {

@@ -13,7 +13,6 @@ use crate::conversations::inbound::{self, Raw};
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
 use crate::mail::parse::ParsedMail;
-use crate::mail::quote::own_words;
 use crate::mail::thread::{Placement, names_nothing};
 
 /// Mails of one transaction.
@@ -26,8 +25,6 @@ pub struct Together(Mutex<HashMap<WorkspaceId, Vec<Waiting>>>);
 struct Waiting {
     delivery: Delivery,
     mail: Arc<ParsedMail>,
-    /// What the sender wrote: each finds it while the lot before is being stored.
-    words: String,
     answer: oneshot::Sender<Result<Outcome>>,
 }
 
@@ -44,8 +41,7 @@ impl Together {
             return deliver(app, workspace, &delivery, &mail).await;
         }
         let (answer, outcome) = oneshot::channel();
-        let words = own_words(&mail);
-        let waiting = Waiting { delivery, mail, words, answer };
+        let waiting = Waiting { delivery, mail, answer };
         if self.joins(workspace, waiting) {
             tokio::spawn(self.clone().work_off(app.clone(), workspace));
         }
@@ -107,7 +103,7 @@ async fn store_lot(app: Arc<App>, workspace: WorkspaceId, lot: Vec<Waiting>) {
             }
         }
         None => {
-            for Waiting { delivery, mail, answer, .. } in lot {
+            for Waiting { delivery, mail, answer } in lot {
                 let _ = answer.send(deliver(&app, workspace, &delivery, &mail).await);
             }
         }
@@ -148,17 +144,14 @@ async fn store_all(app: &App, workspace: WorkspaceId, lot: &[Waiting]) -> Result
         return Ok(None);
     }
     let mut inbounds = Vec::with_capacity(lot.len());
-    for ((Waiting { delivery, mail, words, .. }, id), earlier) in lot.iter().zip(&ids).zip(&known.earlier) {
+    for ((Waiting { delivery, mail, .. }, id), earlier) in lot.iter().zip(&ids).zip(&known.earlier) {
         let signs =
             Signs { repeated_id: earlier.other && mail.message_id.is_some(), new_sender_in_thread: false };
         let raw = Raw::Here([&delivery.trace[..], &delivery.raw[..]].concat());
         let files = Files { raw, attachments: Vec::new() };
-        let mut inbound =
-            judged(delivery, &Placement::ALONE, (mail, words.clone()), *id, (&known.us, signs), &files);
+        let mut inbound = judged(delivery, &Placement::ALONE, mail, *id, (&known.us, signs), &files);
         inbound.automatic |= is_ours(&mut tx, &known.us, mail).await?;
         inbounds.push((&delivery.mailbox, inbound));
-        // A lot takes a moment to judge; requests must not wait for it.
-        tokio::task::yield_now().await;
     }
     let mails: Vec<_> = inbounds.iter().map(|(mailbox, inbound)| (*mailbox, inbound)).collect();
     let Ok(stored) = inbound::start(&mut tx, &mails).await? else { return Ok(None) };
