@@ -28,15 +28,20 @@ fault-webhooks:
 mutate-mail:
     cargo test --locked --test it mail::corpus:: -- --ignored --nocapture
 
-# Two hundred kill -9 while mail comes in.
+# Fuzz MIME, quote removal, the end of DATA and addresses, each for so many seconds; or only the TARGETS named.
+fuzz seconds="20" *targets:
+    fuzz/run {{ seconds }} {{ targets }}
+
+# Two hundred kill -9 at every step of mail that comes in.
 kill-mail:
     cargo test --locked --test it mail::kills:: -- --ignored --nocapture
 
 # Formatting, clippy, licences and sources, spelling, house rules.
 lint:
-    cargo fmt --check
+    cargo fmt --all --check
     cargo clippy --locked --all-targets -- -D warnings
-    cargo deny --locked check licenses bans sources
+    cargo clippy --locked --package rookery-fuzz -- -D warnings
+    cargo deny --workspace --locked check licenses bans sources
     typos
     cargo test --locked --quiet --test it tidy::
 

@@ -29,6 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Clone)]
 pub struct Blobs {
     store: Arc<dyn ObjectStore>,
+    /// Where the files are, unless they are on S3.
+    folder: Option<PathBuf>,
     random: Random,
     clock: Clock,
 }
@@ -37,12 +39,15 @@ impl Blobs {
     /// `file:///some/folder`, which is made when it is not there, or
     /// `s3://bucket/folder?endpoint=https://s3.example&region=eu-central-1` with the keys of the settings.
     pub fn open(config: &Config, random: Random, clock: Clock) -> Result<Self> {
-        let store: Arc<dyn ObjectStore> = match config.blobs.scheme() {
-            "file" => Arc::new(folder(&config.blobs)?),
-            "s3" => bucket(config)?,
+        let (store, folder): (Arc<dyn ObjectStore>, _) = match config.blobs.scheme() {
+            "file" => {
+                let path = path_of(&config.blobs)?;
+                (Arc::new(folder(&path)?), Some(path))
+            }
+            "s3" => (bucket(config)?, None),
             _ => return Err(Error::internal("ROOKERY_BLOBS must be a file:/// or s3:// address")),
         };
-        Ok(Self { store, random, clock })
+        Ok(Self { store, folder, random, clock })
     }
 
     /// Stores the bytes and gives the key they can be read by. It begins with the day, so that what was left
@@ -81,6 +86,26 @@ impl Blobs {
         Ok(())
     }
 
+    /// Removes what a node was still writing on a day when it died, and tells how many that were. They have a `#` in
+    /// their name, and no listing of the store shows them. S3 shows and keeps only what is whole.
+    pub async fn discard_unfinished(&self, workspace: WorkspaceId, day: NaiveDate) -> Result<usize> {
+        let Some(folder) = &self.folder else { return Ok(0) };
+        let mut open = vec![folder.join(folder_of(workspace, day))];
+        let mut discarded = 0;
+        while let Some(folder) = open.pop() {
+            let Ok(mut entries) = tokio::fs::read_dir(folder).await else { continue };
+            while let Some(entry) = entries.next_entry().await? {
+                if entry.file_type().await?.is_dir() {
+                    open.push(entry.path());
+                } else if entry.file_name().to_string_lossy().contains('#') {
+                    tokio::fs::remove_file(entry.path()).await?;
+                    discarded += 1;
+                }
+            }
+        }
+        Ok(discarded)
+    }
+
     /// For bytes whose row was never written: the same mail came twice, or the transaction failed.
     pub async fn discard(&self, keys: &[String]) {
         for key in keys {
@@ -95,11 +120,13 @@ fn folder_of(workspace: WorkspaceId, day: NaiveDate) -> String {
     format!("ws/{workspace}/{day}")
 }
 
-fn folder(address: &Url) -> Result<LocalFileSystem> {
-    let folder: PathBuf = address
-        .to_file_path()
-        .map_err(|()| Error::internal("ROOKERY_BLOBS must name a folder: file:///var/lib/rookery/blobs"))?;
-    std::fs::create_dir_all(&folder)?;
+fn path_of(address: &Url) -> Result<PathBuf> {
+    let nameless = |()| Error::internal("ROOKERY_BLOBS must name a folder: file:///var/lib/rookery/blobs");
+    address.to_file_path().map_err(nameless)
+}
+
+fn folder(folder: &std::path::Path) -> Result<LocalFileSystem> {
+    std::fs::create_dir_all(folder)?;
     Ok(LocalFileSystem::new_with_prefix(folder)?.with_fsync(true))
 }
 

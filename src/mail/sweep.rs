@@ -1,5 +1,5 @@
-//! Takes away files that no row names: a node died between storing the bytes and writing the row, or could not
-//! remove them when the row failed. A day is looked through once, two days later, when nothing of it can still
+//! Takes away files that no row names: a node died while storing the bytes or between them and the row, or could
+//! not remove them when the row failed. A day is looked through once, two days later, when nothing of it can still
 //! be on its way.
 
 use std::collections::HashSet;
@@ -35,6 +35,10 @@ pub async fn sweep(app: &App) -> Result<()> {
 }
 
 async fn sweep_day(app: &App, conn: &mut PgConnection, workspace: WorkspaceId, day: NaiveDate) -> Result<()> {
+    let unfinished = app.blobs.discard_unfinished(workspace, day).await?;
+    if unfinished > 0 {
+        tracing::info!(%workspace, %day, files = unfinished, "files that were never finished are removed");
+    }
     let mut left = app.blobs.of_day(workspace, day).await?;
     if left.is_empty() {
         return Ok(());

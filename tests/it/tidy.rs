@@ -81,7 +81,7 @@ fn modules_import_only_leftwards() {
 
 #[test]
 fn every_file_opens_with_its_rule() {
-    assert_tidy(headers(&tree(&["src", "tests"])));
+    assert_tidy(headers(&tree(&["src", "tests", "fuzz"])));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn each_table_is_written_only_by_its_owner() {
 
 #[test]
 fn no_file_or_module_has_a_name_that_says_nothing() {
-    assert_tidy(names(&tree(&["src", "tests", "bench"])));
+    assert_tidy(names(&tree(&["src", "tests", "bench", "fuzz"])));
 }
 
 #[test]
@@ -101,13 +101,14 @@ fn time_and_chance_come_from_one_place() {
 
 #[test]
 fn no_file_is_too_long() {
-    assert_tidy(lengths(&tree(&["src", "tests", "bench"])));
+    assert_tidy(lengths(&tree(&["src", "tests", "bench", "fuzz"])));
 }
 
 #[test]
 fn every_dependency_has_its_reason() {
     let page = include_str!("../../docs/dependencies.md");
-    assert_tidy(dependencies(include_str!("../../Cargo.toml"), page));
+    let manifests = [include_str!("../../Cargo.toml"), include_str!("../../fuzz/Cargo.toml")].concat();
+    assert_tidy(dependencies(&manifests, page));
 }
 
 fn imports(files: &[File]) -> Vec<String> {

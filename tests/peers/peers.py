@@ -48,6 +48,8 @@ class World:
     def __init__(self):
         self.folder = Path(tempfile.mkdtemp(prefix="rookery-peers-"))
         self.folder.chmod(0o755)
+        self.blobs = self.folder / "blobs"
+        self.settings = {}
         self.processes = []
         self.cluster = Path(tempfile.mkdtemp(prefix="rookery-peers-pg-"))
         self.postfixes = []
@@ -87,7 +89,7 @@ class World:
                         "-keyout", key, "-out", certificate], check=True, capture_output=True)
         self.environment = {
             "ROOKERY_DATABASE_URL": self.database,
-            "ROOKERY_BLOBS": f"file://{self.folder}/blobs",
+            "ROOKERY_BLOBS": f"file://{self.blobs}",
             "ROOKERY_SECRET_KEY": "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
             "ROOKERY_LISTEN": f"127.0.0.1:{http}",
             "ROOKERY_SMTP_LISTEN": f"127.0.0.1:{self.smtp}",
@@ -96,6 +98,7 @@ class World:
             "ROOKERY_DNS": f"127.0.0.1:{self.dns}",
             "ROOKERY_TLS_CERTIFICATE": str(certificate),
             "ROOKERY_TLS_KEY": str(key),
+            **self.settings,
         }
         self.rookery("migrate")
         made = json.loads(self.rookery("admin", "--json", "create-workspace", "--name", "Acme", "--plan", "pro",
@@ -139,6 +142,11 @@ class World:
     def verdict(self, message_id):
         found = self.query(f"select verdict from messages where rfc_message_id = '{message_id}'")
         return json.loads(found) if found else None
+
+    def print_logs(self):
+        for log in [*self.folder.glob("*.log"), *self.folder.glob("*/log"), self.cluster / "server.log"]:
+            if log.exists():
+                print(f"--- {log.name}\n" + "\n".join(log.read_text(errors="replace").splitlines()[-30:]))
 
     def stop(self):
         for folder in self.postfixes:
@@ -256,9 +264,9 @@ def main():
         code = 0
     finally:
         if code != 0:
-            for log in [*world.folder.glob("*.log"), *world.folder.glob("*/log")]:
-                print(f"--- {log.name}\n" + "\n".join(log.read_text(errors="replace").splitlines()[-30:]))
+            world.print_logs()
         world.stop()
 
 
-main()
+if __name__ == "__main__":
+    main()

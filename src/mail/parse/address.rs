@@ -7,6 +7,9 @@ use mail_parser::{Address as Parsed, HeaderValue};
 use super::mime::Head;
 use super::{is_deceptive, one_line};
 
+/// What means something in an address header: with one of these in it, an address we write could be read as
+/// another one. The last stands for bytes that nobody could read.
+const SPECIAL: &str = "<>(),;:\\\"\u{fffd}";
 const MAX_EMAIL_CHARS: usize = 254;
 const MAX_NAME_CHARS: usize = 200;
 
@@ -70,7 +73,7 @@ pub(super) fn clean_email(email: &str) -> Option<String> {
         && email.chars().count() <= MAX_EMAIL_CHARS
         && !email
             .chars()
-            .any(|c| c.is_whitespace() || c.is_control() || is_deceptive(c) || "<>,;\"".contains(c));
+            .any(|c| c.is_whitespace() || c.is_control() || is_deceptive(c) || SPECIAL.contains(c));
     usable.then_some(email)
 }
 

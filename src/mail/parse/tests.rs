@@ -56,6 +56,16 @@ fn an_address_with_a_line_break_or_two_at_signs_is_none() {
     }
 }
 
+/// Found by fuzzing: written into a header, each would be read as another address.
+#[test]
+fn an_address_that_a_header_would_change_is_none() {
+    for from in ["a\\\\b@c.test", "a@b\\\\c.test", "<a:b@c.test>", "<a\u{fffd}@c.test>"] {
+        assert_eq!(mail(&format!("From: {from}\n\nx")).from, None, "{from}");
+    }
+    let odd = mail("From: <o'brien+a=b!{c}/d@sub-domain.test>\n\nx");
+    assert_eq!(odd.from.expect("from").email, "o'brien+a=b!{c}/d@sub-domain.test");
+}
+
 #[test]
 fn names_lose_controls_and_direction_overrides() {
     let mail = mail("From: =?utf-8?q?Ann=0D=0ABcc:_x=E2=80=AE?= <a@b.test>\n\nx");
