@@ -59,8 +59,9 @@ async fn send_all(app: &App, claimed: Vec<&Claimed>, lease_ends: DateTime<Utc>, 
 }
 
 async fn send(app: &App, claimed: &Claimed, lease_ends: DateTime<Utc>) -> Result<()> {
-    // Told to stop, or so late in the lease that another node might begin while we are still at it.
-    let enough_time = app.clock.now() + app.config.handover() < lease_ends;
+    // Told to stop, or so late in the lease that another node might begin while we are still at it: after the
+    // longest handover there must be time to write down what came of it.
+    let enough_time = app.clock.now() + app.config.handover() * 2 < lease_ends;
     if app.stop.told() || !enough_time {
         let mut tx = app.begin(claimed.letter.workspace).await?;
         sending::release(&mut tx, claimed).await?;

@@ -11,7 +11,7 @@ use crate::app_mail::outline;
 use crate::app_mail::record::{Record, record};
 use crate::app_mail::reference;
 use crate::db::Tx;
-use crate::error::{Problem, Result};
+use crate::error::{Error, Problem, Result};
 use crate::text;
 use crate::workspace::access::Scope;
 
@@ -27,8 +27,7 @@ macro_rules! address_pattern {
 #[serde(rename_all = "camelCase")]
 pub struct Input {
     /// The Message-ID header the email went out with, with or without angle brackets. It must be unguessable.
-    #[schemars(length(max = 998), regex(pattern = r"^\s*<?[^\s@<>]+@[^\s@<>]+>?\s*$"))]
-    #[schemars(extend("x-says" = "must be a Message-ID such as a1b2@app.example"))]
+    #[schemars(length(max = 998), regex(pattern = MESSAGE_ID), extend("x-says" = NOT_AN_ID))]
     message_id: String,
     /// Letters, digits, `_` and `-` with at least one digit. It comes back in lower case.
     #[schemars(length(max = 40), regex(pattern = r"^[A-Za-z0-9_-]*[0-9][A-Za-z0-9_-]*$"))]
@@ -52,6 +51,9 @@ struct Recipient(
     String,
 );
 
+const MESSAGE_ID: &str = r"^\s*<?[^\s@<>\x00-\x1f\x7f-\x9f]+@[^\s@<>\x00-\x1f\x7f-\x9f]+>?\s*$";
+const NOT_AN_ID: &str = "must be a Message-ID such as a1b2@app.example";
+
 /// An address, bare or behind a name in angle brackets.
 const RECIPIENT: &str = concat!("^(", address_pattern!(), "|[^<>]*<", address_pattern!(), ">)$");
 
@@ -71,9 +73,12 @@ impl Operation for RecordSent {
     type Output = Done;
 
     async fn run(call: &mut Call<'_, Tx<'static>>, _: Nothing, input: Input) -> Result<Done> {
+        // White space is not the same letters in every language of patterns.
+        let message_id = outline::message_id(&input.message_id);
+        let message_id = message_id.ok_or_else(|| Error::problem("messageId", NOT_AN_ID))?;
         let to = input.to.iter().filter_map(|Recipient(text)| outline::recipient(text)).collect();
         let sent = Record {
-            message_id: outline::message_id(&input.message_id).unwrap_or_default(),
+            message_id,
             reference: reference::of(&input.reference),
             to: outline::each_once(to),
             subject: text::line(&input.subject),

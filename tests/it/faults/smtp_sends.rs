@@ -11,6 +11,7 @@ use crate::world::sink::{Does, Ledger, Sink, Step, Taken};
 use crate::world::site::{Node, Site};
 
 const NODES: usize = 3;
+const LEASE_SECONDS: u64 = 8;
 /// Where a node is killed.
 const MOMENTS: [Moment; 5] = [
     Moment::At(Step::Greeting),
@@ -106,8 +107,12 @@ async fn hand_over(kills_wanted: usize) {
 
 async fn start(site: &Site, sink: &Sink, number: usize) -> Node {
     let relay = sink.relay();
-    let settings =
-        [("ROOKERY_LEASE_SECONDS", "8"), ("ROOKERY_LOG", "error"), ("ROOKERY_RELAY", relay.as_str())];
+    let lease = LEASE_SECONDS.to_string();
+    let settings = [
+        ("ROOKERY_LEASE_SECONDS", lease.as_str()),
+        ("ROOKERY_LOG", "error"),
+        ("ROOKERY_RELAY", relay.as_str()),
+    ];
     site.serve(&format!("node {number}"), &settings).await
 }
 
@@ -159,7 +164,7 @@ async fn all_sent(pool: &sqlx::PgPool, nodes: &[Node]) {
 }
 
 /// Every message is at a relay; a repeat is the same bytes, and its first copy was in the hands of a node that
-/// died before the second came. Gives the number of repeats.
+/// died, or did nothing for the rest of its lease, before the second came. Gives the number of repeats.
 async fn judge(pool: &sqlx::PgPool, ledger: &[Taken], kills: &[Kill], messages: usize) -> usize {
     let mut copies: BTreeMap<String, Vec<&Taken>> = BTreeMap::new();
     for taken in ledger {
@@ -180,7 +185,10 @@ async fn judge(pool: &sqlx::PgPool, ledger: &[Taken], kills: &[Kill], messages: 
         for two in copies.windows(2) {
             assert!(two[0].raw == two[1].raw && two[0].from == two[1].from, "{id} left in two forms");
             let died = |kill: &Kill| kill.node == two[0].sink && (two[0].at..two[1].at).contains(&kill.at);
-            assert!(kills.iter().any(died), "{id} left twice, and no node died in between");
+            // On a machine that is very busy a node may not come to write for so long that it counts as dead. When
+            // the relay accepts a mail, a third of the lease is left at least.
+            let overdue = two[1].at - two[0].at >= Duration::from_secs(LEASE_SECONDS) / 3;
+            assert!(overdue || kills.iter().any(died), "{id} left twice, and no node died in between");
         }
         assert!(copies[0].raw.starts_with("DKIM-Signature:"));
     }

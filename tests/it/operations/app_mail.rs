@@ -47,6 +47,8 @@ async fn the_fields_of_a_record_have_their_form() {
         for (field, value) in [
             ("messageId", json!("no-at-sign")),
             ("messageId", json!("two@at@signs")),
+            ("messageId", json!("<a\u{11}b@app.example>")),
+            ("messageId", json!("a\u{85}b@app.example")),
             ("reference", json!("no digit")),
             ("reference", json!("invoice")),
             ("reference", json!("7".repeat(41))),
