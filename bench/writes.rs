@@ -288,12 +288,12 @@ impl Bench {
              from generate_series(0, {count} - 1) n;
              insert into messages (workspace_id, conversation_id, id, mailbox_id, item, at, direction, from_email, text,
                  id_hash, content_hash)
-             select {w}, {base} + n, 1, {mailbox}, 1, now(), 'inbound', 'ada' || n || '@customer.example',
+             select {w}, {base} + n, 2 * n + 1, {mailbox}, 1, now(), 'inbound', 'ada' || n || '@customer.example',
                  repeat('word ', 400), n, sha256(n::text::bytea)
              from generate_series(0, {count} - 1) n;
              insert into messages (workspace_id, conversation_id, id, mailbox_id, item, at, direction, status, sent_at,
                  from_email, text, rfc_message_id)
-             select {w}, {base} + n, 2, {mailbox}, 2, now(), 'outbound', 'sent', now(), 'help@acme.example',
+             select {w}, {base} + n, 2 * n + 2, {mailbox}, 2, now(), 'outbound', 'sent', now(), 'help@acme.example',
                  repeat('word ', 100), 'sent-' || n || '@acme.example'
              from generate_series(0, {count} - 1) n;
              analyze; checkpoint",
