@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
@@ -36,6 +36,11 @@ pub trait Id: Copy + Sized {
 /// The lowest number an id of this moment can have.
 pub fn lowest_at(moment: DateTime<Utc>) -> i64 {
     (moment.timestamp_millis() - EPOCH_MILLISECONDS).clamp(0, (1 << 41) - 1) << RANDOM_BITS
+}
+
+/// The lowest number an id of this day can have.
+pub fn lowest_on(day: NaiveDate) -> i64 {
+    lowest_at(day.and_time(NaiveTime::MIN).and_utc())
 }
 
 /// When an id was made.

@@ -2,7 +2,7 @@
 //! range of ids, and forgetting a day is dropping a table. Days are made ahead; what no day takes stands in
 //! the default partition until its day is made.
 
-use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
+use chrono::{DateTime, Days, NaiveDate, Utc};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use crate::error::Result;
@@ -29,7 +29,7 @@ pub async fn keep(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<()> {
             run(conn, format!("drop table if exists {}", name(table, *day))).await?;
         }
         // Strays of days that are over.
-        run(conn, format!("delete from {table}_default where id < {}", starts(oldest))).await?;
+        run(conn, format!("delete from {table}_default where id < {}", ids::lowest_on(oldest))).await?;
     }
     Ok(())
 }
@@ -48,7 +48,7 @@ async fn days_of(conn: &mut PgConnection, table: &str) -> Result<Vec<NaiveDate>>
 
 /// Rows of the day that came before its partition are taken along.
 async fn make(conn: &mut PgConnection, table: &str, day: NaiveDate) -> Result<()> {
-    let (part, from, to) = (name(table, day), starts(day), starts(day + Days::new(1)));
+    let (part, from, to) = (name(table, day), ids::lowest_on(day), ids::lowest_on(day + Days::new(1)));
     let mut tx = conn.begin().await?;
     sqlx::query("select pg_advisory_xact_lock($1)").bind(TURN).execute(&mut *tx).await?;
     if days_of(&mut tx, table).await?.contains(&day) {
@@ -76,9 +76,4 @@ async fn run(conn: &mut PgConnection, statement: String) -> Result<()> {
 
 fn name(table: &str, day: NaiveDate) -> String {
     format!("{table}_{}", day.format("%Y%m%d"))
-}
-
-/// The lowest id of a day.
-fn starts(day: NaiveDate) -> i64 {
-    ids::lowest_at(day.and_time(NaiveTime::MIN).and_utc())
 }

@@ -56,11 +56,11 @@ fn read(body: &[u8], service: SendingServiceId, now: DateTime<Utc>) -> Result<Re
     let reference = told.reference.as_deref().map(reference::of);
     let could_be = DateTime::UNIX_EPOCH..=now + TimeDelta::days(1);
     let checks = [
-        ("messageId", message_id.is_some(), "must be a Message-ID such as a1b2@app.example"),
+        ("messageId", message_id.is_some(), outline::NOT_AN_ID),
         ("to", to.is_some(), "must be 1 to 50 mail addresses"),
         ("subject", told.subject.chars().count() <= LONGEST_SUBJECT, "must be at most 998 characters"),
         ("sentAt", could_be.contains(&told.sent_at), "must be a time that has come"),
-        ("reference", reference != Some(None), "must be letters, digits, _ and - with at least one digit"),
+        ("reference", reference != Some(None), reference::NOT_ONE),
     ];
     let wrong = checks.into_iter().filter(|(_, sound, _)| !sound);
     let problems: Vec<Problem> =

@@ -6,6 +6,8 @@ use crate::workspace::people::an_address;
 pub const MOST_RECIPIENTS: usize = 50;
 pub const LONGEST_SUBJECT: usize = 998;
 const LONGEST_ID: usize = 998;
+/// What is said of a text that is no Message-ID.
+pub const NOT_AN_ID: &str = "must be a Message-ID such as a1b2@app.example";
 
 /// Without white space and angle brackets around it, but otherwise as the header has it.
 pub fn message_id(text: &str) -> Option<String> {

@@ -1,7 +1,7 @@
 //! Drops the raw form of mail that was received long enough ago (D143). It is kept to be read anew; what was read
 //! out of it stays: the message, its verdict and its attachments, which have files of their own.
 
-use chrono::{Days, NaiveDate, NaiveTime};
+use chrono::{Days, NaiveDate};
 
 use crate::app::App;
 use crate::conversations::inbound;
@@ -35,8 +35,7 @@ pub async fn drop_due(app: &App) -> Result<()> {
 
 /// False when it was told to stop before all was done.
 async fn drop_days(app: &App, workspace: WorkspaceId, first: NaiveDate, last: NaiveDate) -> Result<bool> {
-    let lowest = |day: NaiveDate| ids::lowest_at(day.and_time(NaiveTime::MIN).and_utc());
-    let (mut from, to) = (MessageId(lowest(first)), MessageId(lowest(last + Days::new(1))));
+    let (mut from, to) = (MessageId(ids::lowest_on(first)), MessageId(ids::lowest_on(last + Days::new(1))));
     while !app.stop.told() {
         let kept = inbound::raw_between(&mut *app.connection().await?, workspace, from, to, BATCH).await?;
         let Some((newest, _)) = kept.last() else { return Ok(true) };

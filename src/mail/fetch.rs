@@ -3,7 +3,6 @@
 //! a day.
 
 use bytes::Bytes;
-use chrono::TimeDelta;
 use futures::stream::{self, StreamExt};
 use http_body_util::Full;
 use hyper::Request;
@@ -17,18 +16,9 @@ use crate::app_mail::connect::{ID, open_token};
 use crate::app_mail::words::{self, Claimed};
 use crate::error::{Error, Result};
 use crate::mail::receive::take_apart;
+use crate::mail::send::LATER;
 use crate::text;
 
-/// Waits after tries in vain; after the last of them the reply stands without the words.
-const LATER: [TimeDelta; 7] = [
-    TimeDelta::minutes(1),
-    TimeDelta::minutes(5),
-    TimeDelta::minutes(15),
-    TimeDelta::hours(1),
-    TimeDelta::hours(3),
-    TimeDelta::hours(6),
-    TimeDelta::hours(12),
-];
 const MOST_ANSWER_BYTES: usize = 8 << 20;
 /// Characters, as an app may record them.
 const MOST_WORDS: usize = 100_000;

@@ -19,8 +19,8 @@ use crate::mail::{compose, dkim};
 use crate::mailer::{Handover, Mail, Refusal};
 use crate::replies::suppress::{Reason, suppress};
 
-/// Waits after a try that ended with "later"; after the last of them the message has failed.
-const LATER: [TimeDelta; 7] = [
+/// Waits after a try in vain (D131), a day in all; after the last of them nobody tries again.
+pub const LATER: [TimeDelta; 7] = [
     TimeDelta::minutes(1),
     TimeDelta::minutes(5),
     TimeDelta::minutes(15),

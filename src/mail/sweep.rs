@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use chrono::{Days, NaiveDate, NaiveTime};
+use chrono::{Days, NaiveDate};
 use sqlx::PgConnection;
 
 use crate::app::App;
@@ -54,7 +54,6 @@ async fn sweep_day(app: &App, conn: &mut PgConnection, workspace: WorkspaceId, d
 
 /// What rows of that day name. A row's id is made within moments of its files, so a day around it is plenty.
 async fn named(conn: &mut PgConnection, workspace: WorkspaceId, day: NaiveDate) -> Result<HashSet<String>> {
-    let lowest = |day: NaiveDate| ids::lowest_at(day.and_time(NaiveTime::MIN).and_utc());
     let names = sqlx::query_scalar!(
         r#"select raw_blob as "blob!" from messages
            where workspace_id = $1 and id >= $2 and id < $3 and raw_blob is not null
@@ -64,8 +63,8 @@ async fn named(conn: &mut PgConnection, workspace: WorkspaceId, day: NaiveDate) 
            union all
            select blob from documents where workspace_id = $1 and id >= $2 and id < $3"#,
         workspace.0,
-        lowest(day - Days::new(1)),
-        lowest(day + Days::new(2))
+        ids::lowest_on(day - Days::new(1)),
+        ids::lowest_on(day + Days::new(2))
     )
     .fetch_all(conn)
     .await?;

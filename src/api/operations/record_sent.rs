@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::Done;
 use crate::api::operation::{Call, Needs, Nothing, Operation, Spec};
-use crate::app_mail::outline;
+use crate::app_mail::outline::{self, NOT_AN_ID};
 use crate::app_mail::record::{Record, record};
 use crate::app_mail::reference;
 use crate::db::Tx;
@@ -31,7 +31,7 @@ pub struct Input {
     message_id: String,
     /// Letters, digits, `_` and `-` with at least one digit. It comes back in lower case.
     #[schemars(length(max = 40), regex(pattern = r"^[A-Za-z0-9_-]*[0-9][A-Za-z0-9_-]*$"))]
-    #[schemars(extend("x-says" = "must be letters, digits, _ and - with at least one digit"))]
+    #[schemars(extend("x-says" = reference::NOT_ONE))]
     reference: String,
     /// Who it went to: `a@b.example` or `Name <a@b.example>`.
     #[schemars(length(min = 1, max = 50))]
@@ -52,7 +52,6 @@ struct Recipient(
 );
 
 const MESSAGE_ID: &str = r"^\s*<?[^\s@<>\x00-\x1f\x7f-\x9f]+@[^\s@<>\x00-\x1f\x7f-\x9f]+>?\s*$";
-const NOT_AN_ID: &str = "must be a Message-ID such as a1b2@app.example";
 
 /// An address, bare or behind a name in angle brackets.
 const RECIPIENT: &str = concat!("^(", address_pattern!(), "|[^<>]*<", address_pattern!(), ">)$");

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use super::{Delivery, Files, Known, Outcome, SMALL, Signs, deliver, id_hash, is_ours, judged};
 use crate::app::App;
-use crate::conversations::inbound::{self, Raw};
+use crate::conversations::inbound;
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
 use crate::mail::parse::ParsedMail;
@@ -147,8 +147,7 @@ async fn store_all(app: &App, workspace: WorkspaceId, lot: &[Waiting]) -> Result
     for ((Waiting { delivery, mail, .. }, id), earlier) in lot.iter().zip(&ids).zip(&known.earlier) {
         let signs =
             Signs { repeated_id: earlier.other && mail.message_id.is_some(), new_sender_in_thread: false };
-        let raw = Raw::Here([&delivery.trace[..], &delivery.raw[..]].concat());
-        let files = Files { raw, attachments: Vec::new() };
+        let files = Files::store(app, workspace, mail, delivery).await?;
         let mut inbound = judged(delivery, &Placement::ALONE, mail, *id, (&known.us, signs), &files);
         inbound.automatic |= is_ours(&mut tx, &known.us, mail).await?;
         inbounds.push((&delivery.mailbox, inbound));
