@@ -9,7 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from peers import World, check, letter, listens, say
+from peers import World, check, letter, say
+from waiting import listens
 
 
 class Disk:

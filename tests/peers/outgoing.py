@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import socketserver
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import dkim
 import dns.resolver
+from waiting import free_port, listens, wait_until
 
 HERE = Path(__file__).resolve().parent
 ROOKERY = sys.argv[1]
@@ -26,28 +26,6 @@ REFUSED = "nobody@refused.test"
 
 def say(text):
     print(f"peers-out: {text}", flush=True)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def wait_until(what, holds, seconds=30):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        found = holds()
-        if found:
-            return found
-        time.sleep(0.05)
-    raise SystemExit(f"peers-out: waited in vain: {what}")
-
-
-def listens(port):
-    with socket.socket() as s:
-        s.settimeout(1)
-        return s.connect_ex(("127.0.0.1", port)) == 0
 
 
 class Sink(socketserver.StreamRequestHandler):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import matrix
 import zones
+from waiting import free_port, listens, wait_until
 
 HERE = Path(__file__).resolve().parent
 ROOKERY = sys.argv[1]
@@ -20,28 +21,6 @@ ROOKERY = sys.argv[1]
 
 def say(text):
     print(f"peers: {text}", flush=True)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def wait_until(what, holds, seconds=30):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        found = holds()
-        if found:
-            return found
-        time.sleep(0.1)
-    raise SystemExit(f"peers: waited in vain: {what}")
-
-
-def listens(port):
-    with socket.socket() as s:
-        s.settimeout(1)
-        return s.connect_ex(("127.0.0.1", port)) == 0
 
 
 class World:
