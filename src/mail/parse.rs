@@ -135,18 +135,18 @@ fn fingerprint(head: &mime::Head, body: &[u8]) -> [u8; 32] {
         let values: Vec<&[u8]> = head.all(name).collect();
         hash.update((values.len() as u64).to_be_bytes());
         for value in values {
-            let value = without_line_ends(value.trim_ascii());
-            hash.update((value.len() as u64).to_be_bytes());
-            hash.update(&value);
+            let value = value.trim_ascii();
+            hash.update((without_cr(value).map(<[u8]>::len).sum::<usize>() as u64).to_be_bytes());
+            without_cr(value).for_each(|piece| hash.update(piece));
         }
     }
     // Relays may turn CRLF to LF or add a last line end; neither is other content.
-    hash.update(without_line_ends(body.trim_ascii_end()));
+    without_cr(body.trim_ascii_end()).for_each(|piece| hash.update(piece));
     hash.finalize().into()
 }
 
-fn without_line_ends(bytes: &[u8]) -> Vec<u8> {
-    bytes.iter().copied().filter(|b| *b != b'\r').collect()
+fn without_cr(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split(|byte| *byte == b'\r')
 }
 
 /// One line: controls and runs of white space become one space, the ends are trimmed.

@@ -274,18 +274,29 @@ fn decoded_text(part: &Part) -> String {
 /// LF line ends, no controls but TAB and LF, no blank lines around it.
 fn clean_text(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\r' if chars.peek() == Some(&'\n') => {}
-            '\r' | '\n' => clean.push('\n'),
-            '\t' => clean.push(c),
-            '\u{feff}' => {}
-            c if c.is_control() => {}
-            c => clean.push(c),
+    for line in text.split_inclusive('\n') {
+        let (line, end) = match line.strip_suffix('\n') {
+            Some(line) => (line.strip_suffix('\r').unwrap_or(line), "\n"),
+            None => (line, ""),
+        };
+        // Most lines have nothing to clean, and looking letter by letter is slow.
+        if line.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) {
+            clean.push_str(line);
+        } else {
+            clean.extend(line.chars().filter_map(cleaned));
         }
+        clean.push_str(end);
     }
     trim_blank_lines(&clean).to_owned()
+}
+
+fn cleaned(c: char) -> Option<char> {
+    match c {
+        '\r' => Some('\n'),
+        '\t' => Some(c),
+        '\u{feff}' => None,
+        c => (!c.is_control()).then_some(c),
+    }
 }
 
 /// The indent of the first line with words is the customer's own and stays.
