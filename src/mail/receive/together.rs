@@ -1,6 +1,7 @@
 //! Mail that comes at the same moment for one workspace is stored together, when it opens conversations: most of what
 //! a transaction costs does not depend on how many mails it holds. Nobody waits for company. While one lot is being
-//! stored, the next gathers; a mail that comes alone is a lot of one. What cannot be stored together is stored alone.
+//! stored, the next gathers, and a full one is stored beside it; a mail that comes alone is a lot of one. What cannot be
+//! stored together is stored alone.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,10 +18,21 @@ use crate::mail::thread::{Placement, names_nothing};
 
 /// Mails of one transaction.
 const MOST: usize = 50;
+/// So many that wait are stored beside the lot before them. Fewer would cost PostgreSQL more than they gain.
+const FULL: usize = 10;
+/// Lots of one workspace that are stored at the same time.
+const AT_ONCE: usize = 2;
 
 /// Who waits at which workspace. A workspace stands here while somebody sees to its mail.
 #[derive(Default)]
-pub struct Together(Mutex<HashMap<WorkspaceId, Vec<Waiting>>>);
+pub struct Together(Mutex<HashMap<WorkspaceId, Gathering>>);
+
+#[derive(Default)]
+struct Gathering {
+    waiting: Vec<Waiting>,
+    /// How many see to them.
+    at_work: usize,
+}
 
 struct Waiting {
     delivery: Delivery,
@@ -48,15 +60,18 @@ impl Together {
         outcome.await.map_err(|_| Error::internal("whoever stored the mail did not finish"))?
     }
 
-    /// True for the first, who has to see to it that the mail of the workspace is stored.
+    /// True for whoever has to see to it that mail of the workspace is stored: the first, and one who makes a lot full.
     fn joins(&self, workspace: WorkspaceId, waiting: Waiting) -> bool {
         let mut gathered = self.gathered();
-        let is_first = !gathered.contains_key(&workspace);
-        gathered.entry(workspace).or_default().push(waiting);
-        is_first
+        let gathering = gathered.entry(workspace).or_default();
+        gathering.waiting.push(waiting);
+        let is_needed =
+            gathering.at_work == 0 || (gathering.at_work < AT_ONCE && gathering.waiting.len() >= FULL);
+        gathering.at_work += usize::from(is_needed);
+        is_needed
     }
 
-    /// Until nobody waits at the workspace any more.
+    /// Until nobody waits at the workspace any more, or so few that somebody else can see to them.
     async fn work_off(self: Arc<Self>, app: Arc<App>, workspace: WorkspaceId) {
         while let Some(lot) = self.next(workspace) {
             // In a task of its own: whatever happens in there, the next lot has its turn.
@@ -69,15 +84,20 @@ impl Together {
 
     fn next(&self, workspace: WorkspaceId) -> Option<Vec<Waiting>> {
         let mut gathered = self.gathered();
-        let waiting = gathered.get_mut(&workspace)?;
-        if waiting.is_empty() {
-            gathered.remove(&workspace);
-            return None;
+        let gathering = gathered.get_mut(&workspace)?;
+        let waiting = gathering.waiting.len();
+        let is_needed = waiting > 0 && (gathering.at_work == 1 || waiting >= FULL);
+        if is_needed {
+            return Some(gathering.waiting.drain(..waiting.min(MOST)).collect());
         }
-        Some(waiting.drain(..waiting.len().min(MOST)).collect())
+        gathering.at_work -= 1;
+        if gathering.at_work == 0 {
+            gathered.remove(&workspace);
+        }
+        None
     }
 
-    fn gathered(&self) -> MutexGuard<'_, HashMap<WorkspaceId, Vec<Waiting>>> {
+    fn gathered(&self) -> MutexGuard<'_, HashMap<WorkspaceId, Gathering>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
