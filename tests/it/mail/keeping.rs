@@ -51,6 +51,22 @@ async fn column(post: &Post<'_>, query: &'static str) -> Vec<String> {
 const RAW_FILES: &str = "select raw_blob from messages where raw_blob is not null";
 
 #[tokio::test]
+async fn the_bytes_of_small_mail_are_stored_compressed_and_come_back_as_they_were() {
+    post(&[], async |post| {
+        let sent = with_file("orders", 20_000);
+        post.takes("anna@customer.example", "help@acme.example", &sent).await;
+        let (raw, size): (Vec<u8>, i32) =
+            sqlx::query_as("select raw, pg_column_size(raw) from messages where raw is not null")
+                .fetch_one(&post.world.app.pool)
+                .await
+                .unwrap();
+        assert!(raw.ends_with(sent.replace('\n', "\r\n").as_bytes()));
+        assert!((size as usize) < raw.len() / 10, "{size} of {} bytes", raw.len());
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn raw_mail_is_dropped_after_thirty_days_and_what_was_read_out_of_it_stays() {
     post(&[], async |post| {
         let (world, to) = (post.world, "help@acme.example");
