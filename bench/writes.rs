@@ -1,5 +1,5 @@
 //! The write bench: processor time of one transaction of each writing verb, against a bare insert of a single
-//! row of the same width in the same run. Writes reach the disk. docs/performance-writes.md explains the table.
+//! row of the same width in the same run. Writes reach the disk. docs/performance.md explains the table.
 //!
 //!     cargo bench --bench writes -- [--count N] [--rounds N] [--clients N]
 

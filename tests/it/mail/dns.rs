@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use hickory_resolver::proto::op::{Message, MessageType, OpCode, ResponseCode};
-use hickory_resolver::proto::rr::rdata::{A, TXT};
+use hickory_resolver::proto::rr::rdata::{A, SOA, TXT};
 use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
 use tokio::net::UdpSocket;
 
@@ -50,7 +50,13 @@ fn answer(asked: &Message, records: &HashMap<String, Vec<String>>) -> Message {
     answer.add_query(query.clone());
     let name = query.name().to_string().trim_end_matches('.').to_lowercase();
     match records.get(&name) {
-        None => answer.metadata.response_code = ResponseCode::NXDomain,
+        None => {
+            answer.metadata.response_code = ResponseCode::NXDomain;
+            // How long to remember that there is nothing; without it, the name would be asked for again and again.
+            let root = Name::root();
+            let start = SOA::new(root.clone(), root.clone(), 1, 60, 60, 60, 60);
+            answer.add_authority(Record::from_rdata(root, 60, RData::SOA(start)));
+        }
         Some(texts) if texts.iter().any(|text| text == "SERVFAIL") => {
             answer.metadata.response_code = ResponseCode::ServFail;
         }
