@@ -10,6 +10,8 @@ use super::{is_deceptive, one_line};
 /// What means something in an address header: with one of these in it, an address we write could be read as
 /// another one. The last stands for bytes that nobody could read.
 const SPECIAL: &str = "<>(),;:\\\"\u{fffd}";
+/// The beginning of an encoded word. In an address it means nothing, and yet some readers decode it there.
+const ENCODED: &str = "=?";
 const MAX_EMAIL_CHARS: usize = 254;
 const MAX_NAME_CHARS: usize = 200;
 
@@ -70,6 +72,7 @@ pub(super) fn clean_email(email: &str) -> Option<String> {
     let usable = !local.is_empty()
         && !domain.is_empty()
         && !domain.contains('@')
+        && !email.contains(ENCODED)
         && email.chars().count() <= MAX_EMAIL_CHARS
         && !email
             .chars()

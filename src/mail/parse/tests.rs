@@ -62,6 +62,8 @@ fn an_address_that_a_header_would_change_is_none() {
     for from in ["a\\\\b@c.test", "a@b\\\\c.test", "<a:b@c.test>", "<a\u{fffd}@c.test>"] {
         assert_eq!(mail(&format!("From: {from}\n\nx")).from, None, "{from}");
     }
+    // The reader decodes an encoded word, unless it is broken.
+    assert_eq!(mail("From: a <=?utf-8?q?b=C>c\n .d<?=e@c.test\n\nx").from, None);
     let odd = mail("From: <o'brien+a=b!{c}/d@sub-domain.test>\n\nx");
     assert_eq!(odd.from.expect("from").email, "o'brien+a=b!{c}/d@sub-domain.test");
 }
