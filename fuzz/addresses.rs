@@ -8,11 +8,11 @@ use mail_builder::MessageBuilder;
 use mail_builder::headers::address::Address as Written;
 use rookery_fuzz::app_mail::reference;
 use rookery_fuzz::mail::parse::{Address, parse};
-use rookery_fuzz::{is_unseen, let_panics_unwind, quickly};
+use rookery_fuzz::{is_unseen, let_panics_unwind, quickly, with_line_ends};
 
 fuzz_target!(init: let_panics_unwind(), |value: &[u8]| {
     // Folded, so that all of it stays in its field.
-    let value: Vec<u8> = value.iter().flat_map(|byte| if *byte == b'\n' { &b"\n "[..] } else { std::slice::from_ref(byte) }).copied().collect();
+    let value = with_line_ends(value, b"\n ");
     let raw = [b"From: ", &value[..], b"\nTo: ", &value, b"\nDelivered-To: ", &value, b"\n\nHello\n"].concat();
     let Ok(mail) = quickly(|| parse(&raw)) else { return };
     assert!(!mail.single_from || mail.to.len() == 1, "one mailbox, or {:?}", mail.to);

@@ -3,6 +3,9 @@
 
 use std::time::{Duration, Instant};
 
+#[path = "../src/text.rs"]
+pub mod text;
+
 #[path = "../src/app_mail"]
 pub mod app_mail {
     pub mod reference;
@@ -42,6 +45,11 @@ pub fn let_panics_unwind() {
             eprintln!("{panic}");
         }
     }));
+}
+
+/// The same lines with another end.
+pub fn with_line_ends(bytes: &[u8], end: &[u8]) -> Vec<u8> {
+    bytes.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(end)
 }
 
 /// Whether a line holds nothing a person would see.

@@ -8,7 +8,7 @@ use rookery_fuzz::mail::parse::{
     Attachment, MAX_ADDRESSES, MAX_MESSAGE_ID_CHARS, MAX_PARTS, MAX_REFERENCES, MAX_SUBJECT_CHARS,
     ParsedMail, parse,
 };
-use rookery_fuzz::{is_unseen, let_panics_unwind, quickly};
+use rookery_fuzz::{is_unseen, let_panics_unwind, quickly, with_line_ends};
 
 const MAX_LINKS: usize = 200;
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
@@ -63,11 +63,7 @@ fn file_is_clean(file: &Attachment) {
 /// A relay may turn CRLF into LF: it is the same mail from the same person, with the same fingerprint.
 fn line_ends_do_not_matter(raw: &[u8]) {
     let lf: Vec<u8> = raw.iter().copied().filter(|byte| *byte != b'\r').collect();
-    let crlf: Vec<u8> = lf
-        .iter()
-        .flat_map(|byte| if *byte == b'\n' { &b"\r\n"[..] } else { std::slice::from_ref(byte) })
-        .copied()
-        .collect();
+    let crlf = with_line_ends(&lf, b"\r\n");
     // A header that just fits may not fit with the other line ends.
     if let (Ok(lf), Ok(crlf)) = (parse(&lf), parse(&crlf)) {
         assert_eq!(lf.fingerprint, crlf.fingerprint);

@@ -3,14 +3,38 @@
 
 /// Several lines: CRLF becomes LF, controls other than TAB and LF go.
 pub fn lines(text: &str) -> String {
-    let text = text.replace("\r\n", "\n").replace('\r', "\n");
-    text.chars().filter(|letter| !letter.is_control() || matches!(letter, '\n' | '\t')).collect()
+    let mut lines = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let (line, end) = match line.strip_suffix('\n') {
+            Some(line) => (line.strip_suffix('\r').unwrap_or(line), "\n"),
+            None => (line, ""),
+        };
+        // Most lines have nothing to clean, and looking letter by letter is slow.
+        if line.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) {
+            lines.push_str(line);
+        } else {
+            lines.extend(line.chars().filter_map(|letter| match letter {
+                '\r' => Some('\n'),
+                '\t' => Some(letter),
+                _ => (!letter.is_control()).then_some(letter),
+            }));
+        }
+        lines.push_str(end);
+    }
+    lines
 }
 
 /// One line: controls and runs of white space become single spaces.
 pub fn line(text: &str) -> String {
     let words = text.split(|letter: char| letter.is_whitespace() || letter.is_control());
-    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    let mut line = String::with_capacity(text.len());
+    for word in words.filter(|word| !word.is_empty()) {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    line
 }
 
 /// The start of a text as one line of at most `most` characters.

@@ -9,6 +9,7 @@ use mail_parser::decoders::charsets::map::charset_decoder;
 use super::html::{self, Budget, Html, Link};
 use super::mime::{Part, parameter};
 use super::{file_name, is_deceptive};
+use crate::text;
 
 /// Small inline images are logos and tracking dots, not documents.
 const SMALL_IMAGE_BYTES: usize = 10 * 1024;
@@ -271,32 +272,9 @@ fn decoded_text(part: &Part) -> String {
     }
 }
 
-/// LF line ends, no controls but TAB and LF, no blank lines around it.
+/// LF line ends, no controls but TAB and LF, no byte order marks, no blank lines around it.
 fn clean_text(text: &str) -> String {
-    let mut clean = String::with_capacity(text.len());
-    for line in text.split_inclusive('\n') {
-        let (line, end) = match line.strip_suffix('\n') {
-            Some(line) => (line.strip_suffix('\r').unwrap_or(line), "\n"),
-            None => (line, ""),
-        };
-        // Most lines have nothing to clean, and looking letter by letter is slow.
-        if line.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) {
-            clean.push_str(line);
-        } else {
-            clean.extend(line.chars().filter_map(cleaned));
-        }
-        clean.push_str(end);
-    }
-    trim_blank_lines(&clean).to_owned()
-}
-
-fn cleaned(c: char) -> Option<char> {
-    match c {
-        '\r' => Some('\n'),
-        '\t' => Some(c),
-        '\u{feff}' => None,
-        c => (!c.is_control()).then_some(c),
-    }
+    trim_blank_lines(&text::lines(text).replace('\u{feff}', "")).to_owned()
 }
 
 /// The indent of the first line with words is the customer's own and stays.

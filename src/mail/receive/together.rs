@@ -34,6 +34,14 @@ struct Gathering {
     at_work: usize,
 }
 
+impl Gathering {
+    /// Whether somebody has to see to them beside so many others.
+    fn needs_one_beside(&self, others: usize) -> bool {
+        let waiting = self.waiting.len();
+        waiting > 0 && (others == 0 || (others < AT_ONCE && waiting >= FULL))
+    }
+}
+
 struct Waiting {
     delivery: Delivery,
     mail: Arc<ParsedMail>,
@@ -65,8 +73,7 @@ impl Together {
         let mut gathered = self.gathered();
         let gathering = gathered.entry(workspace).or_default();
         gathering.waiting.push(waiting);
-        let is_needed =
-            gathering.at_work == 0 || (gathering.at_work < AT_ONCE && gathering.waiting.len() >= FULL);
+        let is_needed = gathering.needs_one_beside(gathering.at_work);
         gathering.at_work += usize::from(is_needed);
         is_needed
     }
@@ -85,10 +92,9 @@ impl Together {
     fn next(&self, workspace: WorkspaceId) -> Option<Vec<Waiting>> {
         let mut gathered = self.gathered();
         let gathering = gathered.get_mut(&workspace)?;
-        let waiting = gathering.waiting.len();
-        let is_needed = waiting > 0 && (gathering.at_work == 1 || waiting >= FULL);
-        if is_needed {
-            return Some(gathering.waiting.drain(..waiting.min(MOST)).collect());
+        if gathering.needs_one_beside(gathering.at_work - 1) {
+            let most = gathering.waiting.len().min(MOST);
+            return Some(gathering.waiting.drain(..most).collect());
         }
         gathering.at_work -= 1;
         if gathering.at_work == 0 {

@@ -8,6 +8,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use unicode_normalization::UnicodeNormalization;
 
 use crate::mail::parse::{ParsedMail, is_deceptive};
+use crate::text;
 
 /// A scam says what it wants early; more text costs time and finds nothing.
 const MAX_CHARS: usize = 20_000;
@@ -32,14 +33,7 @@ pub(super) fn words(mail: &ParsedMail, text: &str) -> String {
             .map(|c| if c == '’' { '\'' } else { c })
             .collect()
     };
-    let mut words = String::with_capacity(both.len());
-    for word in both.split_whitespace() {
-        if !words.is_empty() {
-            words.push(' ');
-        }
-        words.push_str(word);
-    }
-    words
+    text::line(&both)
 }
 
 /// Which phrases a mail has, found in one pass.

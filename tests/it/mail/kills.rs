@@ -1,7 +1,7 @@
 //! Kill -9 at every named step of a mail that comes in: after DATA, between blob and row, after the insert, after
 //! COMMIT and before the 250. The client keeps a ledger of what was acknowledged; what was not is sent again, as
-//! mail servers do. Mail that is stored together dies together. A 250 is always readable afterwards, a retry stores nothing twice, no row names a missing file,
-//! and files without a row are swept.
+//! mail servers do. Mail that is stored together dies together. A 250 is always readable afterwards, a retry stores
+//! nothing twice, no row names a missing file, and files without a row are swept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
