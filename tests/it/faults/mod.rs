@@ -2,6 +2,7 @@
 
 mod concurrency;
 mod fencing;
+mod floods;
 mod rollback;
 mod sends;
 mod smtp_sends;

@@ -15,7 +15,8 @@ pub struct Zone {
 }
 
 impl Zone {
-    /// Each row is a name and a text record; `A 192.0.2.1` is an address, `SERVFAIL` an answer nobody can use.
+    /// Each row is a name and a text record; `A 192.0.2.1` is an address, `SERVFAIL` an answer nobody can use;
+    /// `SILENCE` is none at all, for the name and everything below it.
     pub async fn serve(rows: &[(&str, &str)]) -> Self {
         let mut records: HashMap<String, Vec<String>> = HashMap::new();
         for (name, text) in rows {
@@ -28,6 +29,9 @@ impl Zone {
             let mut buffer = [0; 4096];
             while let Ok((length, from)) = socket.recv_from(&mut buffer).await {
                 let Ok(asked) = Message::from_vec(&buffer[..length]) else { continue };
+                if is_silent(&asked, &records) {
+                    continue;
+                }
                 let answer = answer(&asked, &records);
                 let _ = socket.send_to(&answer.to_vec().expect("an answer"), from).await;
             }
@@ -40,6 +44,13 @@ impl Drop for Zone {
     fn drop(&mut self) {
         self.server.abort();
     }
+}
+
+fn is_silent(asked: &Message, records: &HashMap<String, Vec<String>>) -> bool {
+    let Some(query) = asked.queries.first() else { return false };
+    let name = query.name().to_string().trim_end_matches('.').to_lowercase();
+    let silent = records.iter().filter(|(_, texts)| texts.iter().any(|text| text == "SILENCE"));
+    silent.map(|(name, _)| name).any(|zone| name == *zone || name.ends_with(&format!(".{zone}")))
 }
 
 fn answer(asked: &Message, records: &HashMap<String, Vec<String>>) -> Message {

@@ -2,9 +2,9 @@
 
 mod attacks;
 mod bursts;
-mod client;
+pub mod client;
 mod corpus;
-mod dns;
+pub mod dns;
 mod filing;
 mod gate;
 mod keeping;
