@@ -75,15 +75,18 @@ impl Directory {
         Ok(())
     }
 
-    /// False when the address is taken, here or in another workspace.
-    pub async fn add_address(&self, workspace: WorkspaceId, address: &str) -> Result<bool> {
-        let added = sqlx::query!(
-            "insert into directory.addresses (address, workspace_id) values ($1, $2) on conflict do nothing",
+    /// False when another workspace has the address. Taking it again is harmless: whoever was cut off between
+    /// this and making the inbox makes it again.
+    pub async fn reserve_address(&self, workspace: WorkspaceId, address: &str) -> Result<bool> {
+        let reserved = sqlx::query!(
+            "insert into directory.addresses as known (address, workspace_id) values ($1, $2)
+             on conflict (address) do update set workspace_id = known.workspace_id
+             where known.workspace_id = excluded.workspace_id",
             address,
             workspace.0
         )
         .execute(&self.pool)
         .await?;
-        Ok(added.rows_affected() == 1)
+        Ok(reserved.rows_affected() == 1)
     }
 }
