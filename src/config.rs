@@ -30,6 +30,16 @@ pub struct Config {
     pub listen: SocketAddr,
     #[serde(default = "defaults::public_url")]
     pub public_url: Url,
+    /// Proxies in front: their connections are not counted by address, and whom they name as the client is believed.
+    #[serde(default = "defaults::trusted_proxies")]
+    pub trusted_proxies: Vec<IpNet>,
+    #[serde(default = "defaults::http_connections")]
+    pub http_connections: u32,
+    #[serde(default = "defaults::http_peer_connections")]
+    pub http_peer_connections: u32,
+    /// How long a client may take for a head, for the next part of a body, or to take the next part of its answer.
+    #[serde(default = "defaults::http_timeout_seconds")]
+    pub http_timeout_seconds: u32,
     #[serde(default = "defaults::blobs")]
     pub blobs: Url,
     /// Who may use the object store, when `blobs` is one.
@@ -47,6 +57,8 @@ pub struct Config {
     /// Name servers for SPF, DKIM and DMARC; the operating system's when empty.
     #[serde(default)]
     pub dns: Vec<SocketAddr>,
+    #[serde(default = "defaults::smtp_connections")]
+    pub smtp_connections: u32,
     #[serde(default = "defaults::smtp_peer_connections")]
     pub smtp_peer_connections: u32,
     #[serde(default = "defaults::smtp_timeout_seconds")]
@@ -96,6 +108,22 @@ mod defaults {
     pub fn blobs() -> Url {
         Url::parse("file:///var/lib/rookery/blobs").expect("the default folder is an address")
     }
+    pub fn trusted_proxies() -> Vec<IpNet> {
+        let here = ["127.0.0.0/8", "::1/128"];
+        here.iter().map(|network| network.parse().expect("a network")).collect()
+    }
+    pub fn http_connections() -> u32 {
+        1000
+    }
+    pub fn http_peer_connections() -> u32 {
+        100
+    }
+    pub fn http_timeout_seconds() -> u32 {
+        10
+    }
+    pub fn smtp_connections() -> u32 {
+        1000
+    }
     pub fn smtp_peer_connections() -> u32 {
         50
     }
@@ -133,6 +161,9 @@ mod defaults {
         50_000
     }
 }
+
+/// Mails that one connected service may tell of in a window.
+const TOLD_MAIL: u32 = 1200;
 
 /// How long app mail waits for a reply, and how many may wait.
 #[derive(Clone, Copy, Debug)]
@@ -173,6 +204,7 @@ impl Config {
                     .list_separator(",")
                     .with_list_parse_key("developer_origins")
                     .with_list_parse_key("webhook_allow")
+                    .with_list_parse_key("trusted_proxies")
                     .with_list_parse_key("dns"),
             )
             .build()
@@ -204,6 +236,15 @@ impl Config {
 
     pub fn sandbox_mail_limit(&self) -> Limit {
         self.limit(self.sandbox_inbound_limit)
+    }
+
+    pub fn told_mail_limit(&self) -> Limit {
+        self.limit(TOLD_MAIL)
+    }
+
+    /// How long a client of ours may be slow.
+    pub fn http_patience(&self) -> Duration {
+        Duration::from_secs(u64::from(self.http_timeout_seconds))
     }
 
     /// How long a sent reply can still be stopped.

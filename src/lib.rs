@@ -11,6 +11,7 @@ pub mod clock;
 pub mod config;
 pub mod conversations;
 pub mod db;
+pub mod descriptors;
 pub mod directory;
 pub mod dns;
 pub mod documents;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Bytes;
 use axum::http::StatusCode;
 use axum::routing::get;
 use futures::future::join_all;
@@ -13,11 +14,14 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-use crate::api::door;
+use crate::api::connections::Connections;
+use crate::api::recent::Recent;
+use crate::api::{door, serve as http};
 use crate::app::App;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::db;
+use crate::descriptors::{self, Shares};
 use crate::error::{Error, Result};
 use crate::mail::listen::{Door, Protocol};
 use crate::partitions;
@@ -27,12 +31,13 @@ use crate::worker;
 /// Requests that are still running after this are cut off.
 const GRACE: Duration = Duration::from_secs(20);
 
-pub async fn serve(config: Config) -> Result<()> {
+pub async fn serve(mut config: Config) -> Result<()> {
     start_logging();
     for departure in config.departures() {
         tracing::warn!("NOT FOR PRODUCTION: {departure}");
     }
     config.needs_secret_key()?;
+    share_descriptors(&mut config);
     let listen = config.listen;
     let app = Arc::new(App::new(config, Clock::system(), Random::system())?);
     let current = db::schema_is_current(&app.pool).await.map_err(|error| {
@@ -50,10 +55,8 @@ pub async fn serve(config: Config) -> Result<()> {
 
     let mail = tokio::spawn(mail_doors(&app).await?);
     let work = tokio::spawn(worker::run(app.clone()));
-    let stop = app.stop.clone();
-    let server =
-        axum::serve(listener, router(app.clone())).with_graceful_shutdown(async move { stop.wait().await });
-    let server = tokio::spawn(async move { server.await });
+    let connections = Connections::of(&app.config);
+    let server = tokio::spawn(http::serve(listener, router(app.clone()), connections, app.stop.clone()));
 
     wait_for_signal().await?;
     tracing::info!("stopping: running requests are finished first");
@@ -73,14 +76,32 @@ pub async fn serve(config: Config) -> Result<()> {
 /// The doors, and beside them how far the background work is behind.
 fn router(app: Arc<App>) -> Router {
     let door = door::router(app.clone());
-    let figures = async move || match worker::metrics(&app).await {
-        Ok(text) => (StatusCode::OK, text),
-        Err(error) => {
-            tracing::warn!(%error, "the figures cannot be read");
-            (StatusCode::SERVICE_UNAVAILABLE, String::new())
-        }
+    let recent = Arc::new(Recent::default());
+    let figures = async move || {
+        let counting = async {
+            match worker::metrics(&app).await {
+                Ok(text) => (StatusCode::OK, Bytes::from(text)),
+                Err(error) => {
+                    tracing::warn!(%error, "the figures cannot be read");
+                    (StatusCode::SERVICE_UNAVAILABLE, Bytes::new())
+                }
+            }
+        };
+        recent.get(counting).await
     };
     door.route("/metrics", get(figures))
+}
+
+/// As many connections for each door as there are descriptors for.
+fn share_descriptors(config: &mut Config) {
+    let limit = descriptors::raise();
+    let wanted = Shares { http: config.http_connections, mail: config.smtp_connections };
+    let shares = descriptors::share(limit, 2 * config.database_connections, wanted);
+    if shares != wanted {
+        tracing::warn!(limit, "there are few file descriptors: raise the limit to have more connections");
+    }
+    tracing::info!(limit, http = shares.http, mail = shares.mail, "connections that are let in at once");
+    (config.http_connections, config.smtp_connections) = (shares.http, shares.mail);
 }
 
 /// Opens the doors for mail that the settings name. What comes back runs until the service stops.

@@ -7,6 +7,7 @@ mod mail;
 mod operations;
 mod outgoing;
 mod requirements;
+mod strangers;
 mod tidy;
 mod webhooks;
 mod world;

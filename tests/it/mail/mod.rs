@@ -2,15 +2,15 @@
 
 mod attacks;
 mod bursts;
-mod client;
+pub mod client;
 mod corpus;
-mod dns;
+pub mod dns;
 mod filing;
 mod gate;
 mod keeping;
 mod kills;
 mod outages;
-mod post;
+pub mod post;
 mod protocol;
 mod reports;
 mod s3;

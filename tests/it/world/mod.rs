@@ -16,7 +16,8 @@ pub mod zone;
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use rookery::api::door;
+use rookery::api::connections::Connections;
+use rookery::api::{door, serve};
 use rookery::app::App;
 use rookery::clock::Clock;
 use rookery::config::Config;
@@ -133,7 +134,7 @@ impl World {
         }
         let app = Arc::new(app);
         let router = door::router(app.clone());
-        tokio::spawn(async move { axum::serve(listener, router).await });
+        tokio::spawn(serve::serve(listener, router, Connections::of(&app.config), app.stop.clone()));
         Self { app, address, outbox, http: reqwest::Client::new(), _database: database, blobs }
     }
 
