@@ -3,7 +3,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// For what is neither a connection of a door nor of the database: listeners, the log, files of mail that comes in,
+/// For what is no connection of a door, nor of the database: listeners, the log, files of mail that comes in,
 /// blobs, name servers, relays, webhooks.
 const RESERVE: u64 = 128;
 /// A door has at least this many connections, however little there is.
@@ -26,9 +26,10 @@ pub fn raise() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// What each door may have of a limit: what it wants, or half of the room. What one leaves is the other's.
-pub fn share(limit: u64, database: u32, wanted: Shares) -> Shares {
-    let room = limit.saturating_sub(RESERVE + u64::from(database)).max(2 * FEWEST);
+/// What each door may have of a limit, beside `others` of the database and of front servers: what it wants, or half of
+/// the room. What one leaves is the other's.
+pub fn share(limit: u64, others: u32, wanted: Shares) -> Shares {
+    let room = limit.saturating_sub(RESERVE + u64::from(others)).max(2 * FEWEST);
     let (http, mail) = (u64::from(wanted.http), u64::from(wanted.mail));
     let of = |mine: u64, others: u64| mine.min((room / 2).max(room.saturating_sub(others))) as u32;
     Shares { http: of(http, mail), mail: of(mail, http) }

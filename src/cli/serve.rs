@@ -28,6 +28,8 @@ use crate::partitions;
 use crate::random::Random;
 use crate::worker;
 
+/// Connections of mail servers of one's own, by LMTP.
+const FRONT_SERVERS: u32 = 200;
 /// Requests that are still running after this are cut off.
 const GRACE: Duration = Duration::from_secs(20);
 
@@ -95,8 +97,10 @@ fn router(app: Arc<App>) -> Router {
 /// As many connections for each door as there are descriptors for.
 fn share_descriptors(config: &mut Config) {
     let limit = descriptors::raise();
-    let wanted = Shares { http: config.http_connections, mail: config.smtp_connections };
-    let shares = descriptors::share(limit, 2 * config.database_connections, wanted);
+    let mail = config.smtp_listen.map_or(0, |_| config.smtp_connections);
+    let wanted = Shares { http: config.http_connections, mail };
+    let front = config.lmtp_listen.map_or(0, |_| FRONT_SERVERS);
+    let shares = descriptors::share(limit, 2 * config.database_connections + front, wanted);
     if shares != wanted {
         tracing::warn!(limit, "there are few file descriptors: raise the limit to have more connections");
     }
