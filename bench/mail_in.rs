@@ -201,7 +201,7 @@ impl Site {
     }
 
     async fn wait_for_index(&self, cluster: &Cluster) {
-        while count(cluster, "select count(*) from unindexed_conversations").await > 0 {
+        while count(cluster, "select count(*) from unindexed_messages").await > 0 {
             tokio::time::sleep(Duration::from_millis(500)).await;
         }
     }

@@ -19,6 +19,7 @@ use crate::error::Result;
 use crate::ids::WorkspaceId;
 use crate::mailer::{Mailer, NoRelay};
 use crate::outside::Outside;
+use crate::put_off::PutOff;
 use crate::random::Random;
 use crate::rate::RateLimit;
 use crate::relay::Relay;
@@ -32,6 +33,8 @@ pub struct App {
     pub directory: Directory,
     pub blobs: Blobs,
     pub rate: RateLimit,
+    /// Workspaces whose words could not be indexed.
+    pub indexing: PutOff,
     /// Carries live mail.
     pub mailer: Arc<dyn Mailer>,
     pub outside: Arc<Outside>,
@@ -59,6 +62,7 @@ impl App {
             blobs: Blobs::open(&config, random.clone(), clock.clone())?,
             directory: Directory::new(directory),
             rate: RateLimit::new(&random),
+            indexing: PutOff::default(),
             mailer,
             unsigned: Mutex::default(),
             outside: Arc::new(Outside::new(

@@ -78,6 +78,23 @@ pub struct Config {
     /// How long a node may hold what it works on; after a crash, another takes it over then.
     #[serde(default = "defaults::lease_seconds")]
     pub lease_seconds: u32,
+    /// How long a search may work on words that are not indexed yet, before it goes on without them.
+    #[serde(default = "defaults::search_patience_milliseconds")]
+    pub search_patience_milliseconds: u32,
+    /// How much live mail from outside is taken on one day: of one sender and of one network for one inbox, and into
+    /// one conversation.
+    #[serde(default = "defaults::mail_sender_daily_mails")]
+    pub mail_sender_daily_mails: u32,
+    #[serde(default = "defaults::mail_sender_daily_megabytes")]
+    pub mail_sender_daily_megabytes: u32,
+    #[serde(default = "defaults::mail_network_daily_mails")]
+    pub mail_network_daily_mails: u32,
+    #[serde(default = "defaults::mail_network_daily_megabytes")]
+    pub mail_network_daily_megabytes: u32,
+    #[serde(default = "defaults::mail_conversation_daily_mails")]
+    pub mail_conversation_daily_mails: u32,
+    #[serde(default = "defaults::mail_conversation_daily_megabytes")]
+    pub mail_conversation_daily_megabytes: u32,
     #[serde(default = "defaults::app_mail_days")]
     pub app_mail_days: u32,
     #[serde(default = "defaults::app_mail_most")]
@@ -126,6 +143,27 @@ mod defaults {
     pub fn lease_seconds() -> u32 {
         180
     }
+    pub fn search_patience_milliseconds() -> u32 {
+        300
+    }
+    pub fn mail_sender_daily_mails() -> u32 {
+        1_000
+    }
+    pub fn mail_sender_daily_megabytes() -> u32 {
+        200
+    }
+    pub fn mail_network_daily_mails() -> u32 {
+        10_000
+    }
+    pub fn mail_network_daily_megabytes() -> u32 {
+        2_000
+    }
+    pub fn mail_conversation_daily_mails() -> u32 {
+        500
+    }
+    pub fn mail_conversation_daily_megabytes() -> u32 {
+        100
+    }
     pub fn app_mail_days() -> u32 {
         30
     }
@@ -139,6 +177,19 @@ mod defaults {
 pub struct Keep {
     pub age: TimeDelta,
     pub most: i64,
+}
+
+/// How much mail is taken on one day.
+#[derive(Clone, Copy, Debug)]
+pub struct DailyMail {
+    pub mails: i32,
+    pub bytes: i64,
+}
+
+impl DailyMail {
+    fn of(mails: u32, megabytes: u32) -> Self {
+        Self { mails: i32::try_from(mails).unwrap_or(i32::MAX), bytes: i64::from(megabytes) * 1_000_000 }
+    }
 }
 
 /// Names that start `ROOKERY_` but are not settings of the service.
@@ -224,6 +275,23 @@ impl Config {
     /// How long, and how many, app mail is kept without a reply.
     pub fn app_mail_keep(&self) -> Keep {
         Keep { age: TimeDelta::days(i64::from(self.app_mail_days)), most: i64::from(self.app_mail_most) }
+    }
+
+    /// How long a search may catch up.
+    pub fn search_patience(&self) -> Duration {
+        Duration::from_millis(u64::from(self.search_patience_milliseconds))
+    }
+
+    pub fn mail_of_a_sender(&self) -> DailyMail {
+        DailyMail::of(self.mail_sender_daily_mails, self.mail_sender_daily_megabytes)
+    }
+
+    pub fn mail_of_a_network(&self) -> DailyMail {
+        DailyMail::of(self.mail_network_daily_mails, self.mail_network_daily_megabytes)
+    }
+
+    pub fn mail_of_a_conversation(&self) -> DailyMail {
+        DailyMail::of(self.mail_conversation_daily_mails, self.mail_conversation_daily_megabytes)
     }
 
     fn limit(&self, most: u32) -> Limit {

@@ -130,6 +130,16 @@ impl Reading {
         let tx = Transaction::begin(&mut *self.conn, Some(entering(self.frame.workspace))).await?;
         Ok(Tx { tx, frame: self.frame.clone() })
     }
+
+    /// The same, none of whose statements takes longer, waiting for others included.
+    pub async fn change_within(&mut self, patience: Duration) -> Result<Tx<'_>> {
+        let (milliseconds, workspace) = (patience.as_millis(), self.frame.workspace.number());
+        let begin = format!(
+            "begin; set local statement_timeout = {milliseconds}; select enter_workspace({workspace})"
+        );
+        let tx = Transaction::begin(&mut *self.conn, Some(AssertSqlSafe(begin).into_sql_str())).await?;
+        Ok(Tx { tx, frame: self.frame.clone() })
+    }
 }
 
 impl Tx<'static> {

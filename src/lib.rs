@@ -22,6 +22,7 @@ pub mod mail;
 pub mod mailer;
 pub mod outside;
 pub mod partitions;
+pub mod put_off;
 pub mod random;
 pub mod rate;
 pub mod relay;

@@ -10,7 +10,7 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::conversations::conversation::{Contact, Locked};
-use crate::conversations::search;
+use crate::conversations::index;
 use crate::conversations::timeline::{self, Attachment};
 use crate::conversations::transitions::{Trigger, apply};
 use crate::db::Tx;
@@ -162,8 +162,8 @@ async fn insert(tx: &mut Tx<'_>, mails: &[(&Mailbox, &Inbound)], stored: &[Store
              from unnest($4::bigint[], $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[],
                          $12::text[]) as mail (id, mailbox_id, audience, name, email, subject, snippet, reference)),
          noted as (
-             insert into unindexed_conversations (workspace_id, conversation_id, since)
-             select $1, id, $2 from unnest($4) as mail (id))
+             insert into unindexed_messages (workspace_id, conversation_id, message_id, since)
+             select $1, conversation_id, id, $2 from unnest($4::bigint[], $5::bigint[]) as mail (conversation_id, id))
          insert into messages
              (workspace_id, conversation_id, id, mailbox_id, item, at, direction, from_name, from_email, text,
               whole_text, attachments, automatic, rfc_message_id, id_hash, content_hash, raw_blob, also_to, verdict,
@@ -216,7 +216,7 @@ pub async fn join(
     let stored = Stored { conversation: conversation.id, message: tx.mint() };
     let (workspace, now) = (tx.workspace().0, tx.now());
     let (raw, raw_blob) = mail.raw.columns();
-    // The note for search is the one that `search::note` would write.
+    // The note for search is the one that `index::note_message` would write.
     let inserted = sqlx::query!(
         "with joined as (
              update conversations
@@ -226,8 +226,7 @@ pub async fn join(
              where workspace_id = $1 and id = $2
              returning last_item),
          noted as (
-             insert into unindexed_conversations (workspace_id, conversation_id, since) values ($1, $2, $3)
-             on conflict (workspace_id, conversation_id) do update set since = excluded.since)
+             insert into unindexed_messages (workspace_id, conversation_id, message_id, since) values ($1, $2, $6, $3))
          insert into messages
              (workspace_id, conversation_id, id, mailbox_id, item, at, direction, from_name, from_email, text,
               whole_text, attachments, automatic, rfc_message_id, id_hash, content_hash, raw_blob, also_to, verdict,
@@ -339,7 +338,7 @@ pub async fn reword(
     .await?
     .is_some();
     if changed {
-        search::note(tx, conversation).await?;
+        index::note(tx, conversation).await?;
     }
     Ok(changed)
 }

@@ -7,6 +7,7 @@ pub mod counts;
 pub mod earlier;
 pub mod inbound;
 pub mod inboxes;
+pub mod index;
 pub mod list;
 pub mod notes;
 pub mod outbound;

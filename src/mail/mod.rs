@@ -1,6 +1,7 @@
 //! Mail: from raw bytes to a stored message, top to bottom in `receive` (specification 1, 4.14).
 //! Everything in it comes from outside and is hostile until proven otherwise.
 
+pub mod admit;
 pub mod authenticate;
 pub mod compose;
 pub mod dkim;

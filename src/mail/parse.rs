@@ -52,6 +52,9 @@ pub enum Refusal {
     Loop,
     #[error("This is not an email: it has no header.")]
     NotMail,
+    /// Not for good: the one that is answered with "later".
+    #[error("We took as much mail of this kind today as we take in a day. Send it again tomorrow.")]
+    EnoughForToday,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

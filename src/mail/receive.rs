@@ -18,6 +18,7 @@ use crate::db::Tx;
 use crate::documents::file::{NewDocument, file};
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
+use crate::mail::admit::{admit_to, tell};
 use crate::mail::authenticate::Verdict;
 use crate::mail::heed::{heed, named_by_return_path};
 use crate::mail::parse::{ParsedMail, Refusal, parse};
@@ -171,6 +172,16 @@ async fn store(
         Some(conversation) => Some(lock_in(&mut tx, mailbox, conversation).await?),
         None => None,
     };
+    if let Some(conversation) = &joined
+        && !delivery.trace.is_empty()
+        && !admit_to(app, &mut tx, mailbox.id, conversation.id, delivery.raw.len()).await?
+    {
+        drop(tx);
+        let mut tx = app.begin(workspace).await?;
+        tell(&mut tx, mailbox.id, conversation.id).await?;
+        tx.commit().await?;
+        return Ok(Outcome::Refused(Refusal::EnoughForToday));
+    }
     let signs = Signs {
         // Mail without an id has none to repeat.
         repeated_id: earlier.other && mail.message_id.is_some(),

@@ -44,14 +44,16 @@ const OWNERS: &[(&str, &[&str])] = &[
             "counts",
             "count_changes",
             "conversation_words",
+            "conversation_words_segments",
             "unindexed_conversations",
+            "unindexed_messages",
             "mentions",
         ],
     ),
     ("documents", &["documents", "document_requests"]),
     ("app_mail", &["app_mail", "sending_services"]),
     ("replies", &["suppressed_addresses", "automatic_mail"]),
-    ("mail", &["sandbox_mail", "sandbox_answers", "sending_domains"]),
+    ("mail", &["sandbox_mail", "sandbox_answers", "sending_domains", "mail_received"]),
     ("webhooks", &["webhooks", "webhook_lanes", "deliveries", "delivery_log"]),
 ];
 

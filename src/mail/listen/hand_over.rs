@@ -12,6 +12,7 @@ use super::spool::Spool;
 use super::{Door, Protocol};
 use crate::app_mail::reference;
 use crate::error::{Error, Result};
+use crate::mail::admit::admit;
 use crate::mail::authenticate::{self, Verdict};
 use crate::mail::parse::{ParsedMail, Refusal};
 use crate::mail::receive::{Delivery, Outcome, take_apart};
@@ -70,7 +71,7 @@ impl Door {
             let answer = match foremost(recipient, &envelope.recipients) {
                 true => {
                     let trace = self.trace(origin, protocol, &envelope.from, recipient, &verdict, &id);
-                    self.give(recipient, &mail, &raw, trace, &verdict, &id).await
+                    self.give(origin, recipient, &mail, &raw, trace, &verdict, &id).await
                 }
                 // The same inbox under another address: it gets the mail once.
                 false => format!("250 2.0.0 Ok, {id}"),
@@ -85,6 +86,7 @@ impl Door {
 
     async fn give(
         &self,
+        origin: &Origin,
         recipient: &Recipient,
         mail: &Arc<ParsedMail>,
         raw: &Bytes,
@@ -94,6 +96,13 @@ impl Door {
     ) -> String {
         if mail.sent_by.iter().any(|inbox| *inbox == recipient.mailbox.id.to_string()) {
             return refused(Refusal::Loop);
+        }
+        let (inbox, size) = ((recipient.workspace, recipient.mailbox.id), raw.len());
+        let sender = mail.from.as_ref().map_or("", |from| from.email.as_str());
+        match admit(&self.app, inbox, sender, origin.address, size).await {
+            Ok(true) => {}
+            Ok(false) => return refused(Refusal::EnoughForToday),
+            Err(error) => return excuse(&error),
         }
         let delivery = Delivery {
             mailbox: recipient.mailbox.clone(),
@@ -166,7 +175,11 @@ fn for_all(answers: Vec<String>) -> String {
 }
 
 fn refused(refusal: Refusal) -> String {
-    let code = if refusal == Refusal::Loop { "554 5.4.6" } else { "554 5.6.0" };
+    let code = match refusal {
+        Refusal::Loop => "554 5.4.6",
+        Refusal::EnoughForToday => "452 4.2.2",
+        _ => "554 5.6.0",
+    };
     format!("{code} {refusal}")
 }
 

@@ -1,6 +1,6 @@
 //! Rows that no verb of the product can write yet, put where its own verbs will put them.
 
-use rookery::conversations::search;
+use rookery::conversations::index;
 use rookery::ids::{ConversationId, MessageId, NoteId, TagId};
 
 use super::Workspace;
@@ -98,7 +98,7 @@ impl Workspace<'_> {
         .execute(&mut *tx)
         .await
         .expect("an outbound message");
-        search::note(&mut tx, conversation).await.unwrap();
+        index::note(&mut tx, conversation).await.unwrap();
         tx.commit().await.unwrap();
         id
     }
