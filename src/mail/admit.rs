@@ -1,7 +1,8 @@
 //! How much mail from outside is taken on one day: of one sender and of one network for one inbox, and into one
 //! conversation. What is over is told to come again, so nothing is lost; docs/decisions/daily-mail.md says why so much.
 //!
-//! The counts are rows, so all nodes share them. Mails that come in the same instant may all see the last free place:
+//! Mail that proves its sender (DMARC) is counted apart from mail that only says so, or a forger could use up the part
+//! of the one it pretends to be. The counts are rows, so all nodes share them. Mails that come in the same instant may all see the last free place:
 //! a cap against floods need not be exact.
 
 use std::net::IpAddr;
@@ -30,14 +31,17 @@ const DROPPED: i64 = 10_000;
 pub async fn admit(
     app: &App,
     (workspace, mailbox): (WorkspaceId, MailboxId),
-    sender: &str,
-    network: Option<IpAddr>,
+    (sender, is_proven): (&str, bool),
+    address: Option<IpAddr>,
     bytes: usize,
 ) -> Result<bool> {
-    let mut counted = vec![("sender", hash(&sender.to_lowercase()), app.config.mail_of_a_sender())];
-    counted.extend(
-        network.map(|address| ("network", hash(&network_of(address)), app.config.mail_of_a_network())),
-    );
+    let (sender, network) = (sender.to_lowercase(), address.map(network_of));
+    let sender = match (is_proven, &network) {
+        (true, _) => sender,
+        (false, network) => format!("{sender} from {}", network.as_deref().unwrap_or("anywhere")),
+    };
+    let mut counted = vec![("sender", hash(&sender), app.config.mail_of_a_sender())];
+    counted.extend(network.map(|network| ("network", hash(&network), app.config.mail_of_a_network())));
     let (place, now) = ((workspace, mailbox), app.clock.now());
     count(&mut *app.connection().await?, place, now, &counted, bytes).await
 }
@@ -47,11 +51,12 @@ pub async fn admit_to(
     app: &App,
     tx: &mut Tx<'_>,
     mailbox: MailboxId,
-    conversation: ConversationId,
+    (conversation, is_proven): (ConversationId, bool),
     bytes: usize,
 ) -> Result<bool> {
     let (workspace, now) = (tx.workspace(), tx.now());
-    let counted = [("conversation", conversation.0, app.config.mail_of_a_conversation())];
+    let subject = if is_proven { conversation.0 } else { -conversation.0 };
+    let counted = [("conversation", subject, app.config.mail_of_a_conversation())];
     count(tx, (workspace, mailbox), now, &counted, bytes).await
 }
 
@@ -60,7 +65,11 @@ pub async fn tell(tx: &mut Tx<'_>, mailbox: MailboxId, conversation: Conversatio
     let (workspace, today) = (tx.workspace().0, tx.now().date_naive());
     let first = sqlx::query!(
         "update mail_received set told = true
-         where workspace_id = $1 and mailbox_id = $2 and day = $3 and what = 'conversation' and subject = $4 and not told",
+         where workspace_id = $1 and mailbox_id = $2 and day = $3 and what = 'conversation' and subject in ($4, -$4::bigint)
+           and not exists (
+               select from mail_received
+               where workspace_id = $1 and mailbox_id = $2 and day = $3 and what = 'conversation'
+                 and subject in ($4, -$4::bigint) and told)",
         workspace,
         mailbox.0,
         today,
@@ -68,7 +77,7 @@ pub async fn tell(tx: &mut Tx<'_>, mailbox: MailboxId, conversation: Conversatio
     )
     .execute(&mut **tx)
     .await?;
-    if first.rows_affected() == 1 {
+    if first.rows_affected() > 0 {
         timeline::append(tx, conversation, &By::System, "mail-limited", json!({ "day": today })).await?;
     }
     Ok(())

@@ -172,15 +172,16 @@ async fn store(
         Some(conversation) => Some(lock_in(&mut tx, mailbox, conversation).await?),
         None => None,
     };
-    if let Some(conversation) = &joined
-        && !delivery.trace.is_empty()
-        && !admit_to(app, &mut tx, mailbox.id, conversation.id, delivery.raw.len()).await?
+    if let Some(conversation) = joined.as_ref().map(|joined| joined.id).filter(|_| !delivery.trace.is_empty())
     {
-        drop(tx);
-        let mut tx = app.begin(workspace).await?;
-        tell(&mut tx, mailbox.id, conversation.id).await?;
-        tx.commit().await?;
-        return Ok(Outcome::Refused(Refusal::EnoughForToday));
+        let (proven, size) = (delivery.verdict.dmarc() == Dmarc::Pass, delivery.raw.len());
+        if !admit_to(app, &mut tx, mailbox.id, (conversation, proven), size).await? {
+            drop(tx);
+            let mut tx = app.begin(workspace).await?;
+            tell(&mut tx, mailbox.id, conversation).await?;
+            tx.commit().await?;
+            return Ok(Outcome::Refused(Refusal::EnoughForToday));
+        }
     }
     let signs = Signs {
         // Mail without an id has none to repeat.

@@ -16,6 +16,7 @@ use crate::mail::admit::admit;
 use crate::mail::authenticate::{self, Verdict};
 use crate::mail::parse::{ParsedMail, Refusal};
 use crate::mail::receive::{Delivery, Outcome, take_apart};
+use crate::mail::thread::Dmarc;
 
 pub struct Envelope {
     /// Empty for bounces.
@@ -99,7 +100,8 @@ impl Door {
         }
         let (inbox, size) = ((recipient.workspace, recipient.mailbox.id), raw.len());
         let sender = mail.from.as_ref().map_or("", |from| from.email.as_str());
-        match admit(&self.app, inbox, sender, origin.address, size).await {
+        let proven = verdict.dmarc() == Dmarc::Pass;
+        match admit(&self.app, inbox, (sender, proven), origin.address, size).await {
             Ok(true) => {}
             Ok(false) => return refused(Refusal::EnoughForToday),
             Err(error) => return excuse(&error),

@@ -96,3 +96,24 @@ async fn a_conversation_over_the_days_cap_says_so_once_on_its_timeline() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_forger_uses_up_nothing_of_the_one_it_pretends_to_be() {
+    let spf = "v=spf1 ip4:127.0.0.1 -all";
+    let zone = [("customer.example", spf), ("_dmarc.customer.example", "v=DMARC1; p=none")];
+    let caps = [("MAIL_SENDER_DAILY_MAILS", "2"), ("MAIL_CONVERSATION_DAILY_MAILS", "2")];
+    post_with(&caps, &zone, async |post| {
+        let anna = "anna@customer.example";
+        let forged = async |subject: &str| {
+            let raw = mail(anna, subject, "", "Hello");
+            let mut client = Client::greeted(post.smtp).await;
+            client.mail("eve@elsewhere.example", "help@acme.example", &raw).await.code
+        };
+        let codes = [forged("Forged one").await, forged("Forged two").await, forged("Forged three").await];
+        assert_eq!(codes, [250, 250, 452]);
+        assert_eq!(code(post, anna, "One").await, 250, "Anna herself");
+        assert_eq!(code(post, anna, "Two").await, 250);
+        assert_eq!(code(post, anna, "Three").await, 452);
+    })
+    .await;
+}
