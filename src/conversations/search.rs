@@ -11,13 +11,13 @@ use crate::conversations::list::{Filter, branches};
 use crate::error::Result;
 use crate::workspace::access::Sees;
 
-/// The first walk answers common words from a few pages. A word that it hardly meets is looked up in the index, whose
-/// cost follows how many conversations of the workspace have the word, in any view. When there are more than [`MANY`],
-/// the second walk is cheaper.
-const FIRST_WALK: i64 = 250;
-const SECOND_WALK: i64 = 8_000;
-const HARDLY: usize = 4;
-const MANY: i64 = 10_000;
+/// How deep each walk goes, and how few it must find for the index to be asked next. The first walk answers common words
+/// from a few pages. A word that it hardly meets is looked up in the index, whose cost follows how many conversations of
+/// the workspace have the word, in any view; one that it met a few times is mostly found by the second walk. The last
+/// walk is for words that more than [`MANY`] conversations have.
+const WALKS: [(i64, usize); 3] = [(250, 1), (SECOND_WALK, usize::MAX), (8_000, 0)];
+const SECOND_WALK: i64 = 4_000;
+const MANY: i64 = 7_000;
 
 /// The newest conversations of a filter that have all words.
 pub async fn find(
@@ -30,18 +30,24 @@ pub async fn find(
     if words.is_empty() {
         return Ok(Vec::new());
     }
-    for depth in [FIRST_WALK, SECOND_WALK] {
+    let mut many = false;
+    for (depth, hardly) in WALKS {
+        // There are so many that the last walk will find them.
+        if many && depth == SECOND_WALK {
+            continue;
+        }
         let (found, walked) = walk(conn, who, now, filter, words, depth).await?;
         // A short walk has seen the whole view. Without this, a common word in a small view would be
         // looked up in the index, which has it from the whole workspace.
         if found.len() as i64 == filter.limit || walked < depth {
             return Ok(found);
         }
-        if depth == FIRST_WALK && found.len() <= HARDLY {
+        if !many && found.len() <= hardly {
             let (found, hits) = by_index(conn, who, now, filter, words, MANY).await?;
             if hits < MANY {
                 return Ok(found);
             }
+            many = true;
         }
     }
     Ok(by_index(conn, who, now, filter, words, i64::MAX).await?.0)
