@@ -2,6 +2,7 @@
 //! it, and "try again later" whenever that is not certain.
 
 use std::error::Error as StdError;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -72,7 +73,7 @@ impl Door {
             let answer = match foremost(recipient, &envelope.recipients) {
                 true => {
                     let trace = self.trace(origin, protocol, &envelope.from, recipient, &verdict, &id);
-                    self.give(origin, recipient, &mail, &raw, trace, &verdict, &id).await
+                    self.give(recipient, &mail, &raw, trace, (origin.address, &verdict), &id).await
                 }
                 // The same inbox under another address: it gets the mail once.
                 false => format!("250 2.0.0 Ok, {id}"),
@@ -87,12 +88,11 @@ impl Door {
 
     async fn give(
         &self,
-        origin: &Origin,
         recipient: &Recipient,
         mail: &Arc<ParsedMail>,
         raw: &Bytes,
         trace: String,
-        verdict: &Verdict,
+        (address, verdict): (Option<IpAddr>, &Verdict),
         id: &str,
     ) -> String {
         if mail.sent_by.iter().any(|inbox| *inbox == recipient.mailbox.id.to_string()) {
@@ -101,7 +101,7 @@ impl Door {
         let (inbox, size) = ((recipient.workspace, recipient.mailbox.id), raw.len());
         let sender = mail.from.as_ref().map_or("", |from| from.email.as_str());
         let proven = verdict.dmarc() == Dmarc::Pass;
-        match admit(&self.app, inbox, (sender, proven), origin.address, size).await {
+        match admit(&self.app, inbox, (sender, proven), address, size).await {
             Ok(true) => {}
             Ok(false) => return refused(Refusal::EnoughForToday),
             Err(error) => return excuse(&error),
