@@ -428,6 +428,7 @@ fn judge(mail: &ParsedMail) {
     let context = scam::Context {
         text: &text,
         dmarc_failed: false,
+        unwanted: false,
         our_domains: &["acme.example".to_owned()],
         team_names: &["Olga Owner".to_owned()],
         workspace_name: "Acme",

@@ -39,6 +39,9 @@ pub struct Config {
     /// Where mail from outside comes in; nowhere when not set.
     pub smtp_listen: Option<SocketAddr>,
     pub lmtp_listen: Option<SocketAddr>,
+    /// Who may hand mail over by LMTP; this machine and private networks when empty.
+    #[serde(default)]
+    pub lmtp_peers: Vec<IpNet>,
     /// What the service calls itself to other mail servers; the public address's host when not set.
     pub mail_name: Option<String>,
     /// PEM files for STARTTLS, which is not offered without them.
@@ -47,10 +50,18 @@ pub struct Config {
     /// Name servers for SPF, DKIM and DMARC; the operating system's when empty.
     #[serde(default)]
     pub dns: Vec<SocketAddr>,
+    /// Connections at the door for mail from the world, of all peers together.
+    #[serde(default = "defaults::smtp_connections")]
+    pub smtp_connections: u32,
     #[serde(default = "defaults::smtp_peer_connections")]
     pub smtp_peer_connections: u32,
     #[serde(default = "defaults::smtp_timeout_seconds")]
     pub smtp_timeout_seconds: u32,
+    /// Disk for large mail while it comes in, of all senders together.
+    #[serde(default = "defaults::spool_megabytes")]
+    pub spool_megabytes: u32,
+    #[serde(default)]
+    pub dmarc_reject: DmarcReject,
     /// Carries live mail: `smtps://user:password@host` or `smtp://…?tls=required`.
     pub relay: Option<Secret>,
     /// Pages that may call the API from a browser; the service's own origin when empty.
@@ -96,6 +107,12 @@ mod defaults {
     pub fn blobs() -> Url {
         Url::parse("file:///var/lib/rookery/blobs").expect("the default folder is an address")
     }
+    pub fn smtp_connections() -> u32 {
+        1_000
+    }
+    pub fn spool_megabytes() -> u32 {
+        1_024
+    }
     pub fn smtp_peer_connections() -> u32 {
         50
     }
@@ -132,6 +149,16 @@ mod defaults {
     pub fn app_mail_most() -> u32 {
         50_000
     }
+}
+
+/// What becomes of mail that fails DMARC when its author's domain asks to refuse such mail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DmarcReject {
+    #[default]
+    Deliver,
+    Hold,
+    Refuse,
 }
 
 /// How long app mail waits for a reply, and how many may wait.
@@ -173,6 +200,7 @@ impl Config {
                     .list_separator(",")
                     .with_list_parse_key("developer_origins")
                     .with_list_parse_key("webhook_allow")
+                    .with_list_parse_key("lmtp_peers")
                     .with_list_parse_key("dns"),
             )
             .build()

@@ -94,7 +94,7 @@ async fn mail_doors(app: &Arc<App>) -> Result<impl Future<Output = ()> + use<>> 
         let Some(address) = address else { continue };
         let listener = bind(address, setting).await?;
         tracing::info!(%address, ?protocol, "taking mail");
-        doors.push(Door::open(app.clone())?.serve(listener, protocol));
+        doors.push(Door::open(app.clone(), protocol)?.serve(listener));
     }
     Ok(async move {
         join_all(doors).await;

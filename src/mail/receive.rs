@@ -339,6 +339,7 @@ fn judged(
         &scam::Context {
             text: &text,
             dmarc_failed: delivery.verdict.dmarc() == Dmarc::Fail,
+            unwanted: delivery.verdict.held,
             our_domains: &us.domains,
             team_names: &us.team_names,
             workspace_name: &us.name,

@@ -6,6 +6,7 @@ mod client;
 mod corpus;
 mod dns;
 mod filing;
+mod floods;
 mod gate;
 mod keeping;
 mod kills;
