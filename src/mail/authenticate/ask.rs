@@ -315,7 +315,7 @@ mod tests {
         ];
         let (too_many, chosen) = chosen(&signed(&domains, "from"));
         assert!(!too_many);
-        assert_eq!(chosen, ["Customer.example", "a.example", "b.example", "c.example", "d.example"]);
+        assert_eq!(chosen, ["customer.example", "a.example", "b.example", "c.example", "d.example"]);
     }
 
     #[test]
