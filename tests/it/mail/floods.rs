@@ -176,11 +176,11 @@ async fn slow_connections_from_twenty_addresses_leave_seats_for_others() {
     for number in 0..10 {
         honest_mail_is_taken(smtp, &format!("Honest {number}")).await;
     }
-    // Full, they are not waited for as long as otherwise.
+    // Nobody is waited for long until fewer than four fifths of the seats are taken.
     let count = held.len();
     let hearing = held.iter_mut().map(|client| timeout(SOON, client.hear()));
     let shown_out = join_all(hearing).await.into_iter().filter(Result::is_ok).count();
-    assert!(shown_out >= count / 2, "{shown_out} of {count} were shown out");
+    assert!(count - shown_out <= 330, "{shown_out} of {count} were shown out");
 }
 
 #[tokio::test]
