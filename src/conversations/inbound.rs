@@ -31,8 +31,11 @@ const NO_SENDER: &str = "unknown@invalid";
 #[derive(Debug)]
 pub struct Inbound {
     pub from: Contact,
-    /// Other addresses it was written to.
+    /// Other addresses it was written to, when the sender's domain vouches for that. Nobody else's word brings people
+    /// into a conversation.
     pub also_to: Vec<String>,
+    /// The conversation it answers a mail of, without joining it.
+    pub answers_in: Option<ConversationId>,
     pub subject: Option<String>,
     /// The app's reference that the mail carries or answers.
     pub reference: Option<String>,
@@ -47,7 +50,8 @@ pub struct Inbound {
     pub risk: Option<Risk>,
     pub rfc_message_id: Option<String>,
     pub id_hash: i64,
-    pub content_hash: [u8; 32],
+    /// Of the content and the sender's standing.
+    pub content_hash: [u8; 33],
     pub raw: Raw,
     /// What was found out about where it came from, and why it stands in this conversation.
     pub verdict: serde_json::Value,
@@ -153,14 +157,17 @@ async fn insert(tx: &mut Tx<'_>, mails: &[(&Mailbox, &Inbound)], stored: &[Store
     let also_to: Vec<_> = each().map(|mail| Json(&mail.also_to)).collect();
     let verdicts: Vec<_> = each().map(|mail| Json(&mail.verdict)).collect();
     let placed: Vec<&str> = each().map(|mail| mail.placed.as_str()).collect();
+    let answers_in: Vec<Option<i64>> = each().map(|mail| mail.answers_in.map(|other| other.0)).collect();
     let inserted = sqlx::query!(
         "with started as (
              insert into conversations
                  (workspace_id, id, mailbox_id, audience, contact_name, contact_email, subject, snippet, status,
-                  announced_turn, created_at, last_message_at, message_count, last_item, last_item_at, reference)
-             select $1, id, mailbox_id, audience, name, email, subject, snippet, 'open', 'ours', $2, $2, 1, 1, $2, reference
+                  announced_turn, created_at, last_message_at, message_count, last_item, last_item_at, reference, answers_in)
+             select $1, id, mailbox_id, audience, name, email, subject, snippet, 'open', 'ours', $2, $2, 1, 1, $2, reference,
+                 answers_in
              from unnest($4::bigint[], $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[],
-                         $12::text[]) as mail (id, mailbox_id, audience, name, email, subject, snippet, reference)),
+                         $12::text[], $25::bigint[])
+                      as mail (id, mailbox_id, audience, name, email, subject, snippet, reference, answers_in)),
          noted as (
              insert into unindexed_conversations (workspace_id, conversation_id, since)
              select $1, id, $2 from unnest($4) as mail (id))
@@ -199,7 +206,8 @@ async fn insert(tx: &mut Tx<'_>, mails: &[(&Mailbox, &Inbound)], stored: &[Store
         &also_to as _,
         &verdicts as _,
         &placed as &[&str],
-        &raws as &[Option<&[u8]>]
+        &raws as &[Option<&[u8]>],
+        &answers_in as &[Option<i64>]
     )
     .execute(&mut **tx)
     .await?;
@@ -429,13 +437,16 @@ pub async fn drop_raw(tx: &mut Tx<'_>, messages: &[MessageId]) -> Result<()> {
     Ok(())
 }
 
-/// Whether an address is on the conversation: it wrote, or was written to.
+/// Whether an address is on the conversation: the contact's, ours, or one that confirmed mail came from or was
+/// written to. What we sent there went to the contact.
 pub async fn takes_part(tx: &mut Tx<'_>, conversation: ConversationId, address: &str) -> Result<bool> {
     let workspace = tx.workspace().0;
     Ok(sqlx::query_scalar!(
-        r#"select exists (select from conversations where workspace_id = $1 and id = $2 and contact_email = $3)
+        r#"select exists (select from conversations c join mailboxes ours on ours.workspace_id = $1 and ours.id = c.mailbox_id
+                          where c.workspace_id = $1 and c.id = $2 and $3 in (contact_email, ours.address))
                or exists (select from messages where workspace_id = $1 and conversation_id = $2
-                          and direction = 'inbound' and (from_email = $3 or $3 = any(also_to))) as "takes_part!""#,
+                          and direction = 'inbound' and verdict ->> 'dmarc' = 'pass'
+                          and (from_email = $3 or $3 = any(also_to))) as "takes_part!""#,
         workspace,
         conversation.0,
         address

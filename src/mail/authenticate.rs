@@ -1,8 +1,11 @@
 //! Who wrote a mail, as far as DNS can tell: SPF, DKIM, DMARC (RFC 9989) and ARC by `mail-auth`.
 //!
 //! Only our own check counts: what other servers wrote into the header is never read. DMARC passes only for a
-//! mail with exactly one From mailbox; anything else, and any failed lookup, is not a pass. ARC is written
+//! mail with exactly one From mailbox; anything else, and any failed lookup, is not a pass. A signature vouches for
+//! the fields it covers and for no others, so that a signed mail cannot be sent on with other ones. ARC is written
 //! down and changes nothing.
+
+mod signed;
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -18,8 +21,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::dns;
 use crate::error::{Error, Result};
+use crate::mail::organization;
 use crate::mail::parse::ParsedMail;
 use crate::mail::thread::Dmarc;
+
+pub use signed::Part;
 
 /// All lookups for one mail together. A sender whose DNS does not answer must not hold up its mail.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -58,6 +64,21 @@ pub struct Verdict {
     pub dkim_domains: Vec<String>,
     pub dmarc: Check,
     pub arc: Check,
+    /// What the sender's domain vouches for when DMARC passes, beside From and the body.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vouched: Vec<Part>,
+}
+
+/// How much is known of a mail's sender. A copy of a mail is the same mail only if it is known as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Standing {
+    /// The sender's domain says that it is not from it.
+    Denied,
+    Unknown,
+    /// The sender's domain has nothing to say, but SPF or a signature of its own is good.
+    Plausible,
+    Confirmed,
 }
 
 /// The other side of the connection, as it gave itself.
@@ -83,7 +104,27 @@ impl Verdict {
             Dmarc::Fail => Check::Fail,
             Dmarc::Unknown => Check::None,
         };
-        Self { dmarc, ..Self::default() }
+        let vouched = if dmarc == Check::Pass { Part::ALL.to_vec() } else { Vec::new() };
+        Self { dmarc, vouched, ..Self::default() }
+    }
+
+    pub fn is_confirmed(&self) -> bool {
+        self.dmarc == Check::Pass
+    }
+
+    pub fn vouches_for(&self, part: Part) -> bool {
+        self.is_confirmed() && self.vouched.contains(&part)
+    }
+
+    pub fn standing(&self, sender: Option<&str>) -> Standing {
+        let its_own = |domain: &String| sender.is_some_and(|sender| organization::is_shared(domain, sender));
+        let sent = self.spf_domain.iter().filter(|_| self.spf == Check::Pass);
+        match self.dmarc {
+            Check::Pass => Standing::Confirmed,
+            Check::Fail => Standing::Denied,
+            _ if self.dkim_domains.iter().chain(sent).any(its_own) => Standing::Plausible,
+            _ => Standing::Unknown,
+        }
     }
 
     pub fn dmarc(&self) -> Dmarc {
@@ -169,13 +210,19 @@ impl Authenticator {
             (Some(_), []) => !readable,
             _ => false,
         };
-        let dmarc = match author.filter(|_| agreed) {
-            None => Check::None,
+        let (dmarc, by_spf) = match author.filter(|_| agreed) {
+            None => (Check::None, false),
             Some(author) if mail.from.is_empty() => {
                 let unread = AuthenticatedMessage { from: vec![author.to_owned()], ..Default::default() };
                 self.dmarc(&unread, &[], &sender).await
             }
             Some(_) => self.dmarc(&mail, &dkim, &sender).await,
+        };
+        let vouched = match dmarc {
+            // Its own server handed the mail over, as it is and for whom it is.
+            Check::Pass if by_spf => Part::ALL.to_vec(),
+            Check::Pass => self.signed(&mail, &dkim).await,
+            _ => Vec::new(),
         };
         Verdict {
             spf: of_spf(sender.spf.result()),
@@ -184,23 +231,42 @@ impl Authenticator {
             dkim_domains: signed,
             dmarc,
             arc,
+            vouched,
         }
     }
 
+    /// What the signatures of the sender's own domain cover.
+    async fn signed(&self, mail: &AuthenticatedMessage<'_>, dkim: &[DkimOutput<'_>]) -> Vec<Part> {
+        let nobody = Sender { spf: SpfOutput::new(String::new()), domain: String::new() };
+        let mut covered = Vec::new();
+        for output in passed(dkim) {
+            let Some(signature) = output.signature() else { continue };
+            if self.dmarc(mail, std::slice::from_ref(output), &nobody).await.0 == Check::Pass {
+                covered.extend(signed::covered(&mail.headers, &signature.h));
+            }
+        }
+        covered.sort();
+        covered.dedup();
+        covered
+    }
+
+    /// With whether SPF alone would do.
     async fn dmarc(
         &self,
         mail: &AuthenticatedMessage<'_>,
         dkim: &[DkimOutput<'_>],
         sender: &Sender,
-    ) -> Check {
+    ) -> (Check, bool) {
         let asked = DmarcParameters::new(mail, dkim, &sender.domain, &sender.spf);
-        match self.resolver.verify_dmarc(Parameters::new(asked)).await.result() {
+        let found = self.resolver.verify_dmarc(Parameters::new(asked)).await;
+        let check = match found.result() {
             DmarcResult::Pass => Check::Pass,
             DmarcResult::Fail(_) => Check::Fail,
             DmarcResult::TempError(_) => Check::TempError,
             DmarcResult::PermError(_) => Check::PermError,
             DmarcResult::None => Check::None,
-        }
+        };
+        (check, *found.spf_result() == DmarcResult::Pass)
     }
 }
 

@@ -10,6 +10,7 @@ pub mod fetch;
 pub mod heed;
 pub mod listen;
 pub mod notify;
+pub mod organization;
 pub mod parse;
 pub mod quote;
 pub mod receive;

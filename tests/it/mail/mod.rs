@@ -2,6 +2,7 @@
 
 mod attacks;
 mod bursts;
+mod captures;
 mod client;
 mod corpus;
 mod dns;
@@ -15,4 +16,5 @@ mod protocol;
 mod reports;
 mod s3;
 mod sending_services;
+mod situations;
 mod verdicts;

@@ -65,7 +65,7 @@ async fn a_delay_stands_with_its_mail_and_moves_nothing() {
             .outbound(first.conversation, Message { status: "sent", text: "Hello", rfc_message_id })
             .await;
         post.acme.set(first.conversation, "status = 'waiting'").await;
-        let kept = post.takes("", "help@acme.example", DELAY).await;
+        let kept = post.takes("", &returned(post).await, DELAY).await;
         assert_eq!((kept.conversation, kept.automatic), (first.conversation, true));
         assert_eq!(kept.placed, "joined as a report about our own mail");
         let conversation = post.key.conversation(first.conversation).await;
@@ -95,6 +95,14 @@ async fn wrote_to(post: &Post<'_>, contact: &str) -> ConversationId {
     first.conversation
 }
 
+/// The return path of the newest message of ours.
+async fn returned(post: &Post<'_>) -> String {
+    let newest = "select id from messages where direction = 'outbound' order by id desc limit 1";
+    let message = sqlx::query_scalar(newest).fetch_one(&post.world.app.pool).await.unwrap();
+    let key = post.world.app.config.secret_key.as_ref().unwrap();
+    return_path::make(key, post.acme.id, message, "help@acme.example")
+}
+
 fn happened(conversation: &Value) -> Vec<(String, Value)> {
     let items = conversation["timeline"].as_array().unwrap().iter().filter(|item| item["type"] == "event");
     items.map(|item| (item["event"].as_str().unwrap().to_owned(), item["data"].clone())).collect()
@@ -105,7 +113,7 @@ fn happened(conversation: &Value) -> Vec<(String, Value)> {
 async fn a_bounce_turns_its_message_failed_and_an_address_that_is_not_there_is_not_written_to_again() {
     post(&[], async |post| {
         let id = wrote_to(post, "nobody@customer.example").await;
-        let kept = post.takes("", "help@acme.example", BOUNCE).await;
+        let kept = post.takes("", &returned(post).await, BOUNCE).await;
         assert_eq!(kept.conversation, id);
         let conversation = post.key.conversation(id).await;
         assert_eq!(conversation["timeline"][1]["status"], "failed");
@@ -113,7 +121,7 @@ async fn a_bounce_turns_its_message_failed_and_an_address_that_is_not_there_is_n
         assert_eq!(suppressed(post).await, ["nobody@customer.example bounce"]);
         assert!(post.world.events("client.replied").await.is_empty());
         // The same report again is the same mail.
-        let again = Client::greeted(post.smtp).await.mail("", "help@acme.example", BOUNCE).await;
+        let again = Client::greeted(post.smtp).await.mail("", &returned(post).await, BOUNCE).await;
         assert_eq!(again.code, 250);
         assert_eq!(happened(&post.key.conversation(id).await).len(), happened(&conversation).len());
     })
@@ -125,7 +133,7 @@ async fn a_bounce_about_another_address_or_an_unknown_mail_suppresses_nobody() {
     post(&[], async |post| {
         // The contact is not who the report speaks of: the message failed, but who is gone is not known.
         let id = wrote_to(post, "anna@customer.example").await;
-        post.takes("", "help@acme.example", BOUNCE).await;
+        post.takes("", &returned(post).await, BOUNCE).await;
         assert_eq!(post.key.conversation(id).await["timeline"][1]["status"], "failed");
         assert_eq!(suppressed(post).await, Vec::<String>::new());
         let unknown = EXCHANGE.replace("0123456789abcdef", "ffffffffffffffff");
@@ -140,9 +148,9 @@ async fn a_complaint_is_told_and_its_address_is_not_written_to_again() {
     post(&[], async |post| {
         let id = wrote_to(post, "anna@customer.example").await;
         let not_spam = COMPLAINT.replace("abuse\n", "not-spam\n").replace("arf.1@", "arf.0@");
-        post.takes("feedback@isp.example", "help@acme.example", &not_spam).await;
+        post.takes("feedback@isp.example", &returned(post).await, &not_spam).await;
         assert_eq!(suppressed(post).await, Vec::<String>::new());
-        let kept = post.takes("feedback@isp.example", "help@acme.example", COMPLAINT).await;
+        let kept = post.takes("feedback@isp.example", &returned(post).await, COMPLAINT).await;
         assert_eq!((kept.conversation, kept.automatic), (id, true));
         let conversation = post.key.conversation(id).await;
         let told = happened(&conversation);

@@ -12,7 +12,7 @@ use super::post::{mail, post};
 const SPF: &str = "v=spf1 ip4:127.0.0.1 -all";
 
 /// A fresh key: its private half, and the record that publishes the other.
-fn key() -> (String, String) {
+pub fn key() -> (String, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("key.pem").display().to_string();
     let run = |arguments: &[&str]| {
@@ -27,13 +27,28 @@ fn key() -> (String, String) {
 }
 
 fn signed(raw: &str, key: &str, domain: &str) -> String {
+    signed_over(&["From", "Subject", "Message-ID"], raw, key, domain)
+}
+
+/// Signs these fields, each as often as it is named.
+pub fn signed_over(fields: &[&str], raw: &str, key: &str, domain: &str) -> String {
+    sign(fields, false, raw, key, domain)
+}
+
+/// The same with the length of the body (`l=`), so that more can be written under it.
+pub fn signed_to_here(fields: &[&str], raw: &str, key: &str, domain: &str) -> String {
+    sign(fields, true, raw, key, domain)
+}
+
+fn sign(fields: &[&str], with_length: bool, raw: &str, key: &str, domain: &str) -> String {
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
     let key = RsaKey::<Sha256>::from_key_der(key).unwrap();
     let raw = raw.replace('\n', "\r\n");
     let signature = DkimSigner::from_key(key)
         .domain(domain)
         .selector("s1")
-        .headers(["From", "Subject", "Message-ID"])
+        .headers(fields.iter().copied())
+        .body_length(with_length)
         .sign(raw.as_bytes())
         .unwrap();
     format!("{}{raw}", signature.to_header()).replace("\r\n", "\n")

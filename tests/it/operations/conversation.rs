@@ -45,6 +45,7 @@ async fn the_full_form_has_the_inboxs_address_and_neither_snippet_nor_count() {
                     "status": null,
                     "text": "Where is it?",
                     "attachments": [],
+                    "senderConfirmed": false,
                 }],
                 "team": {
                     "people": [{ "id": format!("user:{}", acme.owner), "name": "Olga Owner" }],

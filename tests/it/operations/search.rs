@@ -155,7 +155,7 @@ async fn mail_is_found_right_after_it_was_stored_with_or_without_the_worker() {
         acme.outbound(id, sent).await;
         let answer = "Message-ID: <a@c>\nFrom: colleague@customer.example\n\
             References: <ours@acme.example>\n\nsecondword\n";
-        acme.receives(support, answer).await;
+        acme.receives_confirmed(support, answer).await;
         finds(&key, "firstword secondword colleague", &[id]).await;
         world.work().await;
         finds(&key, "firstword secondword colleague", &[id]).await;

@@ -295,11 +295,20 @@ impl<'w> Workspace<'w> {
 
     /// A raw mail that arrives at a live inbox.
     pub async fn receives(&self, mailbox: MailboxId, raw: &str) -> Outcome {
+        self.receives_with(mailbox, raw, Dmarc::Unknown).await
+    }
+
+    /// The same, confirmed by its sender's domain.
+    pub async fn receives_confirmed(&self, mailbox: MailboxId, raw: &str) -> Outcome {
+        self.receives_with(mailbox, raw, Dmarc::Pass).await
+    }
+
+    async fn receives_with(&self, mailbox: MailboxId, raw: &str, dmarc: Dmarc) -> Outcome {
         let app = &self.world.app;
         let mailbox =
             mailboxes::live(&mut app.connection().await.unwrap(), self.id, mailbox).await.expect("an inbox");
         let raw = raw.replace('\n', "\r\n").into_bytes();
-        receive(app, self.id, Delivery::of(mailbox, raw, Dmarc::Unknown)).await.expect("the pipeline works")
+        receive(app, self.id, Delivery::of(mailbox, raw, dmarc)).await.expect("the pipeline works")
     }
 
     /// A short mail that arrives at a live inbox and opens a conversation.
