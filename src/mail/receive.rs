@@ -314,12 +314,14 @@ impl Known {
                from workspaces us cross join lateral (
                    select array_agg(twin.conversation_id order by place) as conversations,
                           array_agg(twin.id order by place) as messages,
-                          array_agg(exists (
-                              select from messages
-                              where workspace_id = $1 and mailbox_id = mail.mailbox_id and id_hash = mail.id_hash
-                                and content_hash <> mail.plain and direction = 'inbound'
-                                and content_hash not between content and content || '\xff'
-                                and (not confirmed or verdict ->> 'dmarc' = 'pass')) order by place) as others
+                          array_agg(mail.id_hash <> 0 and exists (
+                              select from (
+                                  select content_hash, verdict from messages
+                                  where workspace_id = $1 and mailbox_id = mail.mailbox_id and id_hash = mail.id_hash
+                                    and direction = 'inbound' limit 20) earlier
+                              where earlier.content_hash <> plain
+                                and earlier.content_hash not between content and content || '\xff'
+                                and (not confirmed or earlier.verdict ->> 'dmarc' = 'pass')) order by place) as others
                    from unnest($2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[], $6::bytea[], $7::boolean[])
                             with ordinality as mail (mailbox_id, id_hash, plain, content, hash, confirmed, place)
                    left join lateral (

@@ -100,10 +100,14 @@ pub async fn place(
     age: TimeDelta,
 ) -> Result<Placement> {
     let writer = Writer::of(mail, verdict);
-    let tag = tag(mailbox, recipient, mail);
-    let bridge = of_app_mail(tx, mailbox, &writer, age).await?;
-    // Whoever names recorded mail without a right to it gets no reference, whatever the address says.
-    let tag = tag.filter(|_| !matches!(bridge, Bridge::Refused(_)));
+    let mut tag = tag(mailbox, recipient, mail);
+    let mut bridge = None;
+    if tag.is_some() {
+        // Whoever names recorded mail without a right to it gets no reference, whatever the address says.
+        let found = of_app_mail(tx, mailbox, &writer, age).await?;
+        tag = tag.filter(|_| !matches!(found, Bridge::Refused(_)));
+        bridge = Some(found);
+    }
     let ours = of_ours(tx, mailbox.id, mail).await?;
     let mut why = Why::AnswersNothing;
     if let Some(ours) = &ours {
@@ -115,6 +119,10 @@ pub async fn place(
         }
     }
     let answers_in = ours.map(|ours| ours.conversation);
+    let bridge = match bridge {
+        Some(bridge) => bridge,
+        None => of_app_mail(tx, mailbox, &writer, age).await?,
+    };
     match bridge {
         Bridge::Permitted(placement) => {
             let reference = placement.reference.or(tag);
