@@ -3,7 +3,6 @@
 
 use chrono::TimeDelta;
 use mail_parser::MessageParser;
-use rookery::config::SecretKey;
 use rookery::ids::{ConversationId, MessageId};
 use rookery::mail::return_path;
 use serde_json::{Value, json};
@@ -14,16 +13,6 @@ use super::verdicts::{key, signed_over, signed_to_here};
 use crate::world::{Key, Message, Mode, Workspace};
 
 const SITUATIONS: &str = include_str!("../../threading/situations.txt");
-/// As the world's settings have it.
-const SECRET: SecretKey = {
-    let mut bytes = [0; 32];
-    let mut at = 0;
-    while at < 32 {
-        bytes[at] = at as u8;
-        at += 1;
-    }
-    SecretKey(bytes)
-};
 const ALL_FIELDS: &[&str] = &["From", "Subject", "Message-ID", "To", "Cc", "In-Reply-To", "References"];
 const BARE_FIELDS: &[&str] = &["From", "Subject", "Message-ID"];
 
@@ -284,12 +273,11 @@ impl Places<'_, '_> {
             "sales" => "sales@acme.example".into(),
             "private" => "olga@acme.example".into(),
             "beta" => "help@beta.example".into(),
-            "returned" => return_path::make(
-                &SECRET,
-                self.acme().id,
-                before.ours.expect("a mail of ours"),
-                "help@acme.example",
-            ),
+            "returned" => {
+                let key = self.post.world.app.config.secret_key.as_ref().expect("a secret key");
+                let ours = before.ours.expect("a mail of ours");
+                return_path::make(key, self.acme().id, ours, "help@acme.example")
+            }
             other => panic!("line {}: {other}", it.line),
         };
         let report = format!(
