@@ -262,7 +262,7 @@ impl Bench {
             scopes: Scope::ALL.to_vec(),
             livemode: true,
             plan: Plan::Pro,
-            maker: Some(owner),
+            maker: owner,
         };
         let bare = rookery::db::pool(&url, arguments.clients as u32).expect("a pool");
         let each_round = arguments.count;

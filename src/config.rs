@@ -53,6 +53,9 @@ pub struct Config {
     pub smtp_timeout_seconds: u32,
     /// Carries live mail: `smtps://user:password@host` or `smtp://…?tls=required`.
     pub relay: Option<Secret>,
+    /// Who may tell of complaints: domains, or whole addresses. Nobody when empty.
+    #[serde(default)]
+    pub feedback_sources: Vec<String>,
     /// Pages that may call the API from a browser; the service's own origin when empty.
     #[serde(default)]
     pub developer_origins: Vec<String>,
@@ -142,7 +145,7 @@ pub struct Keep {
 }
 
 /// Names that start `ROOKERY_` but are not settings of the service.
-const NOT_SETTINGS: [&str; 4] = ["config", "log", "key", "server"];
+const NOT_SETTINGS: [&str; 5] = ["config", "log", "key", "server", "listen_secret"];
 /// Settings that may stand in a file of their own.
 const SECRETS: [&str; 6] =
     ["database_url", "directory_url", "secret_key", "relay", "blobs_access_key", "blobs_secret_key"];
@@ -173,6 +176,7 @@ impl Config {
                     .list_separator(",")
                     .with_list_parse_key("developer_origins")
                     .with_list_parse_key("webhook_allow")
+                    .with_list_parse_key("feedback_sources")
                     .with_list_parse_key("dns"),
             )
             .build()

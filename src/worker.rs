@@ -241,6 +241,11 @@ async fn wake_snoozed(app: &App) -> Result<()> {
 
 async fn release_revoked(app: &App) -> Result<()> {
     let mut conn = app.connection().await?;
+    for (workspace, maker) in keys::makers_who_left(&mut conn).await? {
+        let mut tx = app.begin(workspace).await?;
+        revoke::end_keys_of(&mut tx, maker).await?;
+        tx.commit().await?;
+    }
     for (workspace, agent) in keys::unreleased(&mut conn).await? {
         let mut tx = app.begin(workspace).await?;
         revoke::release(&mut tx, agent).await?;

@@ -6,6 +6,7 @@ mod domains;
 pub mod listen;
 pub mod sending_services;
 pub mod serve;
+mod suppressed;
 pub mod webhooks;
 
 use std::ffi::OsString;
@@ -21,6 +22,7 @@ use crate::config::Config;
 use crate::db::{self, MIGRATIONS};
 use crate::error::{Error, Result};
 use crate::random::Random;
+use crate::text;
 
 /// A shared customer-email inbox for teams and their software agents.
 ///
@@ -69,7 +71,7 @@ pub async fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match execute(cli).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("rookery: {error}");
+            eprintln!("rookery: {}", text::visible(&error.to_string()));
             ExitCode::FAILURE
         }
     }
@@ -85,7 +87,7 @@ async fn execute(cli: Cli) -> Result<()> {
     }
     // Nor does this: it talks to a server as any client does.
     if let Command::Listen(arguments) = cli.command {
-        return listen::listen(arguments).await;
+        return listen::listen(arguments, std::env::vars().collect()).await;
     }
     let config = load(&cli.config)?;
     match cli.command {

@@ -119,8 +119,8 @@ pub async fn start(
             assignee: None,
         };
         turns.push((tx.mint(), place, Event::TurnChanged(turn)));
-        if (mail.reference.is_some() || mail.answers_app_mail) && !held {
-            announce(tx, place, mailbox, *stored, mail, mail.reference.clone()).await?;
+        if mail.reference.is_some() || mail.answers_app_mail {
+            announce(tx, place, mailbox, *stored, mail, mail.reference.clone(), held).await?;
         }
     }
     let turns: Vec<_> = turns.iter().map(|(id, place, event)| (*id, *place, event)).collect();
@@ -247,15 +247,14 @@ pub async fn join(
     }
     let trigger = if mail.automatic { Trigger::MachineWrote } else { Trigger::CustomerWrote };
     apply(tx, conversation, trigger, &By::System).await?;
-    // An app must not act on a likely scam, so a held reply is not announced as one.
-    if !hold(tx, conversation.place(), conversation.id, mail).await? {
-        let reference = conversation.reference.clone().or(mail.reference.clone());
-        announce(tx, conversation.place(), mailbox, stored, mail, reference).await?;
-    }
+    let held = hold(tx, conversation.place(), conversation.id, mail).await?;
+    let reference = conversation.reference.clone().or(mail.reference.clone());
+    announce(tx, conversation.place(), mailbox, stored, mail, reference, held).await?;
     Ok(Ok(stored))
 }
 
-/// Tells that a client replied, unless a machine did.
+/// Tells that a client replied, unless a machine did. An app must not act on a likely scam: of a held reply it is
+/// told when a person releases it.
 async fn announce(
     tx: &mut Tx<'_>,
     place: Place<'_>,
@@ -263,9 +262,13 @@ async fn announce(
     stored: Stored,
     mail: &Inbound,
     reference: Option<String>,
+    held: bool,
 ) -> Result<()> {
     if mail.automatic {
         return Ok(());
+    }
+    if held {
+        return withhold(tx, stored).await;
     }
     let replied = ClientReplied {
         conversation_id: stored.conversation,
@@ -275,6 +278,19 @@ async fn announce(
         reference,
     };
     record(tx, place, &Event::ClientReplied(replied)).await?;
+    Ok(())
+}
+
+async fn withhold(tx: &mut Tx<'_>, stored: Stored) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "insert into withheld_replies (workspace_id, conversation_id, message_id) values ($1, $2, $3)",
+        workspace,
+        stored.conversation.0,
+        stored.message.0
+    )
+    .execute(&mut **tx)
+    .await?;
     Ok(())
 }
 

@@ -10,6 +10,7 @@ pub mod inboxes;
 pub mod list;
 pub mod notes;
 pub mod outbound;
+pub mod release;
 pub mod search;
 pub mod sending;
 pub mod snooze;

@@ -58,6 +58,9 @@ pub struct Verdict {
     pub dkim_domains: Vec<String>,
     pub dmarc: Check,
     pub arc: Check,
+    /// The envelope named no sender, as for bounces.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub null_sender: bool,
 }
 
 /// The other side of the connection, as it gave itself.
@@ -184,6 +187,7 @@ impl Authenticator {
             dkim_domains: signed,
             dmarc,
             arc,
+            null_sender: false,
         }
     }
 

@@ -19,7 +19,7 @@ use crate::documents::file::{NewDocument, file};
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
 use crate::mail::authenticate::Verdict;
-use crate::mail::heed::{heed, named_by_return_path};
+use crate::mail::heed::{author, heed, lift, prove};
 use crate::mail::parse::{ParsedMail, Refusal, parse};
 use crate::mail::thread::{Dmarc, Placement, Why, place};
 use crate::mail::{quote, scam};
@@ -151,14 +151,12 @@ async fn store(
     if let Some(twin) = earlier.twin {
         return Ok(Outcome::Duplicate(twin));
     }
+    let proven = prove(&mut tx, app, delivery, mail).await?;
     let named;
     let mut mail = mail;
-    if let Some(report) = &mail.report {
-        let (key, recipient) = (app.config.secret_key.as_ref(), delivery.recipient.as_deref());
-        if let Some(report) = named_by_return_path(&mut tx, key, mailbox, recipient, report).await? {
-            named = ParsedMail { report: Some(report), ..mail.clone() };
-            mail = &named;
-        }
+    if let Some(proven) = &proven {
+        named = ParsedMail { report: Some(proven.report.clone()), ..mail.clone() };
+        mail = &named;
     }
     let placement = match delivery.joins {
         Some(chosen) => Placement { joins: Some(chosen), reference: None, answers: None, why: Why::Chosen },
@@ -198,8 +196,11 @@ async fn store(
     if let Some(message_id) = &placement.answers {
         answered(&mut tx, mailbox.livemode(), message_id, stored.conversation, !inbound.automatic).await?;
     }
-    if let (Some(conversation), Some(report)) = (&joined, &mail.report) {
-        heed(&mut tx, conversation, report).await?;
+    if let Some(proven) = &proven {
+        heed(&mut tx, joined.as_ref(), proven).await?;
+    }
+    if let Some(author) = author(delivery, mail, &inbound) {
+        lift(&mut tx, &[(author, stored)]).await?;
     }
     file_attachments(&mut tx, mailbox, stored, mail, files).await?;
     tx.commit().await?;

@@ -127,7 +127,8 @@ async fn refused(
 ) -> Result<bool> {
     let ours = sending::failed(tx, conversation, claimed, refusal).await?;
     if ours && refusal == Refusal::NoSuchAddress {
-        suppress(tx, claimed.livemode, &claimed.letter.to, Reason::Bounce).await?;
+        let letter = &claimed.letter;
+        suppress(tx, claimed.livemode, &letter.to, Reason::Bounce, letter.message).await?;
     }
     Ok(ours)
 }

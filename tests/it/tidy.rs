@@ -46,11 +46,12 @@ const OWNERS: &[(&str, &[&str])] = &[
             "conversation_words",
             "unindexed_conversations",
             "mentions",
+            "withheld_replies",
         ],
     ),
     ("documents", &["documents", "document_requests"]),
     ("app_mail", &["app_mail", "sending_services"]),
-    ("replies", &["suppressed_addresses", "automatic_mail"]),
+    ("replies", &["suppressed_addresses", "suppression_changes", "automatic_mail"]),
     ("mail", &["sandbox_mail", "sandbox_answers", "sending_domains"]),
     ("webhooks", &["webhooks", "webhook_lanes", "deliveries", "delivery_log"]),
 ];

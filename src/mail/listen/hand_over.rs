@@ -62,7 +62,8 @@ impl Door {
             helo: origin.helo.as_deref().unwrap_or_default(),
             mail_from: &envelope.from,
         };
-        let verdict = self.authenticator.authenticate(&asked, &mail, &raw).await;
+        let mut verdict = self.authenticator.authenticate(&asked, &mail, &raw).await;
+        verdict.null_sender = envelope.from.is_empty();
         let mail = Arc::new(mail);
         let id = self.app.random.hex(12);
         let mut answers = Vec::with_capacity(envelope.recipients.len());

@@ -13,6 +13,7 @@ use crate::app::App;
 use crate::conversations::inbound;
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
+use crate::mail::heed::{author, lift};
 use crate::mail::parse::ParsedMail;
 use crate::mail::thread::{Placement, names_nothing};
 
@@ -180,6 +181,10 @@ async fn store_all(app: &App, workspace: WorkspaceId, lot: &[Waiting]) -> Result
     }
     let mails: Vec<_> = inbounds.iter().map(|(mailbox, inbound)| (*mailbox, inbound)).collect();
     let Ok(stored) = inbound::start(&mut tx, &mails).await? else { return Ok(None) };
+    let authors = lot.iter().zip(&inbounds).zip(&stored).filter_map(|((waiting, (_, inbound)), stored)| {
+        author(&waiting.delivery, &waiting.mail, inbound).map(|author| (author, *stored))
+    });
+    lift(&mut tx, &authors.collect::<Vec<_>>()).await?;
     tx.commit().await?;
     Ok(Some(stored.into_iter().map(Outcome::Stored).collect()))
 }

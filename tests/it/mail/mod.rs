@@ -15,4 +15,5 @@ mod protocol;
 mod reports;
 mod s3;
 mod sending_services;
+mod silencing;
 mod verdicts;
