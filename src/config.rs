@@ -10,14 +10,13 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer};
 use url::Url;
 
 use crate::error::{Error, Result};
+use crate::key_ring::KeyRing;
 use crate::rate::Limit;
 
 #[derive(Clone, Debug, Deserialize)]
@@ -26,6 +25,9 @@ pub struct Config {
     pub database_url: Secret,
     /// The directory's database when it is not the workspaces' own.
     pub directory_url: Option<Secret>,
+    /// For `rookery migrate`, when the service's role does not own the schema.
+    pub migrate_url: Option<Secret>,
+    pub migrate_directory_url: Option<Secret>,
     #[serde(default = "defaults::listen")]
     pub listen: SocketAddr,
     #[serde(default = "defaults::public_url")]
@@ -35,7 +37,8 @@ pub struct Config {
     /// Who may use the object store, when `blobs` is one.
     pub blobs_access_key: Option<Secret>,
     pub blobs_secret_key: Option<Secret>,
-    pub secret_key: Option<SecretKey>,
+    /// One or several, with ids; the first is the newest.
+    pub secret_key: Option<KeyRing>,
     /// Where mail from outside comes in; nowhere when not set.
     pub smtp_listen: Option<SocketAddr>,
     pub lmtp_listen: Option<SocketAddr>,
@@ -144,8 +147,18 @@ pub struct Keep {
 /// Names that start `ROOKERY_` but are not settings of the service.
 const NOT_SETTINGS: [&str; 4] = ["config", "log", "key", "server"];
 /// Settings that may stand in a file of their own.
-const SECRETS: [&str; 6] =
-    ["database_url", "directory_url", "secret_key", "relay", "blobs_access_key", "blobs_secret_key"];
+const SECRETS: [&str; 8] = [
+    "database_url",
+    "directory_url",
+    "migrate_url",
+    "migrate_directory_url",
+    "secret_key",
+    "relay",
+    "blobs_access_key",
+    "blobs_secret_key",
+];
+/// Settings that have commas between their items in the environment.
+const LISTS: [&str; 3] = ["developer_origins", "webhook_allow", "dns"];
 
 impl Config {
     /// Reads the file (when there is one) and the environment.
@@ -165,19 +178,16 @@ impl Config {
         if let Some(file) = file {
             builder = builder.add_source(config::File::from(PathBuf::from(file)));
         }
-        builder
-            .add_source(
-                config::Environment::default()
-                    .source(Some(given))
-                    .try_parsing(true)
-                    .list_separator(",")
-                    .with_list_parse_key("developer_origins")
-                    .with_list_parse_key("webhook_allow")
-                    .with_list_parse_key("dns"),
-            )
-            .build()
-            .and_then(config::Config::try_deserialize)
-            .map_err(|error| Error::internal(format!("The settings cannot be used: {error}")))
+        let unusable = |error| Error::internal(format!("The settings cannot be used: {error}"));
+        for (key, value) in given {
+            // Texts as they are: what is a number says its field, not its look. A key may have digits only.
+            let value = match LISTS.contains(&key.as_str()) {
+                true => config::Value::from(list(&value)),
+                false => config::Value::from(value),
+            };
+            builder = builder.set_override(&key, value).map_err(unusable)?;
+        }
+        builder.build().and_then(config::Config::try_deserialize).map_err(unusable)
     }
 
     /// The address of a service that was given none.
@@ -230,8 +240,8 @@ impl Config {
         Limit { most, window: TimeDelta::seconds(i64::from(self.rate_limit_window_seconds)) }
     }
 
-    /// The key that everything the service keeps secret depends on.
-    pub fn needs_secret_key(&self) -> Result<&SecretKey> {
+    /// The keys that everything the service keeps secret depends on.
+    pub fn needs_secret_key(&self) -> Result<&KeyRing> {
         self.secret_key.as_ref().ok_or_else(|| {
             Error::internal("ROOKERY_SECRET_KEY is missing. Make one with: openssl rand -base64 32")
         })
@@ -270,6 +280,10 @@ impl Config {
     }
 }
 
+fn list(text: &str) -> Vec<String> {
+    text.split(',').map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect()
+}
+
 fn read_secret(file: &str) -> Result<String> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Error::internal(format!("The secret file {file} cannot be read: {error}")))?;
@@ -277,21 +291,22 @@ fn read_secret(file: &str) -> Result<String> {
 }
 
 /// A text that no log shows.
-#[derive(Clone, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone)]
 pub struct Secret(pub String);
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match config::Value::deserialize(deserializer)?.kind {
+            config::ValueKind::String(text) => Ok(Self(text)),
+            // A number of a file may have lost its zeros. The error must not show it.
+            _ => Err(serde::de::Error::custom("a secret must stand in quotes")),
+        }
+    }
+}
 
 /// 32 bytes that everything the service signs or encrypts for itself is derived from.
 #[derive(Clone)]
 pub struct SecretKey(pub [u8; 32]);
-
-impl<'de> Deserialize<'de> for SecretKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let bytes = STANDARD.decode(text.trim()).ok().and_then(|bytes| bytes.try_into().ok());
-        bytes.map(Self).ok_or_else(|| serde::de::Error::custom("secret_key must be the base64 of 32 bytes"))
-    }
-}
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -307,6 +322,9 @@ impl fmt::Debug for SecretKey {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+
     use super::*;
 
     fn load(pairs: &[(&str, &str)]) -> Result<Config> {
@@ -345,9 +363,78 @@ mod tests {
         assert!(!shown.contains("hunter2") && !shown.contains(&key), "{shown}");
     }
 
+    /// What a machine could take for a number, a truth value or a list.
+    const LOOK_LIKE_OTHERS: [&str; 11] =
+        ["007", "12345678901234567890123", "-0", "1e5", "1_000", "0x10", ".5", "inf", "NaN", "TRUE", "a,b"];
+
+    #[test]
+    fn a_text_stays_the_text_it_is() {
+        for text in LOOK_LIKE_OTHERS {
+            for file in [false, true] {
+                let folder = tempfile::tempdir().unwrap();
+                let path = folder.path().join("secret");
+                std::fs::write(&path, format!("{text}\n")).unwrap();
+                let (path, file) = (path.to_str().unwrap(), if file { "_FILE" } else { "" });
+                let given = |name: &str| {
+                    (format!("ROOKERY_{name}{file}"), (if file.is_empty() { text } else { path }).to_owned())
+                };
+                let secrets = [
+                    "DATABASE_URL",
+                    "DIRECTORY_URL",
+                    "RELAY",
+                    "BLOBS_ACCESS_KEY",
+                    "BLOBS_SECRET_KEY",
+                    "MIGRATE_URL",
+                ];
+                let others = [
+                    ("ROOKERY_MAIL_NAME".to_owned(), text.to_owned()),
+                    ("ROOKERY_DEVELOPER_ORIGINS".to_owned(), "007, 1e5,true".to_owned()),
+                    ("ROOKERY_TLS_KEY".to_owned(), text.to_owned()),
+                    ("ROOKERY_RATE_LIMIT_REQUESTS".to_owned(), "7".to_owned()),
+                ];
+                let config = Config::load(None, secrets.map(given).into_iter().chain(others)).unwrap();
+                assert_eq!(config.database_url.0, text);
+                let secrets = [
+                    config.directory_url,
+                    config.relay,
+                    config.blobs_access_key,
+                    config.blobs_secret_key,
+                    config.migrate_url,
+                ];
+                for secret in secrets {
+                    assert_eq!(secret.unwrap().0, text);
+                }
+                assert_eq!(config.mail_name.unwrap(), text);
+                assert_eq!(config.tls_key.unwrap(), Path::new(text));
+                assert_eq!(config.developer_origins, ["007", "1e5", "true"]);
+                assert_eq!(config.rate_limit_requests, 7);
+            }
+        }
+    }
+
+    /// Quotation marks would be missing in the file: what stands there might have lost a zero already.
+    #[test]
+    fn a_secret_that_a_file_has_as_a_number_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rookery.toml");
+        for (text, sound) in [("\"007\"", true), ("7654321", false), ("1e5", false), ("true", false)] {
+            std::fs::write(&file, format!("database_url = \"x\"\nblobs_secret_key = {text}\n")).unwrap();
+            let config = Config::load(Some(&file), std::iter::empty());
+            assert_eq!(config.is_ok(), sound, "{text}");
+            match config {
+                Ok(config) => assert_eq!(config.blobs_secret_key.unwrap().0, "007"),
+                Err(error) => {
+                    let error = error.to_string();
+                    assert!(error.contains("in quotes") && !error.contains(text), "{error}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn a_short_secret_key_is_refused() {
         let error = load(&[("ROOKERY_DATABASE_URL", "x"), ("ROOKERY_SECRET_KEY", "c2hvcnQ=")]).unwrap_err();
         assert!(error.to_string().contains("32 bytes"), "{error}");
+        assert!(!error.to_string().contains("c2hvcnQ="), "{error}");
     }
 }

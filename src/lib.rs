@@ -17,6 +17,7 @@ pub mod documents;
 pub mod error;
 pub mod events;
 pub mod ids;
+pub mod key_ring;
 pub mod links;
 pub mod mail;
 pub mod mailer;

@@ -4,6 +4,7 @@
 //! on it, an answer might still be under way there and be taken for the next mail's.
 
 use std::error::Error as _;
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -92,6 +93,17 @@ impl Relay {
             ("smtp" | "smtps", _) => return Err(wrong("has an unknown tls=")),
             _ => return Err(wrong("is not smtp: or smtps:")),
         };
+        let in_clear = match security {
+            Security::Wrapped | Security::Required => false,
+            // Whoever is in between may take away the relay's word that it encrypts.
+            Security::Opportunistic => true,
+            Security::Off => !is_this_machine(&host),
+        };
+        if url.password().is_some() && in_clear {
+            return Err(wrong(
+                "would say its password in clear. Leave tls= out or write tls=required, which encrypts first",
+            ));
+        }
         let tls = match security {
             Security::Off => None,
             _ => Some(trusting(&host, trust_ca)?),
@@ -233,6 +245,10 @@ fn trusting(host: &str, trust_ca: Option<&Path>) -> Result<TlsParameters> {
         tls = tls.add_root_certificate(Certificate::from_pem(&pem).map_err(|error| unusable(&error))?);
     }
     tls.build().map_err(Error::internal)
+}
+
+fn is_this_machine(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// 4xx and a broken connection: later. 5xx: never, unless it is about us and not about the mail.

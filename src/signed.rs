@@ -7,8 +7,8 @@ use chrono::{DateTime, Utc};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::config::SecretKey;
 use crate::error::{Error, Result};
+use crate::key_ring::KeyRing;
 use crate::random::Random;
 use crate::sealed;
 
@@ -30,12 +30,12 @@ impl Secret {
         format!("{PREFIX}{}", STANDARD.encode(self.0))
     }
 
-    pub fn seal(&self, key: &SecretKey, random: &Random, purpose: &str, context: &str) -> Result<Vec<u8>> {
-        sealed::seal(key, random, purpose, context, &self.0)
+    pub fn seal(&self, keys: &KeyRing, random: &Random, purpose: &str, context: &str) -> Result<Vec<u8>> {
+        sealed::seal(keys, random, purpose, context, &self.0)
     }
 
-    pub fn open(stored: &[u8], key: &SecretKey, purpose: &str, context: &str) -> Result<Self> {
-        let opened = sealed::open(key, purpose, context, stored)?;
+    pub fn open(stored: &[u8], keys: &KeyRing, purpose: &str, context: &str) -> Result<Self> {
+        let opened = sealed::open(keys, purpose, context, stored)?;
         let bytes = opened.try_into().map_err(|_| Error::internal("a signing secret has another length"))?;
         Ok(Self(bytes))
     }

@@ -271,7 +271,7 @@ async fn next_forgotten(app: &App) -> Result<Option<DateTime<Utc>>> {
 }
 
 async fn keep_days(app: &App) -> Result<()> {
-    partitions::keep(&mut *app.connection().await?, app.clock.now()).await
+    partitions::keep(&mut *app.connection().await?).await
 }
 
 /// Works off the notes there are. What comes meanwhile is left for the next look: a few conversations at a time cost

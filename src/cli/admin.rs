@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::cli::{domains, sending_services, webhooks};
+use crate::cli::{domains, reseal, sending_services, webhooks};
 use crate::clock::written;
 use crate::conversations::inbound::{self, Raw};
 use crate::db::Tx;
@@ -139,6 +139,8 @@ pub enum Command {
         #[arg(long, value_name = "msg_…")]
         message: MessageId,
     },
+    /// Seal every stored secret anew with the newest key of ROOKERY_SECRET_KEY. Safe to repeat, and while serving.
+    Reseal,
     #[command(flatten)]
     SendingServices(sending_services::Command),
     #[command(flatten)]
@@ -172,16 +174,31 @@ pub enum Mode {
 }
 
 pub async fn run(app: &App, command: Command, json: bool) -> Result<()> {
-    let (line, object) = execute(app, command).await?;
+    let Done { line, object, left } = execute(app, command).await?;
     match json {
         true => println!("{object}"),
         false => println!("{line}"),
     }
-    Ok(())
+    left.map_or(Ok(()), |left| Err(Error::internal(left)))
 }
 
-async fn execute(app: &App, command: Command) -> Result<(String, Value)> {
-    Ok(match command {
+/// What a command says.
+pub struct Done {
+    pub line: String,
+    /// The same as JSON.
+    pub object: Value,
+    /// What it could not do: a sentence on standard error, and exit code 1.
+    pub left: Option<String>,
+}
+
+impl From<(String, Value)> for Done {
+    fn from((line, object): (String, Value)) -> Self {
+        Self { line, object, left: None }
+    }
+}
+
+async fn execute(app: &App, command: Command) -> Result<Done> {
+    let said = match command {
         Command::CreateWorkspace { name, plan, owner_email, owner_name } => {
             let made = found::found(app, &name, plan, &owner_email, &owner_name).await?;
             let line = format!(
@@ -251,11 +268,13 @@ async fn execute(app: &App, command: Command) -> Result<(String, Value)> {
         Command::ImportMail { workspace, mailbox, files } => import(app, workspace, mailbox, &files).await?,
         Command::ReplayMail { workspace } => replay_all(app, workspace).await?,
         Command::ExplainMail { workspace, message } => explain(app, workspace, message).await?,
+        Command::Reseal => return Ok(reseal::reseal(app).await?.told(app.config.needs_secret_key()?)),
         Command::SendingServices(command) => {
             sending_services::execute(app, command).await.map_err(no_workspace)?
         }
         Command::Webhooks(command) => webhooks::execute(app, command).await.map_err(no_workspace)?,
-    })
+    };
+    Ok(said.into())
 }
 
 async fn import(

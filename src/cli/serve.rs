@@ -15,6 +15,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::api::door;
 use crate::app::App;
+use crate::cli::{migrate, reseal};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::db;
@@ -45,9 +46,11 @@ pub async fn serve(config: Config) -> Result<()> {
     }
     let listener = bind(listen, "ROOKERY_LISTEN").await?;
     app.follow_the_databases_clock().await?;
-    partitions::keep(&mut *app.connection().await?, app.clock.now()).await?;
+    migrate::check_role(&app).await?;
+    partitions::keep(&mut *app.connection().await?).await?;
     tracing::info!(address = %listen, public_url = %app.config.public_url, "serving");
 
+    tokio::spawn(reseal::check(app.clone()));
     let mail = tokio::spawn(mail_doors(&app).await?);
     let work = tokio::spawn(worker::run(app.clone()));
     let stop = app.stop.clone();

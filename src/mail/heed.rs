@@ -7,12 +7,12 @@
 
 use serde_json::json;
 
-use crate::config::SecretKey;
 use crate::conversations::conversation::Locked;
 use crate::conversations::{sending, timeline};
 use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::MessageId;
+use crate::key_ring::KeyRing;
 use crate::mail::parse::{Bounce, Complaint, Report};
 use crate::mail::return_path;
 use crate::replies::suppress::{Reason, suppress};
@@ -26,16 +26,16 @@ const COMPLAINTS: [&str; 2] = ["abuse", "fraud"];
 /// return path of the mail, and nobody else can make such an address.
 pub async fn named_by_return_path(
     tx: &mut Tx<'_>,
-    key: Option<&SecretKey>,
+    keys: Option<&KeyRing>,
     mailbox: &Mailbox,
     recipient: Option<&str>,
     report: &Report,
 ) -> Result<Option<Report>> {
-    let (None, Some(key), Some(recipient)) = (report.about(), key, recipient) else { return Ok(None) };
+    let (None, Some(keys), Some(recipient)) = (report.about(), keys, recipient) else { return Ok(None) };
     let workspace = tx.workspace();
-    let Some(message) = return_path::read(key, workspace, recipient, &mailbox.address) else {
-        return Ok(None);
-    };
+    // Mail that left before the newest key was made comes back to what another key made.
+    let made_by = |key| return_path::read(key, workspace, recipient, &mailbox.address);
+    let Some(message) = keys.all().find_map(|(_, key)| made_by(key)) else { return Ok(None) };
     let id = sqlx::query_scalar!(
         "select rfc_message_id from messages
          where workspace_id = $1 and id = $2 and mailbox_id = $3 and direction = 'outbound'",

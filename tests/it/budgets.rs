@@ -12,7 +12,7 @@ use rookery::clock::Clock;
 use sqlx::PgConnection;
 
 use self::buffers::{Reader, reads};
-use crate::world::story;
+use crate::world::story_of_one_role;
 
 const SMALL: usize = 2_000;
 const LARGE: usize = 12_000;
@@ -23,7 +23,7 @@ const CHANCE: i64 = 40;
 
 #[tokio::test]
 async fn reads_keep_their_budgets_and_do_not_grow_with_the_workspace() {
-    story(async |world| {
+    story_of_one_role(async |world| {
         let sizes = [("large", LARGE), ("small", SMALL)];
         let loaded = load::load(&world.app, &sizes, false).await;
         let [large, small] = loaded.try_into().expect("two workspaces");
@@ -58,7 +58,7 @@ async fn reads_keep_their_budgets_and_do_not_grow_with_the_workspace() {
 /// `just bench-claims` asks the same with two million that are due later.
 #[tokio::test]
 async fn a_claim_costs_the_same_however_many_messages_are_due_later() {
-    story(async |world| {
+    story_of_one_role(async |world| {
         due::load(&world.app, 40_000, 250).await;
         let reader = Reader::explained(&world.app.config.database_url.0, Clock::system());
         let claim = async |conn: &mut PgConnection| due::claim(conn, world.now()).await;

@@ -3,10 +3,12 @@
 mod budgets;
 mod faults;
 mod flows;
+mod keys;
 mod mail;
 mod operations;
 mod outgoing;
 mod requirements;
+mod roles;
 mod tidy;
 mod webhooks;
 mod world;

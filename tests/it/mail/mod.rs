@@ -10,7 +10,7 @@ mod gate;
 mod keeping;
 mod kills;
 mod outages;
-mod post;
+pub mod post;
 mod protocol;
 mod reports;
 mod s3;

@@ -165,7 +165,7 @@ async fn a_bounce_that_quotes_nothing_is_known_by_the_address_it_came_to() {
         let rfc_message_id = Some("msg_1.0123456789abcdef@acme.example");
         let sent = Message { status: "sent", text: "Hello", rfc_message_id };
         let message = post.acme.outbound(first.conversation, sent).await;
-        let key = post.world.app.config.secret_key.as_ref().unwrap();
+        let key = post.world.app.config.needs_secret_key().unwrap().newest();
         let return_path = return_path::make(key, post.acme.id, message, "help@acme.example");
         assert_ne!(return_path, "help@acme.example");
         let (bare, _) = BOUNCE.split_once("Content-Description: Undelivered Message").unwrap();
