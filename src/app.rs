@@ -24,6 +24,9 @@ use crate::rate::RateLimit;
 use crate::relay::Relay;
 use crate::stop::Stop;
 
+/// Where domains publish their MTA-STS policy.
+const HTTPS: u16 = 443;
+
 pub struct App {
     pub config: Config,
     pub clock: Clock,
@@ -48,10 +51,21 @@ impl App {
             Some(url) => db::pool(&url.0, config.database_connections)?,
             None => pool.clone(),
         };
+        let outside = Arc::new(Outside::new(
+            config.webhook_allow.clone(),
+            &config.dns,
+            config.trust_ca_file.as_deref(),
+            config.webhook_time(),
+        )?);
         let mailer: Arc<dyn Mailer> = match &config.relay {
             Some(relay) => {
-                let trust_ca = config.trust_ca_file.as_deref();
-                Arc::new(Relay::new(relay, config.mail_name(), trust_ca, config.handover())?)
+                let relay = Relay::new(
+                    relay,
+                    config.mail_name(),
+                    config.trust_ca_file.as_deref(),
+                    config.handover(),
+                )?;
+                Arc::new(relay.heeding(&config.dns, outside.clone(), HTTPS)?)
             }
             None => Arc::new(NoRelay),
         };
@@ -61,11 +75,7 @@ impl App {
             rate: RateLimit::new(&random),
             mailer,
             unsigned: Mutex::default(),
-            outside: Arc::new(Outside::new(
-                config.webhook_allow.clone(),
-                config.trust_ca_file.as_deref(),
-                config.webhook_time(),
-            )?),
+            outside,
             stop: Stop::not_yet(),
             public_url: Arc::new(config.public_url.clone()),
             config,

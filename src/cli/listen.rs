@@ -57,7 +57,7 @@ struct Event {
 pub async fn listen(arguments: Arguments) -> Result<()> {
     // A developer may forward to any machine they can reach; this is no server.
     let everywhere = ["0.0.0.0/0", "::/0"].iter().filter_map(|net| net.parse().ok()).collect();
-    let outside = Outside::new(everywhere, None, TIME)?;
+    let outside = Outside::new(everywhere, &[], None, TIME)?;
     let clock = Clock::system();
     let secret = arguments.secret.clone().unwrap_or_else(|| Secret::new(&Random::system()));
     let mut page = ask(&outside, &arguments, None).await?;
