@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use hickory_resolver::proto::op::{Message, MessageType, ResponseCode};
 use hickory_resolver::proto::rr::rdata::{A, MX, TLSA, TXT};
-use hickory_resolver::proto::rr::{Name, RData, Record};
+use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, UdpSocket};
 
@@ -84,7 +84,7 @@ impl Zone {
     }
 }
 
-/// Nothing is said to a name that has `silent` in it, `broken` names fail, and `unsigned` ones are not authentic.
+/// Nothing is said to a name that has `silent` in it, `broken` names fail but for their address, and `unsigned` ones are not authentic.
 fn answer(question: &[u8], rows: &Rows) -> Option<Vec<u8>> {
     let mut message = Message::from_vec(question).ok()?;
     let query = message.queries.first()?.clone();
@@ -94,7 +94,7 @@ fn answer(question: &[u8], rows: &Rows) -> Option<Vec<u8>> {
     let rows = rows.lock().unwrap();
     message.metadata.response_code = match rows.contains_key(&name) {
         _ if name.contains("silent") => return None,
-        _ if name.contains("broken") => ResponseCode::ServFail,
+        _ if name.contains("broken") && query.query_type() != RecordType::A => ResponseCode::ServFail,
         true => ResponseCode::NoError,
         false => ResponseCode::NXDomain,
     };
