@@ -108,6 +108,10 @@ fault-smtp-sends:
 undo-race:
     cargo test --locked --test it faults::undo_race:: -- --ignored --nocapture
 
+# All floods at once from twenty addresses for a minute, against a binary built as the benches are.
+floods:
+    cargo test --locked --profile bench --test it faults::floods:: -- --ignored --nocapture
+
 # Deliveries a second beside `wrk`, and fairness with half a million deliveries that hang.
 bench-webhooks *arguments:
     cargo bench --locked --bench webhooks -- {{ arguments }}

@@ -193,9 +193,15 @@ impl Reader {
 
     /// The statements that a piece of work runs on the one connection.
     pub async fn explain<T>(&self, work: impl AsyncFnOnce(&mut PgConnection) -> T) -> (T, Vec<Statement>) {
+        self.explain_in(async |app| work(&mut *app.connection().await.expect("the connection is free")).await)
+            .await
+    }
+
+    /// The statements that a piece of work runs that takes the one connection by itself.
+    pub async fn explain_in<T>(&self, work: impl AsyncFnOnce(&App) -> T) -> (T, Vec<Statement>) {
         self.settle().await;
         self.notices.take();
-        let done = work(&mut *self.app.connection().await.expect("the connection is free")).await;
+        let done = work(&self.app).await;
         self.settle().await;
         let statements = self.notices.take();
         (done, statements.iter().filter_map(|notice| Statement::parse(notice)).collect())

@@ -170,6 +170,8 @@ async fn add_tags(conn: &mut PgConnection, workspace: &Workspace) {
         rows.row(4).bigint(workspace.id.0).bigint(*tag).text(&name).text(&name);
     }
     copy(conn, "tags", "workspace_id, id, name, folded", rows.finish()).await;
+    let used = format!("update tags set audiences = '{{0}}' where workspace_id = {}", workspace.id.0);
+    run(conn, &used).await;
 }
 
 /// Threads make batches, this one sends them, in the order of their numbers.

@@ -31,7 +31,7 @@ pub const TABLES: [(&str, &str); 7] = [
     ("notes", "workspace_id, conversation_id, id, item, at, author, body"),
     ("timeline_events", "workspace_id, conversation_id, item, at, actor, event, data"),
     ("conversation_tags", "workspace_id, conversation_id, tag_id, audience"),
-    ("conversation_words", "workspace_id, conversation_id, words"),
+    ("conversation_words", "workspace_id, conversation_id, words, last_message_at"),
     (
         "documents",
         "workspace_id, id, audience, conversation_id, kind, title, filename, fields, content_type, size,
@@ -238,7 +238,7 @@ impl Workspace {
             batch.tags.row(4).bigint(self.id.0).bigint(id.0).bigint(*tag).bigint(inbox.audience);
         }
         let words = words::hashed(self.id, thread.texts.iter().map(String::as_str));
-        batch.words.row(3).bigint(self.id.0).bigint(id.0).bigints(&words);
+        batch.words.row(4).bigint(self.id.0).bigint(id.0).bigints(&words).time(last_message_at);
 
         let sorted = dice.chance(0.6);
         batch

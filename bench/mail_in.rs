@@ -150,6 +150,11 @@ impl Site {
                 ("ROOKERY_SMTP_LISTEN", format!("127.0.0.1:{smtp}")),
                 ("ROOKERY_DNS", zone.address.to_string()),
                 ("ROOKERY_DATABASE_CONNECTIONS", "25".to_owned()),
+                // All of it is from one sender.
+                ("ROOKERY_MAIL_SENDER_DAILY_MAILS", "1000000".to_owned()),
+                ("ROOKERY_MAIL_SENDER_DAILY_MEGABYTES", "1000000".to_owned()),
+                ("ROOKERY_MAIL_NETWORK_DAILY_MAILS", "1000000".to_owned()),
+                ("ROOKERY_MAIL_NETWORK_DAILY_MEGABYTES", "1000000".to_owned()),
                 ("ROOKERY_LOG", "warn".to_owned()),
             ]);
             command
@@ -201,7 +206,7 @@ impl Site {
     }
 
     async fn wait_for_index(&self, cluster: &Cluster) {
-        while count(cluster, "select count(*) from unindexed_conversations").await > 0 {
+        while count(cluster, "select count(*) from unindexed_messages").await > 0 {
             tokio::time::sleep(Duration::from_millis(500)).await;
         }
     }

@@ -88,9 +88,7 @@ impl Bench {
         let config = Config::load(None, given.into_iter().map(|(name, value)| (name.to_owned(), value)));
         let app = App::new(config.expect("settings"), Clock::system(), Random::system()).expect("an app");
         MIGRATIONS.run(&app.pool).await.expect("the schema");
-        rookery::partitions::keep(&mut app.connection().await.expect("a connection"), app.clock.now())
-            .await
-            .expect("days");
+        rookery::partitions::keep(&mut app.connection().await.expect("a connection")).await.expect("days");
         Self { app: Arc::new(app), folder }
     }
 

@@ -18,7 +18,7 @@ use rookery::api::registry::{OPERATIONS, Request};
 use rookery::app::App;
 use rookery::clock::Clock;
 use rookery::config::Config;
-use rookery::conversations::search;
+use rookery::conversations::index;
 use rookery::db::MIGRATIONS;
 use rookery::ids::{ConversationId, Id, WorkspaceId};
 use rookery::mail::parse::{ParsedMail, parse};
@@ -262,7 +262,7 @@ impl Bench {
             scopes: Scope::ALL.to_vec(),
             livemode: true,
             plan: Plan::Pro,
-            maker: Some(owner),
+            maker: owner,
         };
         let bare = rookery::db::pool(&url, arguments.clients as u32).expect("a pool");
         let each_round = arguments.count;
@@ -414,9 +414,9 @@ impl Bench {
     /// Works off everything that waits to be indexed.
     async fn index(&self) {
         let mut conn = self.app.connection().await.expect("a connection");
-        while let [workspace] = search::unindexed(&mut conn).await.expect("notes")[..] {
+        while let [workspace] = index::unindexed(&mut conn, self.app.clock.now()).await.expect("notes")[..] {
             let mut tx = self.app.begin(workspace).await.expect("a transaction");
-            search::index(&mut tx).await.expect("the words are indexed");
+            index::index(&mut tx, index::OF_THE_WORKER).await.expect("the words are indexed");
             tx.commit().await.expect("a commit");
         }
     }
@@ -428,6 +428,7 @@ fn judge(mail: &ParsedMail) {
     let context = scam::Context {
         text: &text,
         dmarc_failed: false,
+        unwanted: false,
         our_domains: &["acme.example".to_owned()],
         team_names: &["Olga Owner".to_owned()],
         workspace_name: "Acme",

@@ -13,16 +13,21 @@ use url::Url;
 use crate::blobs::Blobs;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::daily::Counts;
 use crate::db::{self, Frame, Handle, Tx};
 use crate::directory::Directory;
 use crate::error::Result;
 use crate::ids::WorkspaceId;
 use crate::mailer::{Mailer, NoRelay};
 use crate::outside::Outside;
+use crate::put_off::PutOff;
 use crate::random::Random;
 use crate::rate::RateLimit;
 use crate::relay::Relay;
 use crate::stop::Stop;
+
+/// Where domains publish their MTA-STS policy.
+const HTTPS: u16 = 443;
 
 pub struct App {
     pub config: Config,
@@ -32,6 +37,10 @@ pub struct App {
     pub directory: Directory,
     pub blobs: Blobs,
     pub rate: RateLimit,
+    /// Workspaces whose words could not be indexed.
+    pub indexing: PutOff,
+    /// Mail that this node has taken today, by sender, network and conversation.
+    pub received: Counts,
     /// Carries live mail.
     pub mailer: Arc<dyn Mailer>,
     pub outside: Arc<Outside>,
@@ -48,10 +57,21 @@ impl App {
             Some(url) => db::pool(&url.0, config.database_connections)?,
             None => pool.clone(),
         };
+        let outside = Arc::new(Outside::new(
+            config.webhook_allow.clone(),
+            &config.dns,
+            config.trust_ca_file.as_deref(),
+            config.webhook_time(),
+        )?);
         let mailer: Arc<dyn Mailer> = match &config.relay {
             Some(relay) => {
-                let trust_ca = config.trust_ca_file.as_deref();
-                Arc::new(Relay::new(relay, config.mail_name(), trust_ca, config.handover())?)
+                let relay = Relay::new(
+                    relay,
+                    config.mail_name(),
+                    config.trust_ca_file.as_deref(),
+                    config.handover(),
+                )?;
+                Arc::new(relay.heeding(&config.dns, outside.clone(), HTTPS)?)
             }
             None => Arc::new(NoRelay),
         };
@@ -59,13 +79,11 @@ impl App {
             blobs: Blobs::open(&config, random.clone(), clock.clone())?,
             directory: Directory::new(directory),
             rate: RateLimit::new(&random),
+            indexing: PutOff::default(),
+            received: Counts::default(),
             mailer,
             unsigned: Mutex::default(),
-            outside: Arc::new(Outside::new(
-                config.webhook_allow.clone(),
-                config.trust_ca_file.as_deref(),
-                config.webhook_time(),
-            )?),
+            outside,
             stop: Stop::not_yet(),
             public_url: Arc::new(config.public_url.clone()),
             config,

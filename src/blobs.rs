@@ -1,8 +1,11 @@
 //! Bytes that do not belong in a database: raw mail and files, in a folder or an object store.
 //!
 //! A blob is stored before the row that names it commits, under a random key, so a row never names a
-//! missing blob and a file name from outside is never a path.
+//! missing blob and a file name from outside is never a path. A folder is for the service alone: other users of
+//! the machine can neither look into it nor read a file.
 
+use std::fs::Permissions;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,6 +64,9 @@ impl Blobs {
         let name = self.random.hex(32);
         let key = format!("{}/{what}/{name}", folder_of(workspace, self.clock.now().date_naive()));
         self.store.put(&Path::from(key.as_str()), PutPayload::from_iter(bytes)).await?;
+        if let Some(folder) = &self.folder {
+            tokio::fs::set_permissions(folder.join(&key), Permissions::from_mode(0o600)).await?;
+        }
         Ok(key)
     }
 
@@ -116,8 +122,11 @@ impl Blobs {
     }
 }
 
+/// Everything stands below this folder.
+const OURS: &str = "ws";
+
 fn folder_of(workspace: WorkspaceId, day: NaiveDate) -> String {
-    format!("ws/{workspace}/{day}")
+    format!("{OURS}/{workspace}/{day}")
 }
 
 fn path_of(address: &Url) -> Result<PathBuf> {
@@ -126,7 +135,13 @@ fn path_of(address: &Url) -> Result<PathBuf> {
 }
 
 fn folder(folder: &std::path::Path) -> Result<LocalFileSystem> {
-    std::fs::create_dir_all(folder)?;
+    // The folder itself may be shared with others; what is below this name is ours alone.
+    let ours = folder.join(OURS);
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&ours)?;
+    let open = std::fs::metadata(&ours)?.permissions().mode() & 0o077 != 0;
+    if open && let Err(error) = std::fs::set_permissions(&ours, Permissions::from_mode(0o700)) {
+        tracing::warn!(%error, "other users of this machine can look into the blob folder: chmod 700 it");
+    }
     Ok(LocalFileSystem::new_with_prefix(folder)?.with_fsync(true))
 }
 

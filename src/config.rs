@@ -10,14 +10,13 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer};
 use url::Url;
 
 use crate::error::{Error, Result};
+use crate::key_ring::KeyRing;
 use crate::rate::Limit;
 
 #[derive(Clone, Debug, Deserialize)]
@@ -26,19 +25,36 @@ pub struct Config {
     pub database_url: Secret,
     /// The directory's database when it is not the workspaces' own.
     pub directory_url: Option<Secret>,
+    /// For `rookery migrate`, when the service's role does not own the schema.
+    pub migrate_url: Option<Secret>,
+    pub migrate_directory_url: Option<Secret>,
     #[serde(default = "defaults::listen")]
     pub listen: SocketAddr,
     #[serde(default = "defaults::public_url")]
     pub public_url: Url,
+    /// Proxies in front: their connections are not counted by address, and whom they name as the client is believed.
+    #[serde(default = "defaults::trusted_proxies")]
+    pub trusted_proxies: Vec<IpNet>,
+    #[serde(default = "defaults::http_connections")]
+    pub http_connections: u32,
+    #[serde(default = "defaults::http_peer_connections")]
+    pub http_peer_connections: u32,
+    /// How long a client may take for a head, for the next part of a body, or to take the next part of its answer.
+    #[serde(default = "defaults::http_timeout_seconds")]
+    pub http_timeout_seconds: u32,
     #[serde(default = "defaults::blobs")]
     pub blobs: Url,
     /// Who may use the object store, when `blobs` is one.
     pub blobs_access_key: Option<Secret>,
     pub blobs_secret_key: Option<Secret>,
-    pub secret_key: Option<SecretKey>,
+    /// One or several, with ids; the first is the newest.
+    pub secret_key: Option<KeyRing>,
     /// Where mail from outside comes in; nowhere when not set.
     pub smtp_listen: Option<SocketAddr>,
     pub lmtp_listen: Option<SocketAddr>,
+    /// Who may hand mail over by LMTP; this machine and private networks when empty.
+    #[serde(default)]
+    pub lmtp_peers: Vec<IpNet>,
     /// What the service calls itself to other mail servers; the public address's host when not set.
     pub mail_name: Option<String>,
     /// PEM files for STARTTLS, which is not offered without them.
@@ -47,12 +63,23 @@ pub struct Config {
     /// Name servers for SPF, DKIM and DMARC; the operating system's when empty.
     #[serde(default)]
     pub dns: Vec<SocketAddr>,
+    /// Connections at the door for mail from the world, of all peers together.
+    #[serde(default = "defaults::smtp_connections")]
+    pub smtp_connections: u32,
     #[serde(default = "defaults::smtp_peer_connections")]
     pub smtp_peer_connections: u32,
     #[serde(default = "defaults::smtp_timeout_seconds")]
     pub smtp_timeout_seconds: u32,
+    /// Disk for large mail while it comes in, of all senders together.
+    #[serde(default = "defaults::spool_megabytes")]
+    pub spool_megabytes: u32,
+    #[serde(default)]
+    pub dmarc_reject: DmarcReject,
     /// Carries live mail: `smtps://user:password@host` or `smtp://…?tls=required`.
     pub relay: Option<Secret>,
+    /// Who may tell of complaints: domains, or whole addresses. Nobody when empty.
+    #[serde(default)]
+    pub feedback_sources: Vec<String>,
     /// Pages that may call the API from a browser; the service's own origin when empty.
     #[serde(default)]
     pub developer_origins: Vec<String>,
@@ -78,6 +105,23 @@ pub struct Config {
     /// How long a node may hold what it works on; after a crash, another takes it over then.
     #[serde(default = "defaults::lease_seconds")]
     pub lease_seconds: u32,
+    /// How long a search may work on words that are not indexed yet, before it goes on without them.
+    #[serde(default = "defaults::search_patience_milliseconds")]
+    pub search_patience_milliseconds: u32,
+    /// How much live mail from outside is taken on one day: of one sender and of one network for one inbox, and into
+    /// one conversation.
+    #[serde(default = "defaults::mail_sender_daily_mails")]
+    pub mail_sender_daily_mails: u32,
+    #[serde(default = "defaults::mail_sender_daily_megabytes")]
+    pub mail_sender_daily_megabytes: u32,
+    #[serde(default = "defaults::mail_network_daily_mails")]
+    pub mail_network_daily_mails: u32,
+    #[serde(default = "defaults::mail_network_daily_megabytes")]
+    pub mail_network_daily_megabytes: u32,
+    #[serde(default = "defaults::mail_conversation_daily_mails")]
+    pub mail_conversation_daily_mails: u32,
+    #[serde(default = "defaults::mail_conversation_daily_megabytes")]
+    pub mail_conversation_daily_megabytes: u32,
     #[serde(default = "defaults::app_mail_days")]
     pub app_mail_days: u32,
     #[serde(default = "defaults::app_mail_most")]
@@ -95,6 +139,25 @@ mod defaults {
     }
     pub fn blobs() -> Url {
         Url::parse("file:///var/lib/rookery/blobs").expect("the default folder is an address")
+    }
+    pub fn trusted_proxies() -> Vec<IpNet> {
+        let here = ["127.0.0.0/8", "::1/128"];
+        here.iter().map(|network| network.parse().expect("a network")).collect()
+    }
+    pub fn http_connections() -> u32 {
+        1000
+    }
+    pub fn http_peer_connections() -> u32 {
+        100
+    }
+    pub fn http_timeout_seconds() -> u32 {
+        10
+    }
+    pub fn smtp_connections() -> u32 {
+        1000
+    }
+    pub fn spool_megabytes() -> u32 {
+        1_024
     }
     pub fn smtp_peer_connections() -> u32 {
         50
@@ -126,12 +189,46 @@ mod defaults {
     pub fn lease_seconds() -> u32 {
         180
     }
+    pub fn search_patience_milliseconds() -> u32 {
+        300
+    }
+    pub fn mail_sender_daily_mails() -> u32 {
+        1_000
+    }
+    pub fn mail_sender_daily_megabytes() -> u32 {
+        200
+    }
+    pub fn mail_network_daily_mails() -> u32 {
+        10_000
+    }
+    pub fn mail_network_daily_megabytes() -> u32 {
+        2_000
+    }
+    pub fn mail_conversation_daily_mails() -> u32 {
+        500
+    }
+    pub fn mail_conversation_daily_megabytes() -> u32 {
+        100
+    }
     pub fn app_mail_days() -> u32 {
         30
     }
     pub fn app_mail_most() -> u32 {
         50_000
     }
+}
+
+/// Mails that one connected service may tell of in a window.
+const TOLD_MAIL: u32 = 1200;
+
+/// What becomes of mail that fails DMARC when its author's domain asks to refuse such mail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DmarcReject {
+    #[default]
+    Deliver,
+    Hold,
+    Refuse,
 }
 
 /// How long app mail waits for a reply, and how many may wait.
@@ -141,11 +238,35 @@ pub struct Keep {
     pub most: i64,
 }
 
+/// How much mail is taken on one day.
+#[derive(Clone, Copy, Debug)]
+pub struct DailyMail {
+    pub mails: i32,
+    pub bytes: i64,
+}
+
+impl DailyMail {
+    fn of(mails: u32, megabytes: u32) -> Self {
+        Self { mails: i32::try_from(mails).unwrap_or(i32::MAX), bytes: i64::from(megabytes) * 1_000_000 }
+    }
+}
+
 /// Names that start `ROOKERY_` but are not settings of the service.
-const NOT_SETTINGS: [&str; 4] = ["config", "log", "key", "server"];
+const NOT_SETTINGS: [&str; 5] = ["config", "log", "key", "server", "listen_secret"];
 /// Settings that may stand in a file of their own.
-const SECRETS: [&str; 6] =
-    ["database_url", "directory_url", "secret_key", "relay", "blobs_access_key", "blobs_secret_key"];
+const SECRETS: [&str; 8] = [
+    "database_url",
+    "directory_url",
+    "migrate_url",
+    "migrate_directory_url",
+    "secret_key",
+    "relay",
+    "blobs_access_key",
+    "blobs_secret_key",
+];
+/// Settings that have commas between their items in the environment.
+const LISTS: [&str; 6] =
+    ["developer_origins", "webhook_allow", "trusted_proxies", "feedback_sources", "lmtp_peers", "dns"];
 
 impl Config {
     /// Reads the file (when there is one) and the environment.
@@ -165,19 +286,16 @@ impl Config {
         if let Some(file) = file {
             builder = builder.add_source(config::File::from(PathBuf::from(file)));
         }
-        builder
-            .add_source(
-                config::Environment::default()
-                    .source(Some(given))
-                    .try_parsing(true)
-                    .list_separator(",")
-                    .with_list_parse_key("developer_origins")
-                    .with_list_parse_key("webhook_allow")
-                    .with_list_parse_key("dns"),
-            )
-            .build()
-            .and_then(config::Config::try_deserialize)
-            .map_err(|error| Error::internal(format!("The settings cannot be used: {error}")))
+        let unusable = |error| Error::internal(format!("The settings cannot be used: {error}"));
+        for (key, value) in given {
+            // Texts as they are: what is a number says its field, not its look. A key may have digits only.
+            let value = match LISTS.contains(&key.as_str()) {
+                true => config::Value::from(list(&value)),
+                false => config::Value::from(value),
+            };
+            builder = builder.set_override(&key, value).map_err(unusable)?;
+        }
+        builder.build().and_then(config::Config::try_deserialize).map_err(unusable)
     }
 
     /// The address of a service that was given none.
@@ -206,6 +324,15 @@ impl Config {
         self.limit(self.sandbox_inbound_limit)
     }
 
+    pub fn told_mail_limit(&self) -> Limit {
+        self.limit(TOLD_MAIL)
+    }
+
+    /// How long a client of ours may be slow.
+    pub fn http_patience(&self) -> Duration {
+        Duration::from_secs(u64::from(self.http_timeout_seconds))
+    }
+
     /// How long a sent reply can still be stopped.
     pub fn undo_window(&self, livemode: bool) -> TimeDelta {
         let seconds = if livemode { self.undo_window_seconds } else { self.sandbox_undo_window_seconds };
@@ -226,12 +353,29 @@ impl Config {
         Keep { age: TimeDelta::days(i64::from(self.app_mail_days)), most: i64::from(self.app_mail_most) }
     }
 
+    /// How long a search may catch up.
+    pub fn search_patience(&self) -> Duration {
+        Duration::from_millis(u64::from(self.search_patience_milliseconds))
+    }
+
+    pub fn mail_of_a_sender(&self) -> DailyMail {
+        DailyMail::of(self.mail_sender_daily_mails, self.mail_sender_daily_megabytes)
+    }
+
+    pub fn mail_of_a_network(&self) -> DailyMail {
+        DailyMail::of(self.mail_network_daily_mails, self.mail_network_daily_megabytes)
+    }
+
+    pub fn mail_of_a_conversation(&self) -> DailyMail {
+        DailyMail::of(self.mail_conversation_daily_mails, self.mail_conversation_daily_megabytes)
+    }
+
     fn limit(&self, most: u32) -> Limit {
         Limit { most, window: TimeDelta::seconds(i64::from(self.rate_limit_window_seconds)) }
     }
 
-    /// The key that everything the service keeps secret depends on.
-    pub fn needs_secret_key(&self) -> Result<&SecretKey> {
+    /// The keys that everything the service keeps secret depends on.
+    pub fn needs_secret_key(&self) -> Result<&KeyRing> {
         self.secret_key.as_ref().ok_or_else(|| {
             Error::internal("ROOKERY_SECRET_KEY is missing. Make one with: openssl rand -base64 32")
         })
@@ -270,6 +414,10 @@ impl Config {
     }
 }
 
+fn list(text: &str) -> Vec<String> {
+    text.split(',').map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect()
+}
+
 fn read_secret(file: &str) -> Result<String> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Error::internal(format!("The secret file {file} cannot be read: {error}")))?;
@@ -277,21 +425,22 @@ fn read_secret(file: &str) -> Result<String> {
 }
 
 /// A text that no log shows.
-#[derive(Clone, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone)]
 pub struct Secret(pub String);
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match config::Value::deserialize(deserializer)?.kind {
+            config::ValueKind::String(text) => Ok(Self(text)),
+            // A number of a file may have lost its zeros. The error must not show it.
+            _ => Err(serde::de::Error::custom("a secret must stand in quotes")),
+        }
+    }
+}
 
 /// 32 bytes that everything the service signs or encrypts for itself is derived from.
 #[derive(Clone)]
 pub struct SecretKey(pub [u8; 32]);
-
-impl<'de> Deserialize<'de> for SecretKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let bytes = STANDARD.decode(text.trim()).ok().and_then(|bytes| bytes.try_into().ok());
-        bytes.map(Self).ok_or_else(|| serde::de::Error::custom("secret_key must be the base64 of 32 bytes"))
-    }
-}
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -307,6 +456,9 @@ impl fmt::Debug for SecretKey {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+
     use super::*;
 
     fn load(pairs: &[(&str, &str)]) -> Result<Config> {
@@ -345,9 +497,78 @@ mod tests {
         assert!(!shown.contains("hunter2") && !shown.contains(&key), "{shown}");
     }
 
+    /// What a machine could take for a number, a truth value or a list.
+    const LOOK_LIKE_OTHERS: [&str; 11] =
+        ["007", "12345678901234567890123", "-0", "1e5", "1_000", "0x10", ".5", "inf", "NaN", "TRUE", "a,b"];
+
+    #[test]
+    fn a_text_stays_the_text_it_is() {
+        for text in LOOK_LIKE_OTHERS {
+            for file in [false, true] {
+                let folder = tempfile::tempdir().unwrap();
+                let path = folder.path().join("secret");
+                std::fs::write(&path, format!("{text}\n")).unwrap();
+                let (path, file) = (path.to_str().unwrap(), if file { "_FILE" } else { "" });
+                let given = |name: &str| {
+                    (format!("ROOKERY_{name}{file}"), (if file.is_empty() { text } else { path }).to_owned())
+                };
+                let secrets = [
+                    "DATABASE_URL",
+                    "DIRECTORY_URL",
+                    "RELAY",
+                    "BLOBS_ACCESS_KEY",
+                    "BLOBS_SECRET_KEY",
+                    "MIGRATE_URL",
+                ];
+                let others = [
+                    ("ROOKERY_MAIL_NAME".to_owned(), text.to_owned()),
+                    ("ROOKERY_DEVELOPER_ORIGINS".to_owned(), "007, 1e5,true".to_owned()),
+                    ("ROOKERY_TLS_KEY".to_owned(), text.to_owned()),
+                    ("ROOKERY_RATE_LIMIT_REQUESTS".to_owned(), "7".to_owned()),
+                ];
+                let config = Config::load(None, secrets.map(given).into_iter().chain(others)).unwrap();
+                assert_eq!(config.database_url.0, text);
+                let secrets = [
+                    config.directory_url,
+                    config.relay,
+                    config.blobs_access_key,
+                    config.blobs_secret_key,
+                    config.migrate_url,
+                ];
+                for secret in secrets {
+                    assert_eq!(secret.unwrap().0, text);
+                }
+                assert_eq!(config.mail_name.unwrap(), text);
+                assert_eq!(config.tls_key.unwrap(), Path::new(text));
+                assert_eq!(config.developer_origins, ["007", "1e5", "true"]);
+                assert_eq!(config.rate_limit_requests, 7);
+            }
+        }
+    }
+
+    /// Quotation marks would be missing in the file: what stands there might have lost a zero already.
+    #[test]
+    fn a_secret_that_a_file_has_as_a_number_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rookery.toml");
+        for (text, sound) in [("\"007\"", true), ("7654321", false), ("1e5", false), ("true", false)] {
+            std::fs::write(&file, format!("database_url = \"x\"\nblobs_secret_key = {text}\n")).unwrap();
+            let config = Config::load(Some(&file), std::iter::empty());
+            assert_eq!(config.is_ok(), sound, "{text}");
+            match config {
+                Ok(config) => assert_eq!(config.blobs_secret_key.unwrap().0, "007"),
+                Err(error) => {
+                    let error = error.to_string();
+                    assert!(error.contains("in quotes") && !error.contains(text), "{error}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn a_short_secret_key_is_refused() {
         let error = load(&[("ROOKERY_DATABASE_URL", "x"), ("ROOKERY_SECRET_KEY", "c2hvcnQ=")]).unwrap_err();
         assert!(error.to_string().contains("32 bytes"), "{error}");
+        assert!(!error.to_string().contains("c2hvcnQ="), "{error}");
     }
 }

@@ -12,7 +12,8 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{AssertSqlSafe, PgConnection, PgPool, Postgres, SqlSafeStr, SqlStr, Transaction};
+use sqlx::{AssertSqlSafe, Database, PgConnection, PgPool, Postgres, SqlSafeStr, SqlStr};
+use sqlx_core::transaction::TransactionManager;
 use url::Url;
 
 use crate::clock::Clock;
@@ -56,13 +57,13 @@ pub struct Reading {
 
 /// Reads that all see the same instant of the database.
 pub struct Snapshot {
-    tx: Transaction<'static, Postgres>,
+    tx: Open<'static>,
     frame: Frame,
 }
 
 /// One change of one workspace: state, timeline, event and timer in one commit.
 pub struct Tx<'c> {
-    tx: Transaction<'c, Postgres>,
+    tx: Open<'c>,
     frame: Frame,
 }
 
@@ -97,11 +98,11 @@ impl Handle for Reading {
 impl Handle for Snapshot {
     async fn begin(conn: PoolConnection<Postgres>, frame: Frame) -> Result<Self> {
         let statement = "begin isolation level repeatable read read only";
-        Ok(Self { tx: Transaction::begin(conn, Some(statement.into_sql_str())).await?, frame })
+        Ok(Self { tx: Open::begin(Held::Owned(conn), Some(statement.into_sql_str())).await?, frame })
     }
 
     async fn finish(self) -> Result<()> {
-        Ok(self.tx.commit().await?)
+        self.tx.commit().await
     }
 
     fn frame(&self) -> &Frame {
@@ -111,7 +112,7 @@ impl Handle for Snapshot {
 
 impl Handle for Tx<'static> {
     async fn begin(conn: PoolConnection<Postgres>, frame: Frame) -> Result<Self> {
-        let tx = Transaction::begin(conn, Some(entering(frame.workspace))).await?;
+        let tx = Open::begin(Held::Owned(conn), Some(entering(frame.workspace))).await?;
         Ok(Self { tx, frame })
     }
 
@@ -125,9 +126,14 @@ impl Handle for Tx<'static> {
 }
 
 impl Reading {
-    /// A change on the connection that is held already.
-    pub async fn change(&mut self) -> Result<Tx<'_>> {
-        let tx = Transaction::begin(&mut *self.conn, Some(entering(self.frame.workspace))).await?;
+    /// A change on the connection that is held already, none of whose statements takes longer, waiting for others
+    /// included.
+    pub async fn change_within(&mut self, patience: Duration) -> Result<Tx<'_>> {
+        let (milliseconds, workspace) = (patience.as_millis(), self.frame.workspace.number());
+        let begin = format!(
+            "begin; set local statement_timeout = {milliseconds}; select enter_workspace({workspace})"
+        );
+        let tx = Open::begin(Held::Lent(&mut self.conn), Some(AssertSqlSafe(begin).into_sql_str())).await?;
         Ok(Tx { tx, frame: self.frame.clone() })
     }
 }
@@ -135,7 +141,7 @@ impl Reading {
 impl Tx<'static> {
     /// The one transaction that cannot enter its workspace: the one that founds it.
     pub async fn founding(conn: PoolConnection<Postgres>, frame: Frame) -> Result<Self> {
-        Ok(Self { tx: Transaction::begin(conn, None).await?, frame })
+        Ok(Self { tx: Open::begin(Held::Owned(conn), None).await?, frame })
     }
 }
 
@@ -165,7 +171,88 @@ impl Tx<'_> {
     }
 
     pub async fn commit(self) -> Result<()> {
-        Ok(self.tx.commit().await?)
+        self.tx.commit().await
+    }
+}
+
+type Manager = <Postgres as Database>::TransactionManager;
+
+/// A connection that goes back to its pool, or to whoever lent it.
+enum Held<'c> {
+    Owned(PoolConnection<Postgres>),
+    Lent(&'c mut PoolConnection<Postgres>),
+}
+
+impl Held<'_> {
+    fn connection(&mut self) -> &mut PoolConnection<Postgres> {
+        match self {
+            Self::Owned(conn) => conn,
+            Self::Lent(conn) => conn,
+        }
+    }
+}
+
+/// An open transaction; one that is dropped is rolled back. sqlx's own counts a transaction only when BEGIN was
+/// answered: cut off before that, or refused by what travels with BEGIN, it would go back to the pool open, and
+/// everything the next borrower did would happen inside it. Here such a connection is put right or closed.
+struct Open<'c> {
+    held: Held<'c>,
+    state: State,
+}
+
+#[derive(PartialEq)]
+enum State {
+    /// Nobody knows what the database made of BEGIN.
+    Beginning,
+    Open,
+    Ended,
+}
+
+impl<'c> Open<'c> {
+    async fn begin(held: Held<'c>, statement: Option<SqlStr>) -> Result<Self> {
+        let mut opening = Self { held, state: State::Beginning };
+        let conn = opening.held.connection();
+        if let Err(error) = Manager::begin(conn, statement).await {
+            // The database may have begun and refused the rest.
+            if sqlx::raw_sql("rollback").execute(&mut **conn).await.is_ok() {
+                opening.state = State::Ended;
+            }
+            return Err(error.into());
+        }
+        opening.state = State::Open;
+        Ok(opening)
+    }
+
+    async fn commit(mut self) -> Result<()> {
+        Manager::commit(self.held.connection()).await?;
+        self.state = State::Ended;
+        Ok(())
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        match self.state {
+            State::Beginning => self.held.connection().close_on_drop(),
+            State::Open => Manager::start_rollback(self.held.connection()),
+            State::Ended => {}
+        }
+    }
+}
+
+impl Deref for Open<'_> {
+    type Target = PgConnection;
+    fn deref(&self) -> &PgConnection {
+        match &self.held {
+            Held::Owned(conn) => conn,
+            Held::Lent(conn) => conn,
+        }
+    }
+}
+
+impl DerefMut for Open<'_> {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        self.held.connection()
     }
 }
 

@@ -1,46 +1,122 @@
 //! The directory: which workspace a key or an address belongs to. It may live in a database of its own.
 //!
 //! Its rows never change once written, so a key's workspace is remembered. Whether the key still opens
-//! anything is the workspace's to say, on every request.
+//! anything is the workspace's to say, on every request. Keys that are not remembered are looked up together, one
+//! statement at a time: made-up keys take one connection, however many there are, and keep nobody out.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use sqlx::PgPool;
+use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
 
 const REMEMBERED: usize = 100_000;
+/// Keys in one statement.
+const TOGETHER: usize = 500;
+/// A key that opened nothing is not asked for again for a while; no key opens something later.
+const REFUSED: Duration = Duration::from_secs(1);
+const MOST_REFUSED: usize = 10_000;
+
+type Hash = [u8; 32];
+/// The workspace, or that it could not be asked for.
+type Answer = Result<Option<WorkspaceId>, ()>;
 
 pub struct Directory {
     pool: PgPool,
-    keys: Mutex<HashMap<[u8; 32], WorkspaceId>>,
+    keys: Mutex<Keys>,
+    /// Who waits for an answer, in the order they came, and whose turn it is to ask for all of them.
+    waiting: Mutex<Vec<(Hash, oneshot::Sender<Answer>)>>,
+    turn: AsyncMutex<()>,
+}
+
+#[derive(Default)]
+struct Keys {
+    known: HashMap<Hash, WorkspaceId>,
+    refused: HashMap<Hash, Instant>,
 }
 
 impl Directory {
     pub fn new(pool: PgPool) -> Self {
-        Self { pool, keys: Mutex::default() }
+        Self { pool, keys: Mutex::default(), waiting: Mutex::default(), turn: AsyncMutex::default() }
     }
 
-    pub async fn workspace_of_key(&self, hash: [u8; 32]) -> Result<Option<WorkspaceId>> {
-        if let Some(known) = self.keys.lock().unwrap_or_else(PoisonError::into_inner).get(&hash) {
-            return Ok(Some(*known));
+    pub async fn workspace_of_key(&self, hash: Hash) -> Result<Option<WorkspaceId>> {
+        if let Some(remembered) = self.keys().recall(hash) {
+            return Ok(remembered);
         }
-        let found = sqlx::query_scalar!(
-            r#"select workspace_id as "id: WorkspaceId" from directory.api_keys where key_hash = $1"#,
-            &hash
+        let mut answer = self.ask(hash);
+        loop {
+            let _turn = tokio::select! {
+                biased;
+                answered = &mut answer => match answered {
+                    Ok(found) => return found.map_err(|()| Error::internal("the directory does not answer")),
+                    Err(_) => {
+                        // Whoever asked for us went away before there was an answer.
+                        answer = self.ask(hash);
+                        continue;
+                    }
+                },
+                turn = self.turn.lock() => turn,
+            };
+            self.answer_those_who_wait().await;
+        }
+    }
+
+    /// Remembers for a while that a key opens nothing.
+    pub fn refuse(&self, hash: Hash) {
+        self.keys().refuse(hash);
+    }
+
+    fn ask(&self, hash: Hash) -> oneshot::Receiver<Answer> {
+        let (teller, answer) = oneshot::channel();
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push((hash, teller));
+        answer
+    }
+
+    async fn answer_those_who_wait(&self) {
+        let asked: Vec<_> = {
+            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            let count = waiting.len().min(TOGETHER);
+            waiting.drain(..count).collect()
+        };
+        if asked.is_empty() {
+            return;
+        }
+        let hashes: Vec<Vec<u8>> = asked.iter().map(|(hash, _)| hash.to_vec()).collect();
+        let found = sqlx::query!(
+            r#"select key_hash, workspace_id as "workspace: WorkspaceId" from directory.api_keys
+               where key_hash = any($1)"#,
+            &hashes
         )
-        .fetch_optional(&self.pool)
-        .await?;
-        if let Some(workspace) = found {
-            let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
-            if keys.len() >= REMEMBERED {
-                keys.clear();
+        .fetch_all(&self.pool)
+        .await;
+        let found = found.map_err(|error| tracing::warn!(%error, "keys could not be looked up"));
+        let found: Result<HashMap<Vec<u8>, WorkspaceId>, ()> =
+            found.map(|rows| rows.into_iter().map(|row| (row.key_hash, row.workspace)).collect());
+        let mut keys = self.keys();
+        for (hash, teller) in asked {
+            let answer = match &found {
+                Ok(found) => Ok(found.get(hash.as_slice()).copied()),
+                Err(()) => Err(()),
+            };
+            match answer {
+                Ok(Some(workspace)) => keys.remember(hash, workspace),
+                Ok(None) => keys.refuse(hash),
+                Err(()) => {}
             }
-            keys.insert(hash, workspace);
+            // Whoever went away needs no answer.
+            let _ = teller.send(answer);
         }
-        Ok(found)
+    }
+
+    fn keys(&self) -> MutexGuard<'_, Keys> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub async fn workspace_of_address(&self, address: &str) -> Result<Option<WorkspaceId>> {
@@ -64,7 +140,7 @@ impl Directory {
         Ok(added.rows_affected() == 1)
     }
 
-    pub async fn add_key(&self, workspace: WorkspaceId, hash: [u8; 32]) -> Result<()> {
+    pub async fn add_key(&self, workspace: WorkspaceId, hash: Hash) -> Result<()> {
         sqlx::query!(
             "insert into directory.api_keys (key_hash, workspace_id) values ($1, $2)",
             &hash,
@@ -75,15 +151,45 @@ impl Directory {
         Ok(())
     }
 
-    /// False when the address is taken, here or in another workspace.
-    pub async fn add_address(&self, workspace: WorkspaceId, address: &str) -> Result<bool> {
-        let added = sqlx::query!(
-            "insert into directory.addresses (address, workspace_id) values ($1, $2) on conflict do nothing",
+    /// False when another workspace has the address. Taking it again is harmless: whoever was cut off between
+    /// this and making the inbox makes it again.
+    pub async fn reserve_address(&self, workspace: WorkspaceId, address: &str) -> Result<bool> {
+        let reserved = sqlx::query!(
+            "insert into directory.addresses as known (address, workspace_id) values ($1, $2)
+             on conflict (address) do update set workspace_id = known.workspace_id
+             where known.workspace_id = excluded.workspace_id",
             address,
             workspace.0
         )
         .execute(&self.pool)
         .await?;
-        Ok(added.rows_affected() == 1)
+        Ok(reserved.rows_affected() == 1)
+    }
+}
+
+impl Keys {
+    /// The workspace, or that there is none; nothing when nobody has asked lately.
+    fn recall(&self, hash: Hash) -> Option<Option<WorkspaceId>> {
+        let known = self.known.get(&hash).copied();
+        let refused = || self.refused.get(&hash).is_some_and(|since| since.elapsed() < REFUSED);
+        match known {
+            _ if !self.refused.is_empty() && refused() => Some(None),
+            Some(workspace) => Some(Some(workspace)),
+            None => None,
+        }
+    }
+
+    fn remember(&mut self, hash: Hash, workspace: WorkspaceId) {
+        if self.known.len() >= REMEMBERED {
+            self.known.clear();
+        }
+        self.known.insert(hash, workspace);
+    }
+
+    fn refuse(&mut self, hash: Hash) {
+        if self.refused.len() >= MOST_REFUSED {
+            self.refused.clear();
+        }
+        self.refused.insert(hash, Instant::now());
     }
 }

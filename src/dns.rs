@@ -1,16 +1,23 @@
 //! Asks name servers: those of the settings, or the operating system's. "There is no such record" is an
 //! answer; anything else that goes wrong is not.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use hickory_resolver::config::{NameServerConfig, ResolverConfig, ResolverOpts};
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
-use hickory_resolver::proto::rr::{Name, RData, RecordType};
+use hickory_resolver::proto::op::{Message, Query, ResponseCode};
+use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
 use hickory_resolver::system_conf::read_system_conf;
 use hickory_resolver::{Resolver, TokioResolver};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
+use crate::dane::Tlsa;
 use crate::error::{Error, Result};
+
+/// How long one question may take.
+const PATIENCE: Duration = Duration::from_secs(6);
 
 pub struct Dns(TokioResolver);
 
@@ -49,6 +56,18 @@ impl Dns {
         Ok(servers.into_iter().map(|(_, name)| name).collect())
     }
 
+    /// Where a name leads to, IPv4 first.
+    pub async fn addresses(&self, name: &str) -> Result<Vec<IpAddr>> {
+        let mut found = self.ask(name, RecordType::A).await?;
+        found.extend(self.ask(name, RecordType::AAAA).await.unwrap_or_default());
+        let address = |data: &RData| match data {
+            RData::A(address) => Some(IpAddr::V4(address.0)),
+            RData::AAAA(address) => Some(IpAddr::V6(address.0)),
+            _ => None,
+        };
+        Ok(found.iter().filter_map(address).collect())
+    }
+
     async fn ask(&self, name: &str, kind: RecordType) -> Result<Vec<RData>> {
         let mut name = Name::from_ascii(name).map_err(Error::internal)?;
         name.set_fqdn(true);
@@ -58,6 +77,60 @@ impl Dns {
             Err(error) => Err(Error::internal(error)),
         }
     }
+}
+
+/// The name servers in use, if all of them are on this machine.
+pub fn on_this_machine(servers: &[SocketAddr]) -> Result<Vec<SocketAddr>> {
+    let (config, _) = settings(servers)?;
+    let address = |server: &NameServerConfig| {
+        let port = server.connections.first().map_or(53, |connection| connection.port);
+        SocketAddr::new(server.ip, port)
+    };
+    let servers: Vec<SocketAddr> = config.name_servers().iter().map(address).collect();
+    let all = servers.iter().all(|server| server.ip().is_loopback());
+    Ok(if all { servers } else { Vec::new() })
+}
+
+/// The TLSA records of a name that this server has proved authentic (DNSSEC); none when there are none, or when
+/// nobody signs them. An answer that could not be had, or is forged, is an error.
+pub async fn authentic_tlsa(server: SocketAddr, name: &str) -> Result<Vec<Tlsa>> {
+    let mut name = Name::from_ascii(name).map_err(Error::internal)?;
+    name.set_fqdn(true);
+    let mut question = Message::query();
+    question.metadata.recursion_desired = true;
+    // Asks for the server's own word on it (RFC 6840); the resolver above cannot ask for that.
+    question.metadata.authentic_data = true;
+    question.add_query(Query::query(name, RecordType::TLSA));
+    let question = question.to_vec().map_err(Error::internal)?;
+    let answer = tokio::time::timeout(PATIENCE, over_tcp(server, &question)).await;
+    let answer = Message::from_vec(&answer.map_err(Error::internal)??).map_err(Error::internal)?;
+    match answer.metadata.response_code {
+        ResponseCode::NoError | ResponseCode::NXDomain => {}
+        other => return Err(Error::internal(format!("the name server answers {other} for TLSA"))),
+    }
+    if !answer.metadata.authentic_data {
+        return Ok(Vec::new());
+    }
+    let record = |record: &Record| match &record.data {
+        RData::TLSA(tlsa) => Some(Tlsa {
+            usage: tlsa.cert_usage.into(),
+            selector: tlsa.selector.into(),
+            matching: tlsa.matching.into(),
+            data: tlsa.cert_data.clone(),
+        }),
+        _ => None,
+    };
+    Ok(answer.answers.iter().filter_map(record).collect())
+}
+
+/// Over TCP nothing is cut short.
+async fn over_tcp(server: SocketAddr, question: &[u8]) -> Result<Vec<u8>> {
+    let mut stream = TcpStream::connect(server).await?;
+    let length = u16::try_from(question.len()).map_err(Error::internal)?;
+    stream.write_all(&[&length.to_be_bytes(), question].concat()).await?;
+    let mut answer = vec![0; usize::from(stream.read_u16().await?)];
+    stream.read_exact(&mut answer).await?;
+    Ok(answer)
 }
 
 /// How name servers are reached, for whoever has a resolver of its own.

@@ -135,6 +135,7 @@ ids! {
     NoticeId "ntc_"
     PersonId "usr_"
     SendingServiceId "svc_"
+    SuppressionChangeId "sch_"
     TagId "tag_"
     WebhookId "whk_"
     WorkspaceId "wsp_"

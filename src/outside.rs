@@ -12,9 +12,7 @@ use std::time::{Duration, Instant};
 
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::LookupIpStrategy;
-use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
-use hickory_resolver::system_conf::read_system_conf;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
@@ -32,6 +30,7 @@ use tokio_rustls::TlsConnector;
 use url::{Host, Url};
 
 use crate::addresses::is_global;
+use crate::dns;
 use crate::error::{Error, Result};
 
 /// Shorter than servers commonly keep an idle connection, so that few are found closed.
@@ -98,27 +97,20 @@ pub enum Failure {
 }
 
 impl Outside {
-    pub fn new(allow: Vec<IpNet>, trust_ca: Option<&Path>, time: Duration) -> Result<Self> {
-        let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-        if let Some(file) = trust_ca {
-            let unusable = |error: &dyn std::fmt::Display| {
-                Error::internal(format!(
-                    "{} cannot be used ({error}). Check ROOKERY_TRUST_CA_FILE.",
-                    file.display()
-                ))
-            };
-            for certificate in CertificateDer::pem_file_iter(file).map_err(|error| unusable(&error))? {
-                let certificate = certificate.map_err(|error| unusable(&error))?;
-                roots.add(certificate).map_err(|error| unusable(&error))?;
-            }
-        }
+    /// `servers` are the name servers to ask; the operating system's when there are none.
+    pub fn new(
+        allow: Vec<IpNet>,
+        servers: &[SocketAddr],
+        trust_ca: Option<&Path>,
+        time: Duration,
+    ) -> Result<Self> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let tls = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(Error::internal)?
-            .with_root_certificates(roots)
+            .with_root_certificates(roots(trust_ca)?)
             .with_no_client_auth();
-        let resolver = resolver();
+        let resolver = resolver(servers);
         if let Err(error) = &resolver {
             tracing::warn!(%error, "names of other machines cannot be looked up");
         }
@@ -283,8 +275,26 @@ impl Outside {
     }
 }
 
-fn resolver() -> Result<TokioResolver, NetError> {
-    let (mut config, mut options) = read_system_conf()?;
+/// The authorities browsers trust, and those of the operator.
+pub fn roots(trust_ca: Option<&Path>) -> Result<RootCertStore> {
+    let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    if let Some(file) = trust_ca {
+        let unusable = |error: &dyn std::fmt::Display| {
+            Error::internal(format!(
+                "{} cannot be used ({error}). Check ROOKERY_TRUST_CA_FILE.",
+                file.display()
+            ))
+        };
+        for certificate in CertificateDer::pem_file_iter(file).map_err(|error| unusable(&error))? {
+            let certificate = certificate.map_err(|error| unusable(&error))?;
+            roots.add(certificate).map_err(|error| unusable(&error))?;
+        }
+    }
+    Ok(roots)
+}
+
+fn resolver(servers: &[SocketAddr]) -> Result<TokioResolver> {
+    let (mut config, mut options) = dns::settings(servers)?;
     // A name means the same everywhere; the search list of this machine's network does not complete it.
     config.domain = None;
     config.search.clear();
@@ -292,7 +302,8 @@ fn resolver() -> Result<TokioResolver, NetError> {
     // own resolver does that.
     options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
     options.cache_size = 0;
-    TokioResolver::builder_with_config(config, TokioRuntimeProvider::default()).with_options(options).build()
+    let builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
+    builder.with_options(options).build().map_err(Error::internal)
 }
 
 /// Names that mean this machine or this network, whatever they resolve to.

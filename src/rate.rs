@@ -14,7 +14,7 @@ use sqlx::PgConnection;
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::error::{Error, Result};
-use crate::ids::{AgentId, WorkspaceId};
+use crate::ids::{AgentId, SendingServiceId, WorkspaceId};
 use crate::random::Random;
 
 const BLOCKS: u32 = 12;
@@ -30,6 +30,8 @@ pub enum Subject {
     Requests(WorkspaceId, AgentId),
     /// The simulated mails of all test keys of a workspace.
     SandboxMail(WorkspaceId),
+    /// The mails that one connected service tells of.
+    ToldMail(WorkspaceId, SendingServiceId),
 }
 
 /// How many, within how long.
@@ -196,6 +198,7 @@ impl Subject {
         match self {
             Self::Requests(workspace, agent) => (workspace.0, agent.0),
             Self::SandboxMail(workspace) => (workspace.0, 0),
+            Self::ToldMail(workspace, service) => (workspace.0, service.0),
         }
     }
 }
@@ -227,7 +230,7 @@ fn usable(held_until: DateTime<Utc>, limit: Limit, now: DateTime<Utc>) -> bool {
     held_until - limit.window >= now
 }
 
-/// The 429 of a key that asks too often.
+/// The 429 of a key, or a service, that asks too often.
 pub fn slow_down(limit: Limit, retry_after: Duration) -> Error {
     let sentence = format!("Too many requests. Slow down to {} a minute.", limit.most);
     Error::SlowDown { sentence, retry_after }

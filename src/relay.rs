@@ -1,11 +1,13 @@
 //! Hands mail to a relay over SMTP: `smtps://user:password@host`, or `smtp://…?tls=required|opportunistic|none`.
+//! What the relay's name demands (DANE, MTA-STS) is kept whatever `tls=` says.
 //!
 //! Connections are kept and used again. One goes back only after a mail was accepted: whatever else happened
 //! on it, an answer might still be under way there and be taken for the next mail's.
 
 use std::error::Error as _;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::TimeDelta;
@@ -13,17 +15,21 @@ use futures::future::BoxFuture;
 use lettre::Address;
 use lettre::transport::smtp::Error as SmtpError;
 use lettre::transport::smtp::authentication::{Credentials, Mechanism};
-use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, CertificateStore, TlsParameters};
+use lettre::transport::smtp::client::AsyncSmtpConnection;
 use lettre::transport::smtp::commands::{Data, Mail as MailFrom, Rcpt};
 use lettre::transport::smtp::extension::{ClientId, Extension, MailBodyParameter, MailParameter};
 use lettre::transport::smtp::response::{Code, Severity};
 use percent_encoding::percent_decode_str;
+use rustls::RootCertStore;
 use tokio::time::Instant;
 use url::{Host, Url};
 
 use crate::config::Secret;
 use crate::error::{Error, Result};
 use crate::mailer::{Handover, Letter, Mail, Mailer, Refusal};
+use crate::next_hop::{Demand, NextHop};
+use crate::outside::{self, Outside};
+use crate::smtp_line::{Closed, Encrypts, Line};
 
 /// A connection that was idle for longer may have been forgotten by the relay.
 const IDLE: Duration = Duration::from_secs(30);
@@ -37,7 +43,8 @@ pub struct Relay {
     host: String,
     port: u16,
     security: Security,
-    tls: Option<TlsParameters>,
+    roots: Arc<RootCertStore>,
+    next_hop: Option<NextHop>,
     credentials: Option<Credentials>,
     hello: ClientId,
     /// The longest time for one mail.
@@ -54,6 +61,16 @@ enum Security {
     Off,
 }
 
+impl Security {
+    fn encrypts(self) -> Encrypts {
+        match self {
+            Self::Wrapped | Self::Required => Encrypts::Must,
+            Self::Opportunistic => Encrypts::May,
+            Self::Off => Encrypts::Never,
+        }
+    }
+}
+
 struct Open {
     connection: AsyncSmtpConnection,
     mails: u32,
@@ -62,6 +79,7 @@ struct Open {
 
 /// Where a mail failed. A refusal counts for this mail only if it was said to this mail.
 enum Failure {
+    Opening(Closed),
     Connecting(SmtpError),
     Sender(SmtpError),
     Recipient(SmtpError),
@@ -92,10 +110,18 @@ impl Relay {
             ("smtp" | "smtps", _) => return Err(wrong("has an unknown tls=")),
             _ => return Err(wrong("is not smtp: or smtps:")),
         };
-        let tls = match security {
-            Security::Off => None,
-            _ => Some(trusting(&host, trust_ca)?),
+        let in_clear = match security {
+            Security::Wrapped | Security::Required => false,
+            // Whoever is in between may take away the relay's word that it encrypts.
+            Security::Opportunistic => true,
+            Security::Off => !is_this_machine(&host),
         };
+        if url.password().is_some() && in_clear {
+            return Err(wrong(
+                "would say its password in clear. Leave tls= out or write tls=required, which encrypts first",
+            ));
+        }
+        let roots = Arc::new(outside::roots(trust_ca)?);
         let word = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
         let credentials =
             url.password().map(|password| Credentials::new(word(url.username()), word(password)));
@@ -103,11 +129,18 @@ impl Relay {
         let patience = (handover * 3 / 4).to_std().map_err(Error::internal)?;
         let port = url.port().unwrap_or(port);
         let hello = ClientId::Domain(name);
-        Ok(Self { host, port, security, tls, credentials, hello, patience, idle: Mutex::default() })
+        let (next_hop, idle) = (None, Mutex::default());
+        Ok(Self { host, port, security, roots, next_hop, credentials, hello, patience, idle })
+    }
+
+    /// With regard to what the relay's name demands.
+    pub fn heeding(self, dns: &[SocketAddr], outside: Arc<Outside>, policy_port: u16) -> Result<Self> {
+        let next_hop = NextHop::new(&self.host, self.port, dns, outside, policy_port)?;
+        Ok(Self { next_hop, ..self })
     }
 
     async fn deliver(&self, from: Address, to: Address, raw: &[u8]) -> std::result::Result<(), Failure> {
-        let mut open = self.connection().await.map_err(Failure::Connecting)?;
+        let mut open = self.connection().await?;
         let connection = &mut open.connection;
         let mut parameters = Vec::new();
         if !(from.to_string().is_ascii() && to.to_string().is_ascii()) {
@@ -135,28 +168,43 @@ impl Relay {
     }
 
     /// One that is known to work, or a new one.
-    async fn connection(&self) -> std::result::Result<Open, SmtpError> {
+    async fn connection(&self) -> std::result::Result<Open, Failure> {
         while let Some(mut open) = self.take() {
             let works = tokio::time::timeout(self.patience / 4, open.connection.test_connected());
             if open.since.elapsed() < IDLE && works.await.unwrap_or(false) {
                 return Ok(open);
             }
         }
-        let wrapped = self.tls.clone().filter(|_| self.security == Security::Wrapped);
-        let server = (self.host.as_str(), self.port);
-        let mut connection =
-            AsyncSmtpConnection::connect_tokio1(server, Some(self.patience), &self.hello, wrapped, None)
-                .await?;
-        let upgrades = match self.security {
-            Security::Required => true,
-            Security::Opportunistic => connection.can_starttls(),
-            Security::Wrapped | Security::Off => false,
+        let demand = match &self.next_hop {
+            Some(next_hop) => next_hop.demand().await.map_err(|error| {
+                tracing::warn!(%error, host = self.host, "what the relay's name demands cannot be known now");
+                Failure::Opening(Closed::NotKnown)
+            })?,
+            None => Demand::Nothing,
         };
-        if let Some(tls) = self.tls.clone().filter(|_| upgrades) {
-            connection.starttls(tls, &self.hello).await?;
-        }
+        let wrapped = self.security == Security::Wrapped;
+        let (encrypts, records) = match demand {
+            Demand::Foreign => return Err(Failure::Opening(Closed::Foreign)),
+            Demand::Dane(records) => (Encrypts::Must, Some(records)),
+            Demand::Valid => (Encrypts::Must, None),
+            Demand::Nothing => (self.security.encrypts(), None),
+        };
+        let addresses = match &self.next_hop {
+            Some(next_hop) => next_hop.addresses().await,
+            None => Vec::new(),
+        };
+        let line = Line {
+            host: &self.host,
+            port: self.port,
+            addresses: &addresses,
+            hello: &self.hello,
+            roots: &self.roots,
+        };
+        let stream = line.open(wrapped, encrypts, records).await.map_err(Failure::Opening)?;
+        let connecting = AsyncSmtpConnection::connect_with_transport(stream, &self.hello);
+        let mut connection = connecting.await.map_err(Failure::Connecting)?;
         if let Some(credentials) = &self.credentials {
-            connection.auth(&MECHANISMS, credentials).await?;
+            connection.auth(&MECHANISMS, credentials).await.map_err(Failure::Connecting)?;
         }
         Ok(Open { connection, mails: 0, since: Instant::now() })
     }
@@ -202,6 +250,7 @@ impl Failure {
     /// For the log: where, and why. What the relay says may repeat addresses, so its code must do.
     fn told(&self) -> (&'static str, String) {
         let (stage, error) = match self {
+            Self::Opening(closed) => return ("connection", closed.to_string()),
             Self::Connecting(error) => ("connection", error),
             Self::Sender(error) => ("sender", error),
             Self::Recipient(error) => ("recipient", error),
@@ -211,7 +260,6 @@ impl Failure {
         };
         let why = match error.status() {
             Some(code) => code.to_string(),
-            None if error.is_tls() => "tls".into(),
             None if error.is_client() => error.source().map(ToString::to_string).unwrap_or_default(),
             None => "network".into(),
         };
@@ -219,20 +267,8 @@ impl Failure {
     }
 }
 
-/// The authorities browsers trust, and those of the operator.
-fn trusting(host: &str, trust_ca: Option<&Path>) -> Result<TlsParameters> {
-    let mut tls = TlsParameters::builder(host.to_owned()).certificate_store(CertificateStore::WebpkiRoots);
-    if let Some(file) = trust_ca {
-        let unusable = |error: &dyn std::fmt::Display| {
-            Error::internal(format!(
-                "{} cannot be used ({error}). Check ROOKERY_TRUST_CA_FILE.",
-                file.display()
-            ))
-        };
-        let pem = std::fs::read(file).map_err(|error| unusable(&error))?;
-        tls = tls.add_root_certificate(Certificate::from_pem(&pem).map_err(|error| unusable(&error))?);
-    }
-    tls.build().map_err(Error::internal)
+fn is_this_machine(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// 4xx and a broken connection: later. 5xx: never, unless it is about us and not about the mail.

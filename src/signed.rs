@@ -4,17 +4,20 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, Utc};
+use hmac::digest::CtOutput;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::config::SecretKey;
 use crate::error::{Error, Result};
+use crate::key_ring::KeyRing;
 use crate::random::Random;
 use crate::sealed;
 
 const PREFIX: &str = "whsec_";
 /// How far a request's time may be from ours: what somebody overheard is worth nothing later.
 const TOLERANCE_SECONDS: u64 = 300;
+/// Signatures of one request that are looked at: a secret that is being changed needs two.
+const MOST_SIGNATURES: usize = 5;
 
 /// 32 bytes that both sides know.
 #[derive(Clone, PartialEq)]
@@ -30,12 +33,12 @@ impl Secret {
         format!("{PREFIX}{}", STANDARD.encode(self.0))
     }
 
-    pub fn seal(&self, key: &SecretKey, random: &Random, purpose: &str, context: &str) -> Result<Vec<u8>> {
-        sealed::seal(key, random, purpose, context, &self.0)
+    pub fn seal(&self, keys: &KeyRing, random: &Random, purpose: &str, context: &str) -> Result<Vec<u8>> {
+        sealed::seal(keys, random, purpose, context, &self.0)
     }
 
-    pub fn open(stored: &[u8], key: &SecretKey, purpose: &str, context: &str) -> Result<Self> {
-        let opened = sealed::open(key, purpose, context, stored)?;
+    pub fn open(stored: &[u8], keys: &KeyRing, purpose: &str, context: &str) -> Result<Self> {
+        let opened = sealed::open(keys, purpose, context, stored)?;
         let bytes = opened.try_into().map_err(|_| Error::internal("a signing secret has another length"))?;
         Ok(Self(bytes))
     }
@@ -62,25 +65,30 @@ impl std::str::FromStr for Secret {
     }
 }
 
-/// A request that says it is signed.
-pub struct Signed<'a> {
-    pub id: &'a str,
-    pub seconds: i64,
-    /// One or more, with spaces between.
-    pub signatures: &'a str,
-    pub body: &'a [u8],
+/// What the head of a request says of its signature: enough to refuse most of what is not signed before the body is
+/// read.
+pub struct Signature<'a> {
+    id: &'a str,
+    seconds: i64,
+    given: Vec<[u8; 32]>,
 }
 
-impl Signed<'_> {
-    /// Whether one of the signatures is the secret's, and fresh.
-    pub fn is_by(&self, secret: &Secret, now: DateTime<Utc>) -> bool {
-        let fits = |signature: &str| {
-            let given = signature.strip_prefix("v1,").and_then(|text| STANDARD.decode(text).ok());
-            given.is_some_and(|given| {
-                secret.mac(self.id, self.seconds, self.body).verify_slice(&given).is_ok()
-            })
-        };
-        now.timestamp().abs_diff(self.seconds) <= TOLERANCE_SECONDS && self.signatures.split(' ').any(fits)
+impl<'a> Signature<'a> {
+    /// Nothing where it is not fresh, or none of the first signatures has the form of one. `signatures` are one or
+    /// more, with spaces between.
+    pub fn read(id: &'a str, seconds: i64, signatures: &str, now: DateTime<Utc>) -> Option<Self> {
+        let given = signatures.split(' ').take(MOST_SIGNATURES);
+        let given = given
+            .filter_map(|signature| STANDARD.decode(signature.strip_prefix("v1,")?).ok()?.try_into().ok());
+        let given: Vec<_> = given.collect();
+        let is_fresh = now.timestamp().abs_diff(seconds) <= TOLERANCE_SECONDS;
+        (is_fresh && !given.is_empty()).then_some(Self { id, seconds, given })
+    }
+
+    /// Whether one of the signatures is the secret's. The body is gone over once, however many there are.
+    pub fn is_by(&self, secret: &Secret, body: &[u8]) -> bool {
+        let right = secret.mac(self.id, self.seconds, body).finalize();
+        self.given.iter().any(|given| right == CtOutput::new((*given).into()))
     }
 }
 
@@ -123,22 +131,37 @@ mod tests {
         let seconds = now.timestamp();
         let right = secret.sign("n1", seconds, b"{}");
         let two = format!("{} {right}", other.sign("n1", seconds, b"{}"));
-        let signed = |id, seconds, signatures, body| Signed { id, seconds, signatures, body };
-        assert!(signed("n1", seconds, &right, b"{}").is_by(&secret, now));
-        assert!(signed("n1", seconds, &two, b"{}").is_by(&secret, now));
-        assert!(!signed("n2", seconds, &right, b"{}").is_by(&secret, now));
-        assert!(!signed("n1", seconds + 1, &right, b"{}").is_by(&secret, now));
-        assert!(!signed("n1", seconds, &right, b"{ }").is_by(&secret, now));
-        assert!(!signed("n1", seconds, &right, b"{}").is_by(&other, now));
+        let signed = |id, seconds, signatures: &str, body: &[u8], secret: &Secret, now| {
+            Signature::read(id, seconds, signatures, now).is_some_and(|read| read.is_by(secret, body))
+        };
+        assert!(signed("n1", seconds, &right, b"{}", &secret, now));
+        assert!(signed("n1", seconds, &two, b"{}", &secret, now));
+        assert!(!signed("n2", seconds, &right, b"{}", &secret, now));
+        assert!(!signed("n1", seconds + 1, &right, b"{}", &secret, now));
+        assert!(!signed("n1", seconds, &right, b"{ }", &secret, now));
+        assert!(!signed("n1", seconds, &right, b"{}", &other, now));
         let other_version = right.replace("v1", "v2");
         for wrong in ["", "v1,", "v1,AAAA", &right[3..], &other_version] {
-            assert!(!signed("n1", seconds, wrong, b"{}").is_by(&secret, now), "{wrong}");
+            assert!(!signed("n1", seconds, wrong, b"{}", &secret, now), "{wrong}");
         }
         for (apart, fresh) in [(300, true), (301, false), (-300, true), (-301, false)] {
             let now = now + TimeDelta::seconds(apart);
-            assert_eq!(signed("n1", seconds, &right, b"{}").is_by(&secret, now), fresh, "{apart}");
+            assert_eq!(signed("n1", seconds, &right, b"{}", &secret, now), fresh, "{apart}");
         }
         let never = secret.sign("n1", i64::MIN, b"{}");
-        assert!(!signed("n1", i64::MIN, &never, b"{}").is_by(&secret, now));
+        assert!(!signed("n1", i64::MIN, &never, b"{}", &secret, now));
+    }
+
+    #[test]
+    fn of_many_signatures_the_first_five_count() {
+        let (secret, other) = (Secret([3; 32]), Secret([4; 32]));
+        let now = DateTime::from_timestamp(1_900_000_000, 0).unwrap();
+        let (right, wrong) =
+            (secret.sign("n1", now.timestamp(), b"{}"), other.sign("n1", now.timestamp(), b"{}"));
+        for (before, fits) in [(4, true), (5, false)] {
+            let signatures = [vec![wrong.as_str(); before], vec![right.as_str()]].concat().join(" ");
+            let read = Signature::read("n1", now.timestamp(), &signatures, now).unwrap();
+            assert_eq!(read.is_by(&secret, b"{}"), fits, "after {before}");
+        }
     }
 }

@@ -44,6 +44,46 @@ pub fn snippet(text: &str, most: usize) -> String {
     line(&text[..end]).chars().take(most).collect()
 }
 
+/// For a terminal: what would speak to it, or show the text in another order than it has, is written out as
+/// `\u{1b}`. Lines stay lines.
+pub fn visible(text: &str) -> String {
+    let mut visible = String::with_capacity(text.len());
+    for letter in text.replace("\r\n", "\n").chars() {
+        match letter {
+            '\n' | '\t' => visible.push(letter),
+            letter if is_unseen(letter) => visible.extend(letter.escape_unicode()),
+            letter => visible.push(letter),
+        }
+    }
+    visible
+}
+
+/// JSON that means the same, and has nothing in it that would speak to a terminal.
+pub fn visible_json(json: &str) -> String {
+    let mut visible = String::with_capacity(json.len());
+    for letter in json.chars() {
+        if is_unseen(letter) {
+            let units = letter
+                .encode_utf16(&mut [0; 2])
+                .iter()
+                .map(|unit| format!("\\u{unit:04x}"))
+                .collect::<String>();
+            visible.push_str(&units);
+        } else {
+            visible.push(letter);
+        }
+    }
+    visible
+}
+
+/// Controls, and Unicode's format characters: direction, joiners, invisible signs and tags.
+fn is_unseen(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,6 +96,18 @@ mod tests {
     #[test]
     fn lines_keep_what_was_written() {
         assert_eq!(lines("a\r\n\tb\rc\u{0}\u{7}"), "a\n\tb\nc");
+    }
+
+    #[test]
+    fn nothing_shown_on_a_terminal_can_speak_to_it() {
+        assert_eq!(
+            visible("a\u{1b}[2J\r\nb\rc\u{202e}d\u{9b}\tü🐦"),
+            "a\\u{1b}[2J\nb\\u{d}c\\u{202e}d\\u{9b}\tü🐦"
+        );
+        let words = serde_json::json!({ "a": "\u{1b}\u{7f}\u{85}\u{202e}\u{e0041}ü\n" });
+        let shown = visible_json(&words.to_string());
+        assert!(shown.chars().all(|letter| !is_unseen(letter)), "{shown}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), words);
     }
 
     #[test]

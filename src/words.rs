@@ -11,9 +11,8 @@ use unicode_normalization::char::is_combining_mark;
 
 use crate::ids::WorkspaceId;
 
-/// More distinct words than this in one conversation are not indexed: a dictionary sent as mail must not
-/// make a row that takes seconds to write.
-const MOST_WORDS: usize = 50_000;
+/// More distinct words than this in one message are not indexed: a dictionary sent as mail must not take long.
+const MOST_WORDS: usize = 10_000;
 /// A longer run of letters is an encoded blob, not a word.
 const LONGEST_WORD: usize = 64;
 

@@ -12,12 +12,13 @@ use futures::future::{BoxFuture, join_all};
 
 use crate::app::App;
 use crate::app_mail::{forget, words};
-use crate::conversations::{counts, search, sending, snooze};
+use crate::conversations::{counts, index, sending, snooze};
 use crate::documents::request;
 use crate::error::Result;
 use crate::events::take;
+use crate::ids::WorkspaceId;
 use crate::mail::sandbox::answer;
-use crate::mail::{drop_raw, fetch, notify, send, sweep};
+use crate::mail::{admit, drop_raw, fetch, notify, send, sweep};
 use crate::partitions;
 use crate::replies::{remind, revoke};
 use crate::webhooks::{claim, deliver, fan_out};
@@ -143,7 +144,7 @@ const LOOPS: &[Loop] = &[
         every: Duration::from_secs(1),
         at_once: 1,
         run: |app, _| Box::pin(index_words(app)),
-        next: |app| Box::pin(async { search::next(&mut *app.connection().await?).await }),
+        next: |app| Box::pin(async { index::next(&mut *app.connection().await?).await }),
     },
     Loop {
         name: "fold counts",
@@ -241,6 +242,11 @@ async fn wake_snoozed(app: &App) -> Result<()> {
 
 async fn release_revoked(app: &App) -> Result<()> {
     let mut conn = app.connection().await?;
+    for (workspace, maker) in keys::makers_who_left(&mut conn).await? {
+        let mut tx = app.begin(workspace).await?;
+        revoke::end_keys_of(&mut tx, maker).await?;
+        tx.commit().await?;
+    }
     for (workspace, agent) in keys::unreleased(&mut conn).await? {
         let mut tx = app.begin(workspace).await?;
         revoke::release(&mut tx, agent).await?;
@@ -271,25 +277,60 @@ async fn next_forgotten(app: &App) -> Result<Option<DateTime<Utc>>> {
 }
 
 async fn keep_days(app: &App) -> Result<()> {
-    partitions::keep(&mut *app.connection().await?, app.clock.now()).await
+    let (mut conn, now) = (app.connection().await?, app.clock.now());
+    partitions::keep(&mut conn).await?;
+    admit::forget(&mut conn, now).await
 }
 
-/// Works off the notes there are. What comes meanwhile is left for the next look: a few conversations at a time cost
-/// almost as much as many, and a search works off the notes of its own workspace first.
+/// Works off the notes there are, a batch of each workspace in turn: however much one has, the others wait for one
+/// batch of it. What comes meanwhile is left for the next look, unless there is more to do anyway: a few messages at a
+/// time cost almost as much as many, and a search works off the notes of its own workspace first.
 async fn index_words(app: &App) -> Result<()> {
-    let mut waiting = search::unindexed(&mut *app.connection().await?).await?;
-    while !waiting.is_empty() && !app.stop.told() {
-        let mut with_more = Vec::new();
+    loop {
+        let waiting = index::unindexed(&mut *app.connection().await?, app.clock.now()).await?;
+        let mut more = false;
         for workspace in waiting {
-            let mut tx = app.begin(workspace).await?;
-            if search::index(&mut tx).await? {
-                with_more.push(workspace);
+            if app.stop.told() {
+                return Ok(());
             }
-            tx.commit().await?;
+            if !app.indexing.is_put_off(workspace, app.clock.now()) {
+                more |= index_words_of(app, workspace).await;
+            }
         }
-        waiting = with_more;
+        if !more {
+            return Ok(());
+        }
     }
-    Ok(())
+}
+
+/// One batch of a workspace. True when it has more. When it fails, what was in it is put off, and so is the workspace.
+async fn index_words_of(app: &App, workspace: WorkspaceId) -> bool {
+    let error = match index_batch(app, workspace).await {
+        Ok(more) => {
+            app.indexing.succeeded(workspace);
+            return more;
+        }
+        Err(error) => error,
+    };
+    tracing::warn!(%error, %workspace, "words could not be indexed and will be tried again");
+    app.indexing.failed(workspace, app.clock.now());
+    if let Err(error) = put_batch_off(app, workspace).await {
+        tracing::warn!(%error, %workspace, "nor could they be put off");
+    }
+    false
+}
+
+async fn index_batch(app: &App, workspace: WorkspaceId) -> Result<bool> {
+    let mut tx = app.begin(workspace).await?;
+    let indexed = index::index(&mut tx, index::OF_THE_WORKER).await?;
+    tx.commit().await?;
+    Ok(indexed.more)
+}
+
+async fn put_batch_off(app: &App, workspace: WorkspaceId) -> Result<()> {
+    let mut tx = app.begin(workspace).await?;
+    index::put_off(&mut tx, index::OF_THE_WORKER).await?;
+    tx.commit().await
 }
 
 async fn fold_counts(app: &App) -> Result<()> {

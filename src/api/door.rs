@@ -1,22 +1,30 @@
 //! The HTTP frame of REST and MCP: size, origin, key and rate, in the order of the specification, before
 //! anything is asked of an operation; one form for every answer and every error (specification 5, 7, 8).
 
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::{Body, Bytes, HttpBody, to_bytes};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
+use chrono::{DateTime, Utc};
 use serde_json::json;
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::Postgres;
 use tower_http::catch_panic::CatchPanicLayer;
 use url::Url;
 
+use crate::api::bodies::{Bodies, Whole};
 use crate::api::input::Given;
 use crate::api::mcp::{self, Caller, McpDoor};
+use crate::api::recent::Recent;
+use crate::api::refusals::Refusals;
 use crate::api::registry;
+use crate::api::serve::From;
 use crate::api::{hooks, openapi, rest};
 use crate::app::App;
 use crate::error::{Error, NO_ENDPOINT, Result};
@@ -26,20 +34,34 @@ use crate::workspace::keys;
 
 const MCP_PATH: &str = "/mcp";
 const MOST_MCP_BYTES: usize = 8 << 20;
-/// A body that takes longer than this to arrive is given up.
-const BODY_TIME: Duration = Duration::from_secs(30);
+/// How long a connection to the database is held while the body comes: most are there already.
+const AT_HAND: Duration = Duration::from_millis(5);
 
 struct Door {
     app: Arc<App>,
     mcp: McpDoor,
     origins: Vec<String>,
+    bodies: Arc<Bodies>,
+    refusals: Arc<Refusals>,
+    readiness: Recent<(StatusCode, &'static str)>,
+    description: OnceLock<Bytes>,
 }
 
 /// Everything the service answers over HTTP.
 pub fn router(app: Arc<App>) -> Router {
     let origins = app.config.origins();
-    let hooks = hooks::router(app.clone());
-    let door = Arc::new(Door { app, mcp: McpDoor::open(), origins });
+    let bodies = Bodies::new(app.config.http_patience());
+    let refusals = Arc::new(Refusals::default());
+    let hooks = hooks::router(app.clone(), bodies.clone(), refusals.clone());
+    let door = Arc::new(Door {
+        app,
+        mcp: McpDoor::open(),
+        origins,
+        bodies,
+        refusals,
+        readiness: Recent::default(),
+        description: OnceLock::new(),
+    });
     Router::new()
         .route("/livez", get(async || answer(StatusCode::OK, json!({ "ok": true }).to_string())))
         .route("/readyz", get(ready))
@@ -72,6 +94,11 @@ async fn frame(State(door): State<Arc<Door>>, request: Request) -> Response {
         headers.insert("x-request-id", id);
     }
     door.add_origin(&parts.headers, headers);
+    let from = parts.extensions.get::<From>();
+    let asker = || from.map(|from| from.asker(&door.app.config.trusted_proxies, &parts.headers));
+    if seen.caller.is_none() && !door.refusals.is_worth_a_line(asker()) {
+        return response;
+    }
     // Neither path nor query is logged: both can hold a customer's words, or a key put in the wrong place.
     tracing::info!(
         request = id,
@@ -118,35 +145,41 @@ impl Door {
         if body.size_hint().lower() > most as u64 {
             return Err(Error::TooLarge);
         }
-        let key_hash = bearer(headers)?;
-        let body = read(body, most).await?;
-
-        let workspace = self.app.directory.workspace_of_key(key_hash).await?.ok_or(Error::Unauthorized)?;
-        let mut conn = self.app.connection().await?;
-        let actor = keys::authenticate(&mut conn, workspace, key_hash).await?.ok_or(Error::Unauthorized)?;
+        let (mut conn, actor) = self.judge(bearer(headers)?).await?;
         seen.caller = Some(actor.clone());
-        let counted = if is_mcp { mcp::request_count(&body) } else { 1 };
-        let left = match self.count(&mut conn, &actor, counted).await? {
+        let asked = self.app.clock.now();
+        let counted = match self.count(&mut conn, &actor, 1, asked).await? {
             Ok(left) => left,
-            Err(retry_after) => {
-                let mut response = refusal(&rate::slow_down(self.app.config.request_limit(), retry_after));
-                let left = Left { remaining: 0, reset: retry_after };
-                self.add_limit(response.status(), left, response.headers_mut());
-                return Ok(response);
-            }
+            Err(retry_after) => return Ok(self.slow_down(retry_after)),
+        };
+        let (mut conn, body) = match self.read(conn, body, most, &actor).await {
+            Ok(read) => read,
+            Err(error) => return Ok(self.with_limit(refusal(&error), counted)),
+        };
+        let more = if is_mcp { mcp::request_count(&body.bytes) - 1 } else { 0 };
+        let left = match more {
+            0 => counted,
+            more => match self.count(&mut conn, &actor, more, self.app.clock.now()).await? {
+                Ok(left) => left,
+                Err(retry_after) => {
+                    let subject = Subject::Requests(actor.workspace, actor.agent);
+                    self.app.rate.give_back(subject, self.app.config.request_limit(), asked).await;
+                    return Ok(self.slow_down(retry_after));
+                }
+            },
         };
 
         let answered = if is_mcp {
             drop(conn);
             seen.operation = "mcp";
-            self.answer_mcp(headers, actor, body).await
+            self.answer_mcp(headers, actor, body.bytes.clone()).await
         } else {
             match rest::route(method.as_str(), uri.path()) {
                 Ok((entry, id)) => {
                     seen.operation = entry.spec.name;
                     let given = match entry.spec.method {
                         crate::api::operation::Method::Get => Given::Query(uri.query().unwrap_or_default()),
-                        crate::api::operation::Method::Post => Given::Body(&body),
+                        crate::api::operation::Method::Post => Given::Body(&body.bytes),
                     };
                     let request = registry::Request { id, given };
                     entry
@@ -157,9 +190,38 @@ impl Door {
                 Err(error) => Err(error),
             }
         };
-        let mut response = answered.unwrap_or_else(|error| refusal(&error));
-        self.add_limit(response.status(), left, response.headers_mut());
-        Ok(response)
+        Ok(self.with_limit(answered.unwrap_or_else(|error| refusal(&error)), left))
+    }
+
+    /// Whose key it is. Until here nothing was read but the head.
+    async fn judge(&self, key_hash: [u8; 32]) -> Result<(PoolConnection<Postgres>, Actor)> {
+        let directory = &self.app.directory;
+        let workspace = directory.workspace_of_key(key_hash).await?.ok_or(Error::Unauthorized)?;
+        let mut conn = self.app.connection().await?;
+        match keys::authenticate(&mut conn, workspace, key_hash).await? {
+            Some(actor) => Ok((conn, actor)),
+            None => {
+                directory.refuse(key_hash);
+                Err(Error::Unauthorized)
+            }
+        }
+    }
+
+    /// The body, and a connection to the database, which does not wait for a client.
+    async fn read(
+        &self,
+        conn: PoolConnection<Postgres>,
+        body: Body,
+        most: usize,
+        actor: &Actor,
+    ) -> Result<(PoolConnection<Postgres>, Whole)> {
+        let mut reading = pin!(self.bodies.read(body, most, actor.workspace));
+        if let Ok(read) = tokio::time::timeout(AT_HAND, reading.as_mut()).await {
+            return Ok((conn, read?));
+        }
+        drop(conn);
+        let whole = reading.await?;
+        Ok((self.app.connection().await?, whole))
     }
 
     async fn answer_mcp(&self, headers: &HeaderMap, actor: Actor, body: Bytes) -> Result<Response> {
@@ -176,10 +238,10 @@ impl Door {
         conn: &mut sqlx::PgConnection,
         actor: &Actor,
         times: usize,
+        now: DateTime<Utc>,
     ) -> Result<Result<Left, Duration>> {
         let limit = self.app.config.request_limit();
         let subject = Subject::Requests(actor.workspace, actor.agent);
-        let now = self.app.clock.now();
         let mut left = Left { remaining: 0, reset: Duration::ZERO };
         for taken in 0..times {
             match self.app.rate.take(conn, subject, limit, now).await? {
@@ -193,6 +255,11 @@ impl Door {
             }
         }
         Ok(Ok(left))
+    }
+
+    fn slow_down(&self, retry_after: Duration) -> Response {
+        let refused = refusal(&rate::slow_down(self.app.config.request_limit(), retry_after));
+        self.with_limit(refused, Left { remaining: 0, reset: retry_after })
     }
 
     /// A request with an Origin comes from a browser: only the developer site's pages may ask.
@@ -238,14 +305,16 @@ impl Door {
     }
 
     /// How much of the limit is left. A 404 does not say: answers about what a key cannot see are all alike.
-    fn add_limit(&self, status: StatusCode, left: Left, headers: &mut HeaderMap) {
+    fn with_limit(&self, mut response: Response, left: Left) -> Response {
         let limit = self.app.config.request_limit();
+        let (status, headers) = (response.status(), response.headers_mut());
         let policy = format!("\"requests\";q={};w={}", limit.most, limit.window.num_seconds());
         insert(headers, "ratelimit-policy", &policy);
         if status != StatusCode::NOT_FOUND {
             let remaining = format!("\"requests\";r={};t={}", left.remaining, left.reset.as_secs());
             insert(headers, "ratelimit", &remaining);
         }
+        response
     }
 }
 
@@ -262,41 +331,40 @@ fn bearer(headers: &HeaderMap) -> Result<[u8; 32]> {
     }
 }
 
-pub(super) async fn read(body: Body, most: usize) -> Result<Bytes> {
-    match tokio::time::timeout(BODY_TIME, to_bytes(body, most)).await {
-        Ok(Ok(bytes)) => Ok(bytes),
-        // The cap, or a connection that broke, where nobody reads the answer.
-        Ok(Err(_)) => Err(Error::TooLarge),
-        Err(_) => Err(Error::problem("request body", "took too long to arrive")),
-    }
-}
-
 /// Ready means that requests can be served: the database answers and has the schema of this binary.
 async fn ready(State(door): State<Arc<Door>>) -> Response {
-    match crate::db::schema_is_current(&door.app.pool).await {
-        Ok(true) => answer(StatusCode::OK, json!({ "ok": true }).to_string()),
-        Ok(false) => {
-            let body = json!({ "error": "The database has another schema. Run rookery migrate." });
-            answer(StatusCode::SERVICE_UNAVAILABLE, body.to_string())
+    let judging = async {
+        match crate::db::schema_is_current(&door.app.pool).await {
+            Ok(true) => (StatusCode::OK, ""),
+            Ok(false) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "The database has another schema. Run rookery migrate.")
+            }
+            Err(error) => {
+                tracing::warn!(%error, "not ready");
+                (StatusCode::SERVICE_UNAVAILABLE, "The database does not answer.")
+            }
         }
-        Err(error) => {
-            tracing::warn!(%error, "not ready");
-            let body = json!({ "error": "The database does not answer." });
-            answer(StatusCode::SERVICE_UNAVAILABLE, body.to_string())
-        }
-    }
+    };
+    let (status, problem) = door.readiness.get(judging).await;
+    let body = if status == StatusCode::OK { json!({ "ok": true }) } else { json!({ "error": problem }) };
+    answer(status, body.to_string())
 }
 
-/// The same description that keys get, for tools that read it without one.
+/// The same description that keys get, for tools that read it without one. All of them get the same bytes.
 async fn public_description(State(door): State<Arc<Door>>) -> Response {
-    match openapi::document(&door.app.config.public_url) {
-        Ok(document) => answer(StatusCode::OK, document.get().to_owned()),
+    let made = match door.description.get() {
+        Some(made) => Ok(made.clone()),
+        None => openapi::document(&door.app.config.public_url)
+            .map(|document| door.description.get_or_init(|| document.get().to_owned().into()).clone()),
+    };
+    match made {
+        Ok(made) => answer(StatusCode::OK, made),
         Err(error) => refusal(&error),
     }
 }
 
-pub(super) fn answer(status: StatusCode, body: String) -> Response {
-    let mut response = (status, body).into_response();
+pub(super) fn answer(status: StatusCode, body: impl Into<Body>) -> Response {
+    let mut response = (status, body.into()).into_response();
     dress(response.headers_mut());
     response
 }

@@ -1,39 +1,55 @@
 //! The door of services that people connected (specification 4.13.4): each request is signed, nothing else counts.
-//! Whatever is wrong with the connection, the signature or its time is one and the same 401.
+//! Whatever is wrong with the connection, the signature or its time is one and the same 401. As much as possible of
+//! it is judged by the head; the body is read when there is a secret that could have signed it.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::routing::post;
+use axum::{Extension, Router};
 use serde_json::json;
+use tokio::sync::Semaphore;
 
-use crate::api::door::{answer, read, refusal};
+use crate::api::bodies::Bodies;
+use crate::api::door::{answer, refusal};
+use crate::api::refusals::Refusals;
+use crate::api::serve::From;
 use crate::app::App;
 use crate::app_mail::connect::HOOK;
-use crate::app_mail::hear::hear;
+use crate::app_mail::hear::{hear, signer};
 use crate::error::{Error, Result};
-use crate::signed::Signed;
+use crate::signed::Signature;
 
 /// Fifty recipients and a subject are far less, however they are written.
 const MOST_BYTES: usize = 256 << 10;
+/// Connections to the database that strangers can take here.
+const LOOK_UPS: usize = 2;
 
-pub fn router(app: Arc<App>) -> Router {
-    Router::new().route(&format!("{HOOK}/{{workspace}}/{{service}}"), post(sent_mail)).with_state(app)
+struct Hooks {
+    app: Arc<App>,
+    bodies: Arc<Bodies>,
+    refusals: Arc<Refusals>,
+    look_ups: Semaphore,
+}
+
+pub fn router(app: Arc<App>, bodies: Arc<Bodies>, refusals: Arc<Refusals>) -> Router {
+    let hooks = Arc::new(Hooks { app, bodies, refusals, look_ups: Semaphore::new(LOOK_UPS) });
+    Router::new().route(&format!("{HOOK}/{{workspace}}/{{service}}"), post(sent_mail)).with_state(hooks)
 }
 
 async fn sent_mail(
-    State(app): State<Arc<App>>,
+    State(hooks): State<Arc<Hooks>>,
     Path(place): Path<(String, String)>,
+    from: Option<Extension<From>>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
     let started = Instant::now();
-    let response = match note(&app, &place, &headers, body).await {
+    let response = match hooks.note(&place, &headers, body).await {
         Ok(first) => {
             let status = if first { StatusCode::CREATED } else { StatusCode::OK };
             answer(status, json!({ "ok": true }).to_string())
@@ -45,26 +61,35 @@ async fn sent_mail(
         Err(error) => refusal(&error),
     };
     let milliseconds = started.elapsed().as_millis() as u64;
-    tracing::info!(status = response.status().as_u16(), milliseconds, "a sending service told of mail");
+    let status = response.status();
+    let asker = from.map(|Extension(from)| from.asker(&hooks.app.config.trusted_proxies, &headers));
+    if status != StatusCode::UNAUTHORIZED || hooks.refusals.is_worth_a_line(asker) {
+        tracing::info!(status = status.as_u16(), milliseconds, "a sending service told of mail");
+    }
     response
 }
 
-async fn note(
-    app: &App,
-    (workspace, service): &(String, String),
-    headers: &HeaderMap,
-    body: Body,
-) -> Result<bool> {
-    if body.size_hint().lower() > MOST_BYTES as u64 {
-        return Err(Error::TooLarge);
+impl Hooks {
+    async fn note(&self, place: &(String, String), headers: &HeaderMap, body: Body) -> Result<bool> {
+        if body.size_hint().lower() > MOST_BYTES as u64 {
+            return Err(Error::TooLarge);
+        }
+        let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        let named = (header("webhook-id"), header("webhook-timestamp"), header("webhook-signature"));
+        let (Some(id), Some(seconds), Some(signatures)) = named else { return Err(Error::Unauthorized) };
+        let seconds = seconds.parse().map_err(|_| Error::Unauthorized)?;
+        let signature = Signature::read(id, seconds, signatures, self.app.clock.now());
+        let signature = signature.ok_or(Error::Unauthorized)?;
+        let (Ok(workspace), Ok(service)) = (place.0.parse(), place.1.parse()) else {
+            return Err(Error::Unauthorized);
+        };
+        let looking = self.look_ups.acquire().await.map_err(Error::internal)?;
+        let secret = signer(&self.app, workspace, service).await?.ok_or(Error::Unauthorized)?;
+        drop(looking);
+        let body = self.bodies.read(body, MOST_BYTES, workspace).await?;
+        if !signature.is_by(&secret, &body.bytes) {
+            return Err(Error::Unauthorized);
+        }
+        hear(&self.app, workspace, service, &body.bytes).await
     }
-    let body = read(body, MOST_BYTES).await?;
-    let (Ok(workspace), Ok(service)) = (workspace.parse(), service.parse()) else {
-        return Err(Error::Unauthorized);
-    };
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let named = (header("webhook-id"), header("webhook-timestamp"), header("webhook-signature"));
-    let (Some(id), Some(seconds), Some(signatures)) = named else { return Err(Error::Unauthorized) };
-    let seconds = seconds.parse().map_err(|_| Error::Unauthorized)?;
-    hear(app, workspace, service, &Signed { id, seconds, signatures, body: &body }).await
 }

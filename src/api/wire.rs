@@ -117,6 +117,10 @@ pub struct Conversation {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "AppSent")]
     pub app_sent: Option<AppSent>,
+    /// The conversation whose mail this one answers. It stands apart because its sender was not on that one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "ConversationId")]
+    pub answers_in: Option<ConversationId>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -150,6 +154,14 @@ pub enum TimelineItem {
         #[schemars(length(max = 8000))]
         text: String,
         attachments: Vec<Attachment>,
+        /// The addresses that a message of ours goes to, or went to. Left out for mail that came in.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Vec<String>")]
+        to: Option<Vec<String>>,
+        /// Whether the sender's domain confirms that the mail is from it (DMARC). Left out for messages of ours.
+        #[serde(rename = "senderConfirmed", skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "bool")]
+        sender_confirmed: Option<bool>,
     },
     Note {
         id: NoteId,
@@ -222,6 +234,7 @@ impl Conversation {
         team: Vec<conversation::Member>,
         app_sent: Option<record::Sent>,
     ) -> Self {
+        let to: Vec<String> = conversation.contact.email.iter().cloned().collect();
         Self {
             id: conversation.id,
             subject: conversation.subject,
@@ -236,10 +249,11 @@ impl Conversation {
             risk: conversation.risk,
             risk_reasons: conversation.risk_reasons,
             snoozed_until: conversation.snoozed_until.map(Timestamp),
-            timeline: timeline.into_iter().map(TimelineItem::from).collect(),
+            timeline: timeline.into_iter().map(|item| TimelineItem::of(item, &to)).collect(),
             team: Team::from(team),
             reference: conversation.reference,
             app_sent: app_sent.map(AppSent::from),
+            answers_in: conversation.answers_in,
         }
     }
 }
@@ -290,10 +304,13 @@ impl From<Vec<conversation::Member>> for Team {
     }
 }
 
-impl From<timeline::Item> for TimelineItem {
-    fn from(item: timeline::Item) -> Self {
+impl TimelineItem {
+    /// What we send goes to the contact.
+    fn of(item: timeline::Item, to: &[String]) -> Self {
         match item {
             timeline::Item::Message(message) => Self::Message {
+                to: message.status.is_some().then(|| to.to_vec()),
+                sender_confirmed: message.sender_confirmed,
                 id: message.id,
                 at: Timestamp(message.at),
                 direction: message.direction,

@@ -7,11 +7,11 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::app::App;
-use crate::config::SecretKey;
 use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::ids::{PersonId, SendingServiceId, WorkspaceId};
-use crate::sealed;
+use crate::key_ring::KeyRing;
+use crate::sealed::{self, Stored, place};
 use crate::signed::Secret;
 use crate::workspace::people::{a_name, role_of};
 
@@ -56,7 +56,7 @@ pub async fn connect(app: &App, workspace: WorkspaceId, wanted: Wanted<'_>) -> R
         return Err(Error::problem("service", format!("there are {MOST} connections already")));
     }
     let (id, secret): (SendingServiceId, _) = (tx.mint(), Secret::new(&app.random));
-    let (key, place, now) = (app.config.needs_secret_key()?, place(workspace, id), tx.now());
+    let (keys, place, now) = (app.config.needs_secret_key()?, place(workspace, id), tx.now());
     sqlx::query!(
         "insert into sending_services
              (workspace_id, id, maker_id, name, content_url, secret, token, created_at)
@@ -66,8 +66,8 @@ pub async fn connect(app: &App, workspace: WorkspaceId, wanted: Wanted<'_>) -> R
         wanted.person.0,
         name,
         content_url,
-        secret.seal(key, &app.random, SIGNING, &place)?,
-        sealed::seal(key, &app.random, ASKING, &place, token.as_bytes())?,
+        secret.seal(keys, &app.random, SIGNING, &place)?,
+        sealed::seal(keys, &app.random, ASKING, &place, token.as_bytes())?,
         now
     )
     .execute(&mut *tx)
@@ -125,7 +125,7 @@ pub async fn connected(conn: &mut PgConnection, workspace: WorkspaceId) -> Resul
 /// What a connected service signs with.
 pub async fn secret_of(
     conn: &mut PgConnection,
-    key: &SecretKey,
+    keys: &KeyRing,
     workspace: WorkspaceId,
     id: SendingServiceId,
 ) -> Result<Option<Secret>> {
@@ -137,18 +137,53 @@ pub async fn secret_of(
     )
     .fetch_optional(conn)
     .await?;
-    sealed.map(|sealed| Secret::open(&sealed, key, SIGNING, &place(workspace, id))).transpose()
+    sealed.map(|sealed| Secret::open(&sealed, keys, SIGNING, &place(workspace, id))).transpose()
 }
 
 /// What opens a service's own door.
 pub fn open_token(
-    key: &SecretKey,
+    keys: &KeyRing,
     workspace: WorkspaceId,
     id: SendingServiceId,
     sealed: &[u8],
 ) -> Result<String> {
-    let token = sealed::open(key, ASKING, &place(workspace, id), sealed)?;
+    let token = sealed::open(keys, ASKING, &place(workspace, id), sealed)?;
     String::from_utf8(token).map_err(Error::internal)
+}
+
+/// The secrets and tokens of these workspaces' connections, as they are stored.
+pub async fn stored(conn: &mut PgConnection, workspaces: &[i64]) -> Result<Vec<Stored<SendingServiceId>>> {
+    let rows = sqlx::query!(
+        r#"select workspace_id as "workspace: WorkspaceId", id as "id: SendingServiceId",
+                  secret as "secret!", token as "token!"
+           from sending_services where workspace_id = any($1) and disconnected_at is null
+           order by workspace_id, id"#,
+        workspaces
+    )
+    .fetch_all(conn)
+    .await?;
+    let both = rows.into_iter().flat_map(|row| {
+        let one = |purpose, sealed| Stored::new(row.workspace, row.id, purpose, sealed);
+        [one(SIGNING, row.secret), one(ASKING, row.token)]
+    });
+    Ok(both.collect())
+}
+
+/// The same secret or token, sealed otherwise; false when it is another by now.
+pub async fn replace(tx: &mut Tx<'_>, id: SendingServiceId, old: &[u8], new: &[u8]) -> Result<bool> {
+    let workspace = tx.workspace().0;
+    let replaced = sqlx::query!(
+        "update sending_services set secret = case when secret = $3 then $4 else secret end,
+                token = case when token = $3 then $4 else token end
+         where workspace_id = $1 and id = $2 and (secret = $3 or token = $3)",
+        workspace,
+        id.0,
+        old,
+        new
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(replaced.rows_affected() == 1)
 }
 
 async fn may_administer(tx: &mut Tx<'_>, person: PersonId) -> Result<()> {
@@ -180,8 +215,4 @@ async fn an_address_of_words(app: &App, text: &str) -> Result<String> {
     }
     app.outside.a_public_address("content url", &template.replace(ID, "id")).await?;
     Ok(template)
-}
-
-fn place(workspace: WorkspaceId, id: SendingServiceId) -> String {
-    format!("{workspace} {id}")
 }

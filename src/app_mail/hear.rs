@@ -9,9 +9,11 @@ use crate::app_mail::connect::secret_of;
 use crate::app_mail::outline::{self, LONGEST_SUBJECT, MOST_RECIPIENTS};
 use crate::app_mail::record::{Record, record};
 use crate::app_mail::reference;
+use crate::db::{Handle, Tx};
 use crate::error::{Error, Problem, Result};
 use crate::ids::{SendingServiceId, WorkspaceId};
-use crate::signed::Signed;
+use crate::rate::{self, Subject};
+use crate::signed::Secret;
 use crate::text;
 
 /// A mail as its service tells of it.
@@ -25,21 +27,23 @@ struct Told {
     reference: Option<String>,
 }
 
-/// True when it was not on record before. Every reason not to believe it is the same error.
-pub async fn hear(
-    app: &App,
-    workspace: WorkspaceId,
-    service: SendingServiceId,
-    signed: &Signed<'_>,
-) -> Result<bool> {
-    let now = app.clock.now();
+/// What a service that is connected now signs with.
+pub async fn signer(app: &App, workspace: WorkspaceId, service: SendingServiceId) -> Result<Option<Secret>> {
     let key = app.config.needs_secret_key()?;
-    let secret = secret_of(&mut *app.connection().await?, key, workspace, service).await?;
-    if !secret.is_some_and(|secret| signed.is_by(&secret, now)) {
-        return Err(Error::Unauthorized);
+    secret_of(&mut *app.connection().await?, key, workspace, service).await
+}
+
+/// Notes what a service told, whose signature was right. True when it was not on record before.
+pub async fn hear(app: &App, workspace: WorkspaceId, service: SendingServiceId, body: &[u8]) -> Result<bool> {
+    let now = app.clock.now();
+    let mut conn = app.connection().await?;
+    let limit = app.config.told_mail_limit();
+    let subject = Subject::ToldMail(workspace, service);
+    if let Err(retry_after) = app.rate.take(&mut conn, subject, limit, now).await? {
+        return Err(rate::slow_down(limit, retry_after));
     }
-    let told = read(signed.body, service, now)?;
-    let mut tx = app.begin(workspace).await?;
+    let told = read(body, service, now)?;
+    let mut tx = Tx::begin(conn, app.frame(workspace)).await?;
     // Services carry real mail, so their records are live.
     let first = record(&mut tx, true, &told, app.config.app_mail_keep()).await?;
     tx.commit().await?;

@@ -109,7 +109,7 @@ pub struct Named {
     pub conversation: Option<ConversationId>,
 }
 
-pub async fn named(tx: &mut Tx<'_>, livemode: bool, ids: &[String], age: TimeDelta) -> Result<Option<Named>> {
+pub async fn named(tx: &mut Tx<'_>, livemode: bool, ids: &[&str], age: TimeDelta) -> Result<Option<Named>> {
     if ids.is_empty() {
         return Ok(None);
     }
@@ -124,7 +124,7 @@ pub async fn named(tx: &mut Tx<'_>, livemode: bool, ids: &[String], age: TimeDel
            for update"#,
         workspace,
         livemode,
-        ids,
+        ids as &[&str],
         now - age
     )
     .fetch_optional(&mut **tx)

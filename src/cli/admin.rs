@@ -8,16 +8,18 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::cli::{domains, sending_services, webhooks};
+use crate::cli::{domains, reseal, sending_services, suppressed, webhooks};
 use crate::clock::written;
 use crate::conversations::inbound::{self, Raw};
+use crate::conversations::release::release;
 use crate::db::Tx;
 use crate::error::{Error, Result};
-use crate::ids::{AgentId, MailboxId, MessageId, PersonId, WorkspaceId};
+use crate::ids::{AgentId, ConversationId, MailboxId, MessageId, PersonId, WorkspaceId};
 use crate::mail::receive::{Delivery, Outcome, receive};
 use crate::mail::replay::{Replayed, replay};
 use crate::mail::thread::Dmarc;
 use crate::replies::{approve, discard, revoke, stop};
+use crate::text;
 use crate::workspace::access::{Scope, Teammate};
 use crate::workspace::people::{self, Role};
 use crate::workspace::plan::Plan;
@@ -103,6 +105,38 @@ pub enum Command {
         #[command(flatten)]
         named: NamedMessage,
     },
+    /// Say that a conversation held as a likely scam, or marked as risky, is none.
+    ///
+    /// The mark goes, and webhooks that were not told of its replies are told now (client.replied). The timeline
+    /// names the person. Safe to repeat.
+    Release {
+        #[arg(long, value_name = "wsp_…")]
+        workspace: WorkspaceId,
+        #[arg(long, value_name = "cnv_…")]
+        conversation: ConversationId,
+        /// Someone who can see the conversation's inbox.
+        #[arg(long, value_name = "usr_…")]
+        person: PersonId,
+    },
+    /// List addresses that are not written to because they complained or do not exist.
+    ///
+    /// Mail to them fails at once. An address that bounced is written to again when its owner writes, or after
+    /// `unsuppress`; one that complained only after `unsuppress`.
+    ListSuppressed {
+        #[arg(long, value_name = "wsp_…")]
+        workspace: WorkspaceId,
+    },
+    /// Write to an address again. Safe to repeat.
+    ///
+    /// After a complaint, do this only when the person asked for it: receivers remember who writes to people that
+    /// complained. Who lifted what and when is kept.
+    Unsuppress {
+        #[arg(long, value_name = "wsp_…")]
+        workspace: WorkspaceId,
+        /// As list-suppressed shows it.
+        #[arg(long)]
+        address: String,
+    },
     /// Make the key that signs mail from a domain, and print the rows its DNS has to have. Safe to repeat.
     AddDomain {
         #[arg(long, value_name = "wsp_…")]
@@ -139,6 +173,8 @@ pub enum Command {
         #[arg(long, value_name = "msg_…")]
         message: MessageId,
     },
+    /// Seal every stored secret anew with the newest key of ROOKERY_SECRET_KEY. Safe to repeat, and while serving.
+    Reseal,
     #[command(flatten)]
     SendingServices(sending_services::Command),
     #[command(flatten)]
@@ -172,16 +208,31 @@ pub enum Mode {
 }
 
 pub async fn run(app: &App, command: Command, json: bool) -> Result<()> {
-    let (line, object) = execute(app, command).await?;
+    let Done { line, object, left } = execute(app, command).await?;
     match json {
-        true => println!("{object}"),
-        false => println!("{line}"),
+        true => println!("{}", text::visible_json(&object.to_string())),
+        false => println!("{}", text::visible(&line)),
     }
-    Ok(())
+    left.map_or(Ok(()), |left| Err(Error::internal(left)))
 }
 
-async fn execute(app: &App, command: Command) -> Result<(String, Value)> {
-    Ok(match command {
+/// What a command says.
+pub struct Done {
+    pub line: String,
+    /// The same as JSON.
+    pub object: Value,
+    /// What it could not do: a sentence on standard error, and exit code 1.
+    pub left: Option<String>,
+}
+
+impl From<(String, Value)> for Done {
+    fn from((line, object): (String, Value)) -> Self {
+        Self { line, object, left: None }
+    }
+}
+
+async fn execute(app: &App, command: Command) -> Result<Done> {
+    let said = match command {
         Command::CreateWorkspace { name, plan, owner_email, owner_name } => {
             let made = found::found(app, &name, plan, &owner_email, &owner_name).await?;
             let line = format!(
@@ -244,6 +295,21 @@ async fn execute(app: &App, command: Command) -> Result<(String, Value)> {
             let line = format!("Stopped {}. It is a draft again.", named.message);
             (line, json!({ "message": named.message, "status": "draft" }))
         }
+        Command::Release { workspace, conversation, person } => {
+            let mut tx = app.begin(workspace).await.map_err(no_workspace)?;
+            let person = people::teammate(&mut tx, workspace, person).await?;
+            let released = release(&mut tx, &person, &conversation.to_string()).await?;
+            tx.commit().await?;
+            let line = match released {
+                true => format!("Released {conversation}."),
+                false => format!("Nothing to release: {conversation} is neither held nor marked as risky."),
+            };
+            (line, json!({ "conversation": conversation, "released": released }))
+        }
+        Command::ListSuppressed { workspace } => suppressed::list(app, workspace).await?,
+        Command::Unsuppress { workspace, address } => {
+            suppressed::lift(app, workspace, &address).await.map_err(no_workspace)?
+        }
         Command::AddDomain { workspace, domain } => {
             domains::add(app, workspace, &domain).await.map_err(no_workspace)?
         }
@@ -251,11 +317,13 @@ async fn execute(app: &App, command: Command) -> Result<(String, Value)> {
         Command::ImportMail { workspace, mailbox, files } => import(app, workspace, mailbox, &files).await?,
         Command::ReplayMail { workspace } => replay_all(app, workspace).await?,
         Command::ExplainMail { workspace, message } => explain(app, workspace, message).await?,
+        Command::Reseal => return Ok(reseal::reseal(app).await?.told(app.config.needs_secret_key()?)),
         Command::SendingServices(command) => {
             sending_services::execute(app, command).await.map_err(no_workspace)?
         }
         Command::Webhooks(command) => webhooks::execute(app, command).await.map_err(no_workspace)?,
-    })
+    };
+    Ok(said.into())
 }
 
 async fn import(
@@ -291,7 +359,8 @@ async fn import(
         };
         if let Some(why) = why {
             failed += 1;
-            progress.suspend(|| eprintln!("{}: {why}", file.display()));
+            let told = text::visible(&format!("{}: {why}", file.display()));
+            progress.suspend(|| eprintln!("{told}"));
         }
         progress.inc(1);
     }
@@ -325,7 +394,8 @@ async fn replay_all(app: &App, workspace: WorkspaceId) -> Result<(String, Value)
                 Err(error) => error.to_string(),
             };
             failed += 1;
-            progress.suspend(|| eprintln!("{message}: {why}"));
+            let told = text::visible(&format!("{message}: {why}"));
+            progress.suspend(|| eprintln!("{told}"));
         }
         progress.set_message(format!("{} read", same + changed + gone + failed));
         progress.tick();

@@ -1,6 +1,8 @@
 //! `rookery listen`: follows the sandbox with a test key and posts every event to an address of the developer's
 //! machine, signed like a webhook with a secret of its own, and prints a line for each.
 
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use http_body_util::Full;
@@ -17,6 +19,7 @@ use crate::ids::EventId;
 use crate::outside::Outside;
 use crate::random::Random;
 use crate::signed::Secret;
+use crate::text;
 use crate::webhooks::attempt::{Letter, attempt};
 
 const WAIT_SECONDS: u64 = 15;
@@ -30,15 +33,55 @@ pub struct Arguments {
     /// Where events are posted to, for example http://localhost:3000/hooks.
     #[arg(long, value_name = "URL")]
     forward_to: Url,
-    /// A test key with the scope `read`.
-    #[arg(long, env = "ROOKERY_KEY", hide_env_values = true, value_name = "rk_test_…")]
-    key: String,
+    /// A file with a test key that has the scope `read`. Or set ROOKERY_KEY.
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
     /// The server to follow.
     #[arg(long, env = "ROOKERY_SERVER", default_value = "http://localhost:8080", value_name = "URL")]
     server: Url,
-    /// The secret to sign with; a new one when left out.
-    #[arg(long, value_name = "whsec_…")]
-    secret: Option<Secret>,
+    /// A file with the secret to sign with (whsec_…). Or set ROOKERY_LISTEN_SECRET. A new one when left out.
+    #[arg(long, value_name = "FILE")]
+    secret_file: Option<PathBuf>,
+    /// Refused: everybody on the machine can read command lines.
+    #[arg(long, hide = true)]
+    key: Option<String>,
+    #[arg(long, hide = true)]
+    secret: Option<String>,
+}
+
+/// What the command line must not show.
+struct Secrets {
+    key: String,
+    signing: Secret,
+}
+
+impl Arguments {
+    fn secrets(&self, environment: &HashMap<String, String>) -> Result<Secrets> {
+        for (given, flag, name) in
+            [(&self.key, "--key", "ROOKERY_KEY"), (&self.secret, "--secret", "ROOKERY_LISTEN_SECRET")]
+        {
+            if given.is_some() {
+                let why = "Everybody on this machine can read what stands on a command line";
+                let instead = format!("Set {name}, or name a file with {flag}-file");
+                return Err(Error::internal(format!("{why}. {instead}.")));
+            }
+        }
+        let read = |file: &Option<PathBuf>, name: &str| match file {
+            Some(file) => match std::fs::read_to_string(file) {
+                Ok(text) => Ok(Some(text.trim().to_owned())),
+                Err(error) => Err(Error::internal(format!("{} cannot be read: {error}.", file.display()))),
+            },
+            None => Ok(environment.get(name).cloned()),
+        };
+        let missing = || Error::internal("Set ROOKERY_KEY to a test key, or name a file with --key-file.");
+        let key = read(&self.key_file, "ROOKERY_KEY")?.ok_or_else(missing)?;
+        let no_secret = |_| Error::internal("The signing secret is none: it begins with whsec_.");
+        let signing = match read(&self.secret_file, "ROOKERY_LISTEN_SECRET")? {
+            Some(text) => text.parse().map_err(no_secret)?,
+            None => Secret::new(&Random::system()),
+        };
+        Ok(Secrets { key, signing })
+    }
 }
 
 #[derive(Deserialize)]
@@ -54,17 +97,17 @@ struct Event {
     created_at: String,
 }
 
-pub async fn listen(arguments: Arguments) -> Result<()> {
+pub async fn listen(arguments: Arguments, environment: HashMap<String, String>) -> Result<()> {
+    let Secrets { key, signing } = arguments.secrets(&environment)?;
     // A developer may forward to any machine they can reach; this is no server.
     let everywhere = ["0.0.0.0/0", "::/0"].iter().filter_map(|net| net.parse().ok()).collect();
-    let outside = Outside::new(everywhere, None, TIME)?;
+    let outside = Outside::new(everywhere, &[], None, TIME)?;
     let clock = Clock::system();
-    let secret = arguments.secret.clone().unwrap_or_else(|| Secret::new(&Random::system()));
-    let mut page = ask(&outside, &arguments, None).await?;
+    let mut page = ask(&outside, &arguments, &key, None).await?;
     println!("Sandbox events of {} go to {}", arguments.server, arguments.forward_to);
-    println!("Signing secret: {}", secret.text());
+    println!("Signing secret: {}", signing.text());
     loop {
-        page = match ask(&outside, &arguments, Some(&page.next)).await {
+        page = match ask(&outside, &arguments, &key, Some(&page.next)).await {
             Ok(page) => page,
             Err(error @ (Error::Unauthorized | Error::Forbidden(_))) => return Err(error),
             Err(error) => {
@@ -74,7 +117,8 @@ pub async fn listen(arguments: Arguments) -> Result<()> {
             }
         };
         for body in &page.events {
-            println!("{}", forward(&outside, &clock, &arguments.forward_to, &secret, body.get()).await?);
+            let told = forward(&outside, &clock, &arguments.forward_to, &signing, body.get()).await?;
+            println!("{}", text::visible(&told));
         }
     }
 }
@@ -97,7 +141,7 @@ async fn forward(outside: &Outside, clock: &Clock, to: &Url, secret: &Secret, bo
     Ok(format!("{}  {id}  {}  → {outcome} ({} ms)", event.created_at, event.r#type, tried.milliseconds))
 }
 
-async fn ask(outside: &Outside, arguments: &Arguments, after: Option<&str>) -> Result<Page> {
+async fn ask(outside: &Outside, arguments: &Arguments, key: &str, after: Option<&str>) -> Result<Page> {
     let problem = |what: &str| Error::internal(format!("{} {what}.", arguments.server));
     let mut url = arguments.server.join("api/v1/sandbox/events").map_err(Error::internal)?;
     if let Some(after) = after {
@@ -105,7 +149,7 @@ async fn ask(outside: &Outside, arguments: &Arguments, after: Option<&str>) -> R
     }
     let request = Request::builder()
         .uri(&url[Position::BeforePath..Position::AfterQuery])
-        .header(AUTHORIZATION, format!("Bearer {}", arguments.key))
+        .header(AUTHORIZATION, format!("Bearer {key}"))
         .body(Full::<Bytes>::default())
         .map_err(|_| Error::Unauthorized)?;
     let unreachable = |failure| problem(&format!("cannot be reached ({failure})"));

@@ -4,8 +4,11 @@
 pub mod admin;
 mod domains;
 pub mod listen;
+pub mod migrate;
+pub mod reseal;
 pub mod sending_services;
 pub mod serve;
+mod suppressed;
 pub mod webhooks;
 
 use std::ffi::OsString;
@@ -18,9 +21,9 @@ use crate::api::openapi;
 use crate::app::App;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::db::{self, MIGRATIONS};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::random::Random;
+use crate::text;
 
 /// A shared customer-email inbox for teams and their software agents.
 ///
@@ -40,8 +43,13 @@ struct Cli {
 enum Command {
     /// Bring the database to this version's schema. Safe to repeat.
     ///
-    /// Needs ROOKERY_DATABASE_URL, for example postgres://rookery@localhost/rookery.
-    Migrate,
+    /// Needs ROOKERY_DATABASE_URL, for example postgres://rookery@localhost/rookery, or ROOKERY_MIGRATE_URL when
+    /// the service runs as a role that does not own the schema.
+    Migrate {
+        /// Give this role what the service needs: rows, not tables.
+        #[arg(long, value_name = "ROLE")]
+        grant_to: Option<String>,
+    },
     /// Serve the API, the MCP server and the background work until stopped.
     ///
     /// Settings: ROOKERY_DATABASE_URL, ROOKERY_LISTEN (127.0.0.1:8080), ROOKERY_PUBLIC_URL
@@ -69,7 +77,7 @@ pub async fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match execute(cli).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("rookery: {error}");
+            eprintln!("rookery: {}", text::visible(&error.to_string()));
             ExitCode::FAILURE
         }
     }
@@ -85,12 +93,12 @@ async fn execute(cli: Cli) -> Result<()> {
     }
     // Nor does this: it talks to a server as any client does.
     if let Command::Listen(arguments) = cli.command {
-        return listen::listen(arguments).await;
+        return listen::listen(arguments, std::env::vars().collect()).await;
     }
     let config = load(&cli.config)?;
     match cli.command {
         Command::Openapi | Command::Listen(_) => Ok(()),
-        Command::Migrate => migrate(&config).await,
+        Command::Migrate { grant_to } => migrate::migrate(&config, grant_to.as_deref()).await,
         Command::Serve => serve::serve(config).await,
         Command::Admin { json, command } => {
             let app = App::new(config, Clock::system(), Random::system())?;
@@ -103,15 +111,4 @@ async fn execute(cli: Cli) -> Result<()> {
 /// The one place that reads the environment.
 fn load(file: &Option<PathBuf>) -> Result<Config> {
     Config::load(file.as_deref(), std::env::vars())
-}
-
-async fn migrate(config: &Config) -> Result<()> {
-    let pool = db::pool(&config.database_url.0, 1)?;
-    let mut conn = pool.acquire().await.map_err(|error| {
-        Error::internal(format!("The database cannot be reached ({error}). Check ROOKERY_DATABASE_URL."))
-    })?;
-    sqlx::query("set statement_timeout = 0").execute(&mut *conn).await?;
-    MIGRATIONS.run(&mut *conn).await?;
-    println!("The database has the schema of rookery {}.", env!("CARGO_PKG_VERSION"));
-    Ok(())
 }

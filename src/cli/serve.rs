@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Bytes;
 use axum::http::StatusCode;
 use axum::routing::get;
 use futures::future::join_all;
@@ -13,13 +14,17 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-use crate::api::door;
+use crate::api::connections::Connections;
+use crate::api::recent::Recent;
+use crate::api::{door, serve as http};
 use crate::app::App;
+use crate::cli::{migrate, reseal};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::db;
+use crate::descriptors::{self, Shares};
 use crate::error::{Error, Result};
-use crate::mail::listen::{Door, Protocol};
+use crate::mail::listen::{Door, LMTP_CONNECTIONS, Protocol};
 use crate::partitions;
 use crate::random::Random;
 use crate::worker;
@@ -27,12 +32,13 @@ use crate::worker;
 /// Requests that are still running after this are cut off.
 const GRACE: Duration = Duration::from_secs(20);
 
-pub async fn serve(config: Config) -> Result<()> {
+pub async fn serve(mut config: Config) -> Result<()> {
     start_logging();
     for departure in config.departures() {
         tracing::warn!("NOT FOR PRODUCTION: {departure}");
     }
     config.needs_secret_key()?;
+    share_descriptors(&mut config);
     let listen = config.listen;
     let app = Arc::new(App::new(config, Clock::system(), Random::system())?);
     let current = db::schema_is_current(&app.pool).await.map_err(|error| {
@@ -45,15 +51,15 @@ pub async fn serve(config: Config) -> Result<()> {
     }
     let listener = bind(listen, "ROOKERY_LISTEN").await?;
     app.follow_the_databases_clock().await?;
-    partitions::keep(&mut *app.connection().await?, app.clock.now()).await?;
+    migrate::check_role(&app).await?;
+    partitions::keep(&mut *app.connection().await?).await?;
     tracing::info!(address = %listen, public_url = %app.config.public_url, "serving");
 
+    tokio::spawn(reseal::check(app.clone()));
     let mail = tokio::spawn(mail_doors(&app).await?);
     let work = tokio::spawn(worker::run(app.clone()));
-    let stop = app.stop.clone();
-    let server =
-        axum::serve(listener, router(app.clone())).with_graceful_shutdown(async move { stop.wait().await });
-    let server = tokio::spawn(async move { server.await });
+    let connections = Connections::of(&app.config);
+    let server = tokio::spawn(http::serve(listener, router(app.clone()), connections, app.stop.clone()));
 
     wait_for_signal().await?;
     tracing::info!("stopping: running requests are finished first");
@@ -73,14 +79,36 @@ pub async fn serve(config: Config) -> Result<()> {
 /// The doors, and beside them how far the background work is behind.
 fn router(app: Arc<App>) -> Router {
     let door = door::router(app.clone());
-    let figures = async move || match worker::metrics(&app).await {
-        Ok(text) => (StatusCode::OK, text),
-        Err(error) => {
-            tracing::warn!(%error, "the figures cannot be read");
-            (StatusCode::SERVICE_UNAVAILABLE, String::new())
-        }
+    let recent = Arc::new(Recent::default());
+    let figures = async move || {
+        let counting = async {
+            match worker::metrics(&app).await {
+                Ok(text) => (StatusCode::OK, Bytes::from(text)),
+                Err(error) => {
+                    tracing::warn!(%error, "the figures cannot be read");
+                    (StatusCode::SERVICE_UNAVAILABLE, Bytes::new())
+                }
+            }
+        };
+        recent.get(counting).await
     };
     door.route("/metrics", get(figures))
+}
+
+/// As many connections for each door as there are descriptors for.
+fn share_descriptors(config: &mut Config) {
+    let limit = descriptors::raise();
+    // A mail connection takes one more while its mail is large: the file it comes into.
+    let mail = config.smtp_listen.map_or(0, |_| 2 * config.smtp_connections);
+    let wanted = Shares { http: config.http_connections, mail };
+    let front = config.lmtp_listen.map_or(0, |_| 2 * LMTP_CONNECTIONS as u32);
+    let shares = descriptors::share(limit, 2 * config.database_connections + front, wanted);
+    if shares != wanted {
+        tracing::warn!(limit, "there are few file descriptors: raise the limit to have more connections");
+    }
+    (config.http_connections, config.smtp_connections) = (shares.http, shares.mail / 2);
+    let (http, mail) = (config.http_connections, config.smtp_connections);
+    tracing::info!(limit, http, mail, "connections that are let in at once");
 }
 
 /// Opens the doors for mail that the settings name. What comes back runs until the service stops.
@@ -94,7 +122,7 @@ async fn mail_doors(app: &Arc<App>) -> Result<impl Future<Output = ()> + use<>> 
         let Some(address) = address else { continue };
         let listener = bind(address, setting).await?;
         tracing::info!(%address, ?protocol, "taking mail");
-        doors.push(Door::open(app.clone())?.serve(listener, protocol));
+        doors.push(Door::open(app.clone(), protocol)?.serve(listener));
     }
     Ok(async move {
         join_all(doors).await;

@@ -37,6 +37,8 @@ pub struct Conversation {
     pub risk: Option<String>,
     pub risk_reasons: Vec<String>,
     pub reference: Option<String>,
+    /// The conversation whose mail this one answers, when its first mail was not let in there.
+    pub answers_in: Option<ConversationId>,
     pub last_message_at: DateTime<Utc>,
     /// When the newest item of its timeline was written.
     pub last_item_at: DateTime<Utc>,
@@ -187,6 +189,8 @@ async fn fetch(
                assignee_type, assignee_id,
                coalesce((select name from people where workspace_id = $1 and people.id = c.assignee_id),
                         (select name from agents where workspace_id = $1 and agents.id = c.assignee_id)) as assignee,
+               (select other.id from conversations other where other.workspace_id = $1 and other.id = c.answers_in
+                  and other.audience = c.audience) as "answers_in: ConversationId",
                (select address from mailboxes where workspace_id = $1 and mailboxes.id = c.mailbox_id) as "address!",
                (select name from mailboxes where workspace_id = $1 and mailboxes.id = c.mailbox_id) as "inbox!",
                array(select name from conversation_tags tagged
@@ -221,6 +225,7 @@ async fn fetch(
         risk: row.risk,
         risk_reasons: row.risk_reasons,
         reference: row.reference,
+        answers_in: row.answers_in,
         last_message_at: row.last_message_at,
         last_item_at: row.last_item_at,
     })

@@ -1,6 +1,6 @@
 //! What was written before a message of ours that leaves now: the mail it answers and the chain it belongs
 //! to. Looks back from the moment the message was written and the moment it was to leave, not from now, so
-//! that a second try says the same.
+//! that a second try says the same. Answered, and so quoted, is only what its addressee wrote or was sent.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -21,7 +21,8 @@ pub struct Earlier {
     pub date: DateTime<Utc>,
     /// Nobody wrote it: mail of the service's own.
     pub automatic: bool,
-    /// The mail it answers: the customer's newest when it was written. A machine's only if there is no other.
+    /// The mail it answers: the newest that its addressee knew when it was written. A machine's only if there is no
+    /// other.
     pub answers: Option<Answered>,
     /// Message-IDs of theirs and ours, oldest first, without the answered one.
     pub chain: Vec<String>,
@@ -46,12 +47,14 @@ pub async fn earlier(conn: &mut PgConnection, letter: &Letter) -> Result<Earlier
            from messages m left join lateral (
                select * from messages
                where workspace_id = $1 and conversation_id = $2 and direction = 'inbound' and (at, item) < (m.at, m.item)
+                 and (from_email = $5 or (verdict ->> 'dmarc' = 'pass' and $5 = any(also_to)))
                order by automatic, at desc, item desc limit 1) a on true
            where m.workspace_id = $1 and m.conversation_id = $2 and m.id = $3"#,
         workspace,
         conversation,
         letter.message.0,
-        QUOTED as i32 + 1
+        QUOTED as i32 + 1,
+        letter.to
     )
     .fetch_one(&mut *conn)
     .await?;

@@ -10,7 +10,7 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::conversations::conversation::{Contact, Locked};
-use crate::conversations::search;
+use crate::conversations::index;
 use crate::conversations::timeline::{self, Attachment};
 use crate::conversations::transitions::{Trigger, apply};
 use crate::db::Tx;
@@ -31,8 +31,11 @@ const NO_SENDER: &str = "unknown@invalid";
 #[derive(Debug)]
 pub struct Inbound {
     pub from: Contact,
-    /// Other addresses it was written to.
+    /// Other addresses it was written to, when the sender's domain vouches for that. Nobody else's word brings people
+    /// into a conversation.
     pub also_to: Vec<String>,
+    /// The conversation it answers a mail of, without joining it.
+    pub answers_in: Option<ConversationId>,
     pub subject: Option<String>,
     /// The app's reference that the mail carries or answers.
     pub reference: Option<String>,
@@ -47,7 +50,8 @@ pub struct Inbound {
     pub risk: Option<Risk>,
     pub rfc_message_id: Option<String>,
     pub id_hash: i64,
-    pub content_hash: [u8; 32],
+    /// Of the content and the sender's standing.
+    pub content_hash: [u8; 33],
     pub raw: Raw,
     /// What was found out about where it came from, and why it stands in this conversation.
     pub verdict: serde_json::Value,
@@ -119,8 +123,8 @@ pub async fn start(
             assignee: None,
         };
         turns.push((tx.mint(), place, Event::TurnChanged(turn)));
-        if (mail.reference.is_some() || mail.answers_app_mail) && !held {
-            announce(tx, place, mailbox, *stored, mail, mail.reference.clone()).await?;
+        if mail.reference.is_some() || mail.answers_app_mail {
+            announce(tx, place, mailbox, *stored, mail, mail.reference.clone(), held).await?;
         }
     }
     let turns: Vec<_> = turns.iter().map(|(id, place, event)| (*id, *place, event)).collect();
@@ -153,17 +157,20 @@ async fn insert(tx: &mut Tx<'_>, mails: &[(&Mailbox, &Inbound)], stored: &[Store
     let also_to: Vec<_> = each().map(|mail| Json(&mail.also_to)).collect();
     let verdicts: Vec<_> = each().map(|mail| Json(&mail.verdict)).collect();
     let placed: Vec<&str> = each().map(|mail| mail.placed.as_str()).collect();
+    let answers_in: Vec<Option<i64>> = each().map(|mail| mail.answers_in.map(|other| other.0)).collect();
     let inserted = sqlx::query!(
         "with started as (
              insert into conversations
                  (workspace_id, id, mailbox_id, audience, contact_name, contact_email, subject, snippet, status,
-                  announced_turn, created_at, last_message_at, message_count, last_item, last_item_at, reference)
-             select $1, id, mailbox_id, audience, name, email, subject, snippet, 'open', 'ours', $2, $2, 1, 1, $2, reference
+                  announced_turn, created_at, last_message_at, message_count, last_item, last_item_at, reference, answers_in)
+             select $1, id, mailbox_id, audience, name, email, subject, snippet, 'open', 'ours', $2, $2, 1, 1, $2, reference,
+                 answers_in
              from unnest($4::bigint[], $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[],
-                         $12::text[]) as mail (id, mailbox_id, audience, name, email, subject, snippet, reference)),
+                         $12::text[], $25::bigint[])
+                      as mail (id, mailbox_id, audience, name, email, subject, snippet, reference, answers_in)),
          noted as (
-             insert into unindexed_conversations (workspace_id, conversation_id, since)
-             select $1, id, $2 from unnest($4) as mail (id))
+             insert into unindexed_messages (workspace_id, conversation_id, message_id, since)
+             select $1, conversation_id, id, $2 from unnest($4::bigint[], $5::bigint[]) as mail (conversation_id, id))
          insert into messages
              (workspace_id, conversation_id, id, mailbox_id, item, at, direction, from_name, from_email, text,
               whole_text, attachments, automatic, rfc_message_id, id_hash, content_hash, raw_blob, also_to, verdict,
@@ -199,7 +206,8 @@ async fn insert(tx: &mut Tx<'_>, mails: &[(&Mailbox, &Inbound)], stored: &[Store
         &also_to as _,
         &verdicts as _,
         &placed as &[&str],
-        &raws as &[Option<&[u8]>]
+        &raws as &[Option<&[u8]>],
+        &answers_in as &[Option<i64>]
     )
     .execute(&mut **tx)
     .await?;
@@ -216,7 +224,7 @@ pub async fn join(
     let stored = Stored { conversation: conversation.id, message: tx.mint() };
     let (workspace, now) = (tx.workspace().0, tx.now());
     let (raw, raw_blob) = mail.raw.columns();
-    // The note for search is the one that `search::note` would write.
+    // The note for search is the one that `index::note_message` would write.
     let inserted = sqlx::query!(
         "with joined as (
              update conversations
@@ -226,8 +234,7 @@ pub async fn join(
              where workspace_id = $1 and id = $2
              returning last_item),
          noted as (
-             insert into unindexed_conversations (workspace_id, conversation_id, since) values ($1, $2, $3)
-             on conflict (workspace_id, conversation_id) do update set since = excluded.since)
+             insert into unindexed_messages (workspace_id, conversation_id, message_id, since) values ($1, $2, $6, $3))
          insert into messages
              (workspace_id, conversation_id, id, mailbox_id, item, at, direction, from_name, from_email, text,
               whole_text, attachments, automatic, rfc_message_id, id_hash, content_hash, raw_blob, also_to, verdict,
@@ -247,15 +254,14 @@ pub async fn join(
     }
     let trigger = if mail.automatic { Trigger::MachineWrote } else { Trigger::CustomerWrote };
     apply(tx, conversation, trigger, &By::System).await?;
-    // An app must not act on a likely scam, so a held reply is not announced as one.
-    if !hold(tx, conversation.place(), conversation.id, mail).await? {
-        let reference = conversation.reference.clone().or(mail.reference.clone());
-        announce(tx, conversation.place(), mailbox, stored, mail, reference).await?;
-    }
+    let held = hold(tx, conversation.place(), conversation.id, mail).await?;
+    let reference = conversation.reference.clone().or(mail.reference.clone());
+    announce(tx, conversation.place(), mailbox, stored, mail, reference, held).await?;
     Ok(Ok(stored))
 }
 
-/// Tells that a client replied, unless a machine did.
+/// Tells that a client replied, unless a machine did. An app must not act on a likely scam: of a held reply it is
+/// told when a person releases it.
 async fn announce(
     tx: &mut Tx<'_>,
     place: Place<'_>,
@@ -263,9 +269,13 @@ async fn announce(
     stored: Stored,
     mail: &Inbound,
     reference: Option<String>,
+    held: bool,
 ) -> Result<()> {
     if mail.automatic {
         return Ok(());
+    }
+    if held {
+        return withhold(tx, stored).await;
     }
     let replied = ClientReplied {
         conversation_id: stored.conversation,
@@ -275,6 +285,19 @@ async fn announce(
         reference,
     };
     record(tx, place, &Event::ClientReplied(replied)).await?;
+    Ok(())
+}
+
+async fn withhold(tx: &mut Tx<'_>, stored: Stored) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "insert into withheld_replies (workspace_id, conversation_id, message_id) values ($1, $2, $3)",
+        workspace,
+        stored.conversation.0,
+        stored.message.0
+    )
+    .execute(&mut **tx)
+    .await?;
     Ok(())
 }
 
@@ -339,7 +362,7 @@ pub async fn reword(
     .await?
     .is_some();
     if changed {
-        search::note(tx, conversation).await?;
+        index::note(tx, conversation).await?;
     }
     Ok(changed)
 }
@@ -429,13 +452,16 @@ pub async fn drop_raw(tx: &mut Tx<'_>, messages: &[MessageId]) -> Result<()> {
     Ok(())
 }
 
-/// Whether an address is on the conversation: it wrote, or was written to.
+/// Whether an address is on the conversation: the contact's, ours, or one that confirmed mail came from or was
+/// written to. What we sent there went to the contact.
 pub async fn takes_part(tx: &mut Tx<'_>, conversation: ConversationId, address: &str) -> Result<bool> {
     let workspace = tx.workspace().0;
     Ok(sqlx::query_scalar!(
-        r#"select exists (select from conversations where workspace_id = $1 and id = $2 and contact_email = $3)
+        r#"select exists (select from conversations c join mailboxes ours on ours.workspace_id = $1 and ours.id = c.mailbox_id
+                          where c.workspace_id = $1 and c.id = $2 and $3 in (contact_email, ours.address))
                or exists (select from messages where workspace_id = $1 and conversation_id = $2
-                          and direction = 'inbound' and (from_email = $3 or $3 = any(also_to))) as "takes_part!""#,
+                          and direction = 'inbound' and verdict ->> 'dmarc' = 'pass'
+                          and (from_email = $3 or $3 = any(also_to))) as "takes_part!""#,
         workspace,
         conversation.0,
         address

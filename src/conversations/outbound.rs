@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 
 use crate::conversations::conversation::{Locked, MemberId, lock_visible};
 use crate::conversations::inbound::SNIPPET;
-use crate::conversations::search;
+use crate::conversations::index;
 use crate::db::Tx;
 use crate::error::{Error, NO_MESSAGE, Result};
 use crate::ids::{AgentId, ConversationId, MessageId};
@@ -70,7 +70,7 @@ pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>)
     .execute(&mut **tx)
     .await?;
     if scheduled {
-        search::note(tx, conversation.id).await?;
+        index::note_message(tx, conversation.id, outbound.message).await?;
     }
     Ok(())
 }
@@ -178,7 +178,7 @@ pub async fn schedule(
     )
     .execute(&mut **tx)
     .await?;
-    search::note(tx, conversation.id).await?;
+    index::note_message(tx, conversation.id, message).await?;
     Ok(true)
 }
 
@@ -199,7 +199,7 @@ pub async fn stop(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId, te
         return Ok(false);
     }
     uncount(tx, conversation).await?;
-    search::note(tx, conversation.id).await?;
+    index::note(tx, conversation.id).await?;
     Ok(true)
 }
 

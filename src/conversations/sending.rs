@@ -115,7 +115,9 @@ pub async fn sent(tx: &mut Tx<'_>, conversation: &Locked, claimed: &Claimed) -> 
     .await?;
     let Some(row) = row else { return Ok(false) };
     sqlx::query!(
-        "update conversations set last_message_at = $3, snippet = $4, last_item_at = $3
+        "with worded as (
+             update conversation_words set last_message_at = $3 where workspace_id = $1 and conversation_id = $2)
+         update conversations set last_message_at = $3, snippet = $4, last_item_at = $3
          where workspace_id = $1 and id = $2",
         workspace,
         conversation.id.0,

@@ -13,7 +13,7 @@ use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::TagId;
 use crate::text;
-use crate::workspace::access::{Actor, By, Sees};
+use crate::workspace::access::{Actor, By, SANDBOX, Sees};
 
 #[derive(Debug)]
 pub struct CountedTag {
@@ -23,9 +23,11 @@ pub struct CountedTag {
     pub count: i64,
 }
 
-/// All tags by name. A test key sees those ever used in the sandbox, so the live words do not leak to it;
-/// the names are shared.
+/// All tags by name that were ever used where the actor can look. A live key is told those of the sandbox too (D114);
+/// a test key only those, so that no live words leak to it. The names are shared.
 pub async fn list(conn: &mut PgConnection, actor: &Actor) -> Result<Vec<CountedTag>> {
+    let mut told = actor.audiences();
+    told.push(SANDBOX);
     Ok(sqlx::query_as!(
         CountedTag,
         r#"select id as "id: TagId", name, coalesce(counted.n, 0)::bigint as "count!"
@@ -38,11 +40,11 @@ pub async fn list(conn: &mut PgConnection, actor: &Actor) -> Result<Vec<CountedT
                    select subject_id, change from count_changes
                    where workspace_id = $1 and what = 'tag' and audience = any($2)) parts
                group by subject_id) counted on counted.subject_id = tags.id
-           where workspace_id = $1 and ($3 or in_sandbox)
+           where workspace_id = $1 and (audiences && $3 or counted.n > 0)
            order by folded"#,
         actor.workspace.0,
         &actor.audiences(),
-        actor.livemode
+        &told
     )
     .fetch_all(conn)
     .await?)
@@ -95,20 +97,20 @@ async fn put_on(tx: &mut Tx<'_>, conversation: &Locked, names: &Names) -> Result
     let ids: Vec<i64> = names.iter().map(|_| tx.mint::<TagId>().0).collect();
     let (folded, spelled): (Vec<String>, Vec<String>) =
         names.iter().map(|(folded, name)| (folded.clone(), name.clone())).unzip();
-    let in_sandbox = !conversation.livemode();
     // In the order of their identity, as every call does: two calls that make the same tags cannot lock
     // each other out.
     sqlx::query!(
-        "insert into tags (workspace_id, id, name, folded, in_sandbox)
-         select $1, id, name, folded, $5 from unnest($2::bigint[], $3::text[], $4::text[]) new(id, name, folded)
+        "insert into tags (workspace_id, id, name, folded, audiences)
+         select $1, id, name, folded, array[$5::bigint]
+         from unnest($2::bigint[], $3::text[], $4::text[]) new(id, name, folded)
          order by folded
-         on conflict (workspace_id, folded) do update set in_sandbox = true
-             where excluded.in_sandbox and not tags.in_sandbox",
+         on conflict (workspace_id, folded) do update set audiences = tags.audiences || excluded.audiences
+             where not tags.audiences @> excluded.audiences",
         workspace,
         &ids,
         &spelled,
         &folded,
-        in_sandbox
+        conversation.audience
     )
     .execute(&mut **tx)
     .await?;

@@ -22,7 +22,7 @@ pub async fn of(
            select 'agent', agents.id, agents.name from agents
            join people makers on makers.workspace_id = agents.workspace_id and makers.id = maker_id
            where agents.workspace_id = $1 and revoked_at is null and livemode = ($2 <> $4::bigint)
-             and ($2 in ($3, $4) or (maker_id = $2 and makers.removed_at is null))"#,
+             and makers.removed_at is null and ($2 in ($3, $4) or maker_id = $2)"#,
         workspace.0,
         conversation.audience,
         TEAM,

@@ -34,6 +34,8 @@ pub struct Message {
     pub status: Option<String>,
     pub text: String,
     pub attachments: Vec<Attachment>,
+    /// Of mail that came in: whether the sender's domain confirmed it.
+    pub sender_confirmed: Option<bool>,
 }
 
 /// A file that came with a message, as stored in the message's row.
@@ -56,13 +58,14 @@ pub async fn read(
     let rows = sqlx::query!(
         r#"select 'message' as "kind!", item as "item!", at as "at!", id, direction, status, from_name, from_email,
                   left(text, $3) as text, attachments as "attachments: Json<Vec<Attachment>>",
-                  null as name, null::jsonb as data
+                  null as name, null::jsonb as data,
+                  case when direction = 'inbound' then coalesce(verdict ->> 'dmarc' = 'pass', false) end as confirmed
            from messages where workspace_id = $1 and conversation_id = $2
            union all
-           select 'note', item, at, id, null, null, null, null, body, null, author, null
+           select 'note', item, at, id, null, null, null, null, body, null, author, null, null
            from notes where workspace_id = $1 and conversation_id = $2
            union all
-           select 'event', item, at, null, null, null, actor, null, null, null, event, data
+           select 'event', item, at, null, null, null, actor, null, null, null, event, data, null
            from timeline_events where workspace_id = $1 and conversation_id = $2
            order by 3, 2"#,
         workspace.0, conversation.0, SHOWN_TEXT)
@@ -80,6 +83,7 @@ pub async fn read(
                 status: row.status,
                 text: row.text.unwrap_or_default(),
                 attachments: row.attachments.map(|Json(attachments)| attachments).unwrap_or_default(),
+                sender_confirmed: row.confirmed,
             }),
             "note" => Item::Note {
                 id: NoteId(row.id.unwrap_or_default()),

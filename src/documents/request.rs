@@ -216,7 +216,13 @@ pub async fn put_reminder_off(tx: &mut Tx<'_>, id: DocumentRequestId, until: Dat
 impl Carried {
     /// The private upload page, as it is now.
     pub fn link(&self, app: &App, workspace: WorkspaceId) -> Result<String> {
-        Ok(link(app.config.needs_secret_key()?, &app.config.public_url, workspace, self.id, self.generation))
+        Ok(link(
+            app.config.needs_secret_key()?.newest(),
+            &app.config.public_url,
+            workspace,
+            self.id,
+            self.generation,
+        ))
     }
 }
 

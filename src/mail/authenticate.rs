@@ -1,32 +1,42 @@
 //! Who wrote a mail, as far as DNS can tell: SPF, DKIM, DMARC (RFC 9989) and ARC by `mail-auth`.
 //!
 //! Only our own check counts: what other servers wrote into the header is never read. DMARC passes only for a
-//! mail with exactly one From mailbox; anything else, and any failed lookup, is not a pass. ARC is written
+//! mail with exactly one From mailbox; anything else, and any failed lookup, is not a pass. A signature vouches for
+//! the fields it covers and for no others, so that a signed mail cannot be sent on with other ones. ARC is written
 //! down and changes nothing.
+
+mod ask;
+mod signed;
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use bytes::Bytes;
+use mail_auth::common::crypto::HashAlgorithm;
+use mail_auth::dkim::Canonicalization;
+use mail_auth::dmarc::Policy;
 use mail_auth::dmarc::verify::DmarcParameters;
-use mail_auth::spf::verify::SpfParameters;
 use mail_auth::{
-    AuthenticatedMessage, DkimOutput, DkimResult, DmarcResult, MessageAuthenticator, Parameters, SpfOutput,
-    SpfResult,
+    AuthenticatedMessage, DkimOutput, DkimResult, DmarcOutput, DmarcResult, MessageAuthenticator, Parameters,
+    SpfOutput, SpfResult,
 };
 use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
 
+pub use self::ask::Asked;
+use self::ask::{Exists, Records, Sender};
 use crate::dns;
 use crate::error::{Error, Result};
+use crate::mail::organization;
 use crate::mail::parse::ParsedMail;
 use crate::mail::thread::Dmarc;
 
-/// All lookups for one mail together. A sender whose DNS does not answer must not hold up its mail.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// Signatures of one mail that are looked at; each can cost a lookup and a hash of the whole body.
-const MOST_SIGNATURES: usize = 20;
+pub use self::signed::Part;
+
 /// Hashing more than this takes a moment: not on the threads that answer requests.
 const LARGE: usize = 256 * 1024;
+/// Large mails that are hashed at the same time.
+const HASHED_AT_ONCE: usize = 4;
 const CACHED_RECORDS: u64 = 20_000;
 
 /// What one check said, in the words of RFC 8601.
@@ -58,6 +68,30 @@ pub struct Verdict {
     pub dkim_domains: Vec<String>,
     pub dmarc: Check,
     pub arc: Check,
+    /// What the sender's domain vouches for when DMARC passes, beside From and the body.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vouched: Vec<Part>,
+    /// The envelope named no sender, as for bounces.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub null_sender: bool,
+    /// The author's domain asks that mail like this be refused, because DMARC failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unwanted: bool,
+    /// And the operator holds what is unwanted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub held: bool,
+}
+
+/// How much is known of a mail's sender. A copy of a mail is the same mail only if it is known as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Standing {
+    /// The sender's domain says that it is not from it.
+    Denied,
+    Unknown,
+    /// The sender's domain has nothing to say, but SPF or a signature of its own is good.
+    Plausible,
+    Confirmed,
 }
 
 /// The other side of the connection, as it gave itself.
@@ -73,6 +107,7 @@ pub struct Authenticator {
     resolver: MessageAuthenticator,
     /// Our own name, which SPF macros may ask for.
     name: String,
+    hashing: Semaphore,
 }
 
 impl Verdict {
@@ -83,7 +118,27 @@ impl Verdict {
             Dmarc::Fail => Check::Fail,
             Dmarc::Unknown => Check::None,
         };
-        Self { dmarc, ..Self::default() }
+        let vouched = if dmarc == Check::Pass { Part::ALL.to_vec() } else { Vec::new() };
+        Self { dmarc, vouched, ..Self::default() }
+    }
+
+    pub fn is_confirmed(&self) -> bool {
+        self.dmarc == Check::Pass
+    }
+
+    pub fn vouches_for(&self, part: Part) -> bool {
+        self.is_confirmed() && self.vouched.contains(&part)
+    }
+
+    pub fn standing(&self, sender: Option<&str>) -> Standing {
+        let its_own = |domain: &String| sender.is_some_and(|sender| organization::is_shared(domain, sender));
+        let sent = self.spf_domain.iter().filter(|_| self.spf == Check::Pass);
+        match self.dmarc {
+            Check::Pass => Standing::Confirmed,
+            Check::Fail => Standing::Denied,
+            _ if self.dkim_domains.iter().chain(sent).any(its_own) => Standing::Plausible,
+            _ => Standing::Unknown,
+        }
     }
 
     pub fn dmarc(&self) -> Dmarc {
@@ -114,120 +169,114 @@ impl Authenticator {
     pub fn new(servers: &[SocketAddr], name: &str) -> Result<Self> {
         let (config, mut options) = dns::settings(servers)?;
         options.cache_size = CACHED_RECORDS;
-        options.timeout = Duration::from_secs(3);
+        options.timeout = Duration::from_secs(2);
         options.attempts = 2;
         let resolver = MessageAuthenticator::new(config, options).map_err(Error::internal)?;
-        Ok(Self { resolver, name: name.to_owned() })
+        Ok(Self { resolver, name: name.to_owned(), hashing: Semaphore::new(HASHED_AT_ONCE) })
     }
 
-    /// Takes at most twenty seconds, and never fails: what cannot be looked up is a `temperror`.
-    pub async fn authenticate(&self, origin: &Origin<'_>, mail: &ParsedMail, raw: &Bytes) -> Verdict {
-        let author = mail.from.as_ref().filter(|_| mail.single_from).map(|from| from.email.as_str());
-        let checked = async {
-            let spf = self.spf(origin).await;
-            let (sender, author) =
-                (Sender { spf, domain: domain_of(origin).to_owned() }, author.map(str::to_owned));
-            if raw.len() < LARGE {
-                return self.check(sender, author.as_deref(), raw).await;
-            }
-            let (this, raw) = (Self { resolver: self.resolver.clone(), name: String::new() }, raw.clone());
-            let runtime = tokio::runtime::Handle::current();
-            let apart = tokio::task::spawn_blocking(move || {
-                runtime.block_on(this.check(sender, author.as_deref(), &raw))
-            });
-            apart.await.unwrap_or_else(|_| unanswered())
-        };
-        tokio::time::timeout(PATIENCE, checked).await.unwrap_or_else(|_| unanswered())
-    }
-
-    async fn spf(&self, origin: &Origin<'_>) -> SpfOutput {
-        let domain = domain_of(origin);
-        let Some(address) = origin.address else { return SpfOutput::new(domain.to_owned()) };
-        let address = address.to_canonical();
-        let asked = match origin.mail_from {
-            "" => SpfParameters::verify_ehlo(address, origin.helo, &self.name),
-            sender => SpfParameters::verify_mail_from(address, origin.helo, &self.name, sender),
-        };
-        self.resolver.verify_spf(Parameters::new(asked)).await
-    }
-
-    async fn check(&self, sender: Sender, author: Option<&str>, raw: &[u8]) -> Verdict {
-        // The parser is ours to protect: too many signatures are not looked at, one by one or at all.
-        let readable = signatures(raw) <= MOST_SIGNATURES;
-        let parsed = readable.then(|| AuthenticatedMessage::parse(raw)).flatten();
-        let mail = parsed.unwrap_or_default();
-        let dkim = self.resolver.verify_dkim(Parameters::new(&mail)).await;
-        let arc = self.resolver.verify_arc(Parameters::new(&mail)).await;
+    /// What the answers mean for the whole mail. Asks nobody any more.
+    pub async fn judge(&self, asked: Asked<'_>, mail: &ParsedMail, raw: &Bytes) -> Verdict {
+        let Asked { mail: mut header, sender, records, too_many, arc_too_long, inherited } = asked;
+        let kinds: Vec<Kind> =
+            header.body_hashes.iter().map(|(how, hash, length, _)| (*how, *hash, *length)).collect();
+        let hashes = self.body_hashes(raw, header.body_offset as usize, kinds.clone()).await;
+        header.body_hashes = kinds.into_iter().zip(hashes).map(|((a, b, c), hash)| (a, b, c, hash)).collect();
+        let header = header;
+        let dkim = self.resolver.verify_dkim(Parameters::new(&header).with_txt_cache(&records)).await;
+        let arc = self.resolver.verify_arc(Parameters::new(&header).with_txt_cache(&records)).await;
         let signed: Vec<String> = passed(&dkim)
             .filter_map(|output| output.signature())
             .map(|signature| signature.d.clone())
             .collect();
-        let (best, arc) = (if readable { best(&dkim) } else { Check::PermError }, of_dkim(arc.result()));
         // Two readers of one header may disagree; then nobody vouches for anybody.
-        let agreed = match (author, mail.from.as_slice()) {
-            (Some(ours), [theirs]) => ours.eq_ignore_ascii_case(theirs),
-            (Some(_), []) => !readable,
+        let author = mail.from.as_ref().filter(|_| mail.single_from);
+        let agreed = match (author, header.from.as_slice()) {
+            (Some(ours), [theirs]) => ours.email.eq_ignore_ascii_case(theirs),
             _ => false,
         };
-        let dmarc = match author.filter(|_| agreed) {
-            None => Check::None,
-            Some(author) if mail.from.is_empty() => {
-                let unread = AuthenticatedMessage { from: vec![author.to_owned()], ..Default::default() };
-                self.dmarc(&unread, &[], &sender).await
+        let (dmarc, policy, by_spf) = match agreed {
+            false => (Check::None, Policy::Unspecified, false),
+            true => {
+                let found = self.dmarc(&header, &dkim, &sender, &records).await;
+                let by_spf = *found.spf_result() == DmarcResult::Pass;
+                (of_dmarc(&found.result()), inherited.unwrap_or(found.policy()), by_spf)
             }
-            Some(_) => self.dmarc(&mail, &dkim, &sender).await,
+        };
+        let vouched = match dmarc {
+            // Its own server handed the mail over, as it is and for whom it is.
+            Check::Pass if by_spf => Part::ALL.to_vec(),
+            Check::Pass => self.signed(&header, &dkim, &records).await,
+            _ => Vec::new(),
         };
         Verdict {
             spf: of_spf(sender.spf.result()),
             spf_domain: Some(sender.domain).filter(|domain| !domain.is_empty()),
-            dkim: best,
+            dkim: if too_many { Check::PermError } else { best(&dkim) },
             dkim_domains: signed,
             dmarc,
-            arc,
+            vouched,
+            arc: if arc_too_long { Check::PermError } else { of_dkim(arc.result()) },
+            null_sender: false,
+            unwanted: dmarc == Check::Fail && policy == Policy::Reject,
+            held: false,
         }
+    }
+
+    /// What the signatures of the sender's own domain cover.
+    async fn signed(
+        &self,
+        header: &AuthenticatedMessage<'_>,
+        dkim: &[DkimOutput<'_>],
+        records: &Records,
+    ) -> Vec<Part> {
+        let nobody = Sender { spf: SpfOutput::new(String::new()), domain: String::new() };
+        let mut covered = Vec::new();
+        for output in passed(dkim) {
+            let Some(signature) = output.signature() else { continue };
+            let alone = self.dmarc(header, std::slice::from_ref(output), &nobody, records).await;
+            if of_dmarc(&alone.result()) == Check::Pass {
+                covered.extend(signed::covered(&header.headers, &signature.h));
+            }
+        }
+        covered.sort();
+        covered.dedup();
+        covered
     }
 
     async fn dmarc(
         &self,
-        mail: &AuthenticatedMessage<'_>,
+        header: &AuthenticatedMessage<'_>,
         dkim: &[DkimOutput<'_>],
         sender: &Sender,
-    ) -> Check {
-        let asked = DmarcParameters::new(mail, dkim, &sender.domain, &sender.spf);
-        match self.resolver.verify_dmarc(Parameters::new(asked)).await.result() {
-            DmarcResult::Pass => Check::Pass,
-            DmarcResult::Fail(_) => Check::Fail,
-            DmarcResult::TempError(_) => Check::TempError,
-            DmarcResult::PermError(_) => Check::PermError,
-            DmarcResult::None => Check::None,
+        records: &Records,
+    ) -> DmarcOutput {
+        let asked = DmarcParameters::new(header, dkim, &sender.domain, &sender.spf);
+        let asked = Parameters::new(asked).with_txt_cache(records).with_ipv4_cache(&Exists);
+        self.resolver.verify_dmarc(asked).await
+    }
+
+    async fn body_hashes(&self, raw: &Bytes, from: usize, kinds: Vec<Kind>) -> Vec<Vec<u8>> {
+        let (whole, count) = (raw.clone(), kinds.len());
+        let hashes = move || {
+            let body = whole.get(from..).unwrap_or_default();
+            let hash =
+                |(how, hash, length): &Kind| hash.hash(how.canonical_body(body, *length)).as_ref().to_vec();
+            kinds.iter().map(hash).collect()
+        };
+        if raw.len() < LARGE {
+            return hashes();
         }
+        let _turn = self.hashing.acquire().await;
+        tokio::task::spawn_blocking(hashes).await.unwrap_or_else(|_| vec![Vec::new(); count])
     }
 }
 
-/// Who handed the mail over, and what SPF says to that.
-struct Sender {
-    spf: SpfOutput,
-    domain: String,
-}
+/// How a body is hashed: its form, the algorithm, and how much of it.
+type Kind = (Canonicalization, HashAlgorithm, u64);
 
 fn domain_of<'a>(origin: &Origin<'a>) -> &'a str {
     origin.mail_from.rsplit_once('@').map_or(origin.helo, |(_, domain)| domain)
-}
-
-/// Nothing could be found out in time.
-fn unanswered() -> Verdict {
-    let unknown = Check::TempError;
-    Verdict { spf: unknown, dkim: unknown, dmarc: unknown, ..Verdict::default() }
-}
-
-fn signatures(raw: &[u8]) -> usize {
-    let header = raw.split(|b| *b == b'\n').take_while(|line| !line.trim_ascii_end().is_empty());
-    let is_signature = |line: &&[u8]| {
-        let named =
-            |name: &[u8]| line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
-        named(b"dkim-signature") || named(b"dkim2-signature") || named(b"arc-message-signature")
-    };
-    header.filter(is_signature).count()
 }
 
 fn passed<'a, 'x>(outputs: &'a [DkimOutput<'x>]) -> impl Iterator<Item = &'a DkimOutput<'x>> {
@@ -252,6 +301,16 @@ fn of_dkim(result: &DkimResult) -> Check {
         DkimResult::TempError(_) => Check::TempError,
         DkimResult::PermError(_) => Check::PermError,
         DkimResult::None => Check::None,
+    }
+}
+
+fn of_dmarc(result: &DmarcResult) -> Check {
+    match result {
+        DmarcResult::Pass => Check::Pass,
+        DmarcResult::Fail(_) => Check::Fail,
+        DmarcResult::TempError(_) => Check::TempError,
+        DmarcResult::PermError(_) => Check::PermError,
+        DmarcResult::None => Check::None,
     }
 }
 

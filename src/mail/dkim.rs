@@ -14,15 +14,17 @@ use chrono::{DateTime, Utc};
 use mail_auth::common::crypto::{Algorithm, HashContext, HashImpl, Sha256};
 use mail_auth::dkim::canonicalize::BodyHasher;
 use mail_auth::dkim::{Canonicalization, Signature};
+use sqlx::PgConnection;
 
 use crate::app::App;
-use crate::config::SecretKey;
+use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
+use crate::key_ring::KeyRing;
 use crate::mail::compose::on_the_wire;
 use crate::mailer::{Letter, Mail};
 use crate::random::Random;
-use crate::sealed;
+use crate::sealed::{self, Stored};
 
 const PURPOSE: &str = "dkim";
 /// Signed once more than they are there: nobody can add a second one to a signed mail.
@@ -47,7 +49,7 @@ pub async fn sign(app: &App, letter: &Letter, date: DateTime<Utc>, mail: &mut Ma
         }
         return Ok(());
     };
-    let context = context(letter.workspace, domain);
+    let context = sealed::place(letter.workspace, domain);
     let key = sealed::open(app.config.needs_secret_key()?, PURPOSE, &context, &row.private_key)?;
     let key = KeyPair::from_pkcs8(&key).map_err(Error::internal)?;
     let mut signed = signature(&key, domain, &row.selector, date, &mail.raw)?;
@@ -58,7 +60,7 @@ pub async fn sign(app: &App, letter: &Letter, date: DateTime<Utc>, mail: &mut Ma
 
 /// A new key: the private one as it is stored, the public one as DNS shows it.
 pub fn make_key(
-    key: &SecretKey,
+    keys: &KeyRing,
     random: &Random,
     workspace: WorkspaceId,
     domain: &str,
@@ -67,12 +69,36 @@ pub fn make_key(
     let pair = KeyPair::generate(KeySize::Rsa2048).map_err(Error::internal)?;
     let private: Pkcs8V1Der<'_> = pair.as_der().map_err(Error::internal)?;
     let public: PublicKeyX509Der<'_> = pair.public_key().as_der().map_err(Error::internal)?;
-    let private = sealed::seal(key, random, PURPOSE, &context(workspace, domain), private.as_ref())?;
+    let private = sealed::seal(keys, random, PURPOSE, &sealed::place(workspace, domain), private.as_ref())?;
     Ok((private, STANDARD.encode(public.as_ref())))
 }
 
-fn context(workspace: WorkspaceId, domain: &str) -> String {
-    format!("{workspace} {domain}")
+/// The private keys of these workspaces, as they are stored.
+pub async fn stored(conn: &mut PgConnection, workspaces: &[i64]) -> Result<Vec<Stored<String>>> {
+    Ok(sqlx::query!(
+        r#"select workspace_id as "workspace: WorkspaceId", domain, private_key from sending_domains
+           where workspace_id = any($1) order by workspace_id, domain"#,
+        workspaces
+    )
+    .map(|row| Stored::new(row.workspace, row.domain, PURPOSE, row.private_key))
+    .fetch_all(conn)
+    .await?)
+}
+
+/// The same key, sealed otherwise; false when it is another by now.
+pub async fn replace(tx: &mut Tx<'_>, domain: &str, old: &[u8], new: &[u8]) -> Result<bool> {
+    let workspace = tx.workspace().0;
+    let replaced = sqlx::query!(
+        "update sending_domains set private_key = $4
+         where workspace_id = $1 and domain = $2 and private_key = $3",
+        workspace,
+        domain,
+        old,
+        new
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(replaced.rows_affected() == 1)
 }
 
 /// The signature field. The library signs with the time of the moment only, so its parts are put together here.

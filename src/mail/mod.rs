@@ -1,6 +1,7 @@
 //! Mail: from raw bytes to a stored message, top to bottom in `receive` (specification 1, 4.14).
 //! Everything in it comes from outside and is hostile until proven otherwise.
 
+pub mod admit;
 pub mod authenticate;
 pub mod compose;
 pub mod dkim;
@@ -10,6 +11,7 @@ pub mod fetch;
 pub mod heed;
 pub mod listen;
 pub mod notify;
+pub mod organization;
 pub mod parse;
 pub mod quote;
 pub mod receive;

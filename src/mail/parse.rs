@@ -52,6 +52,9 @@ pub enum Refusal {
     Loop,
     #[error("This is not an email: it has no header.")]
     NotMail,
+    /// Not for good: the one that is answered with "later".
+    #[error("We took as much mail of this kind today as we take in a day. Send it again tomorrow.")]
+    EnoughForToday,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +65,8 @@ pub struct ParsedMail {
     pub references: Vec<String>,
     /// How many of them stand in In-Reply-To.
     pub in_reply_to: usize,
+    /// Those that stand in References, the newest first, whether In-Reply-To has them too or not.
+    pub referenced: Vec<String>,
     /// The first usable From mailbox.
     pub from: Option<Address>,
     /// Exactly one From header with exactly one mailbox.
@@ -84,6 +89,8 @@ pub struct ParsedMail {
     pub sent_by: Vec<String>,
     /// The same for the same mail that came by another path.
     pub fingerprint: [u8; 32],
+    /// The same for the same list of people written to, the same mails answered and the same kind of body.
+    pub heading: [u8; 32],
 }
 
 pub fn parse(raw: &[u8]) -> Result<ParsedMail, Refusal> {
@@ -105,11 +112,12 @@ pub fn parse(raw: &[u8]) -> Result<ParsedMail, Refusal> {
     let automatic = automatic::is_automatic(head, mail.is_report, subject.as_deref());
     let fingerprint = fingerprint(head, mail.body);
     let contents = contents::sort(&mail.parts);
-    let (references, in_reply_to) = fields::references(head);
+    let (references, in_reply_to, referenced) = fields::references(head);
     Ok(ParsedMail {
         message_id: fields::message_id(head),
         references,
         in_reply_to,
+        referenced,
         single_from: senders.is_single(),
         from: senders.addresses.into_iter().next(),
         reply_to: reply_to.addresses.into_iter().next(),
@@ -124,6 +132,7 @@ pub fn parse(raw: &[u8]) -> Result<ParsedMail, Refusal> {
         report: report::read(&mail),
         sent_by: head.all(LOOP_FIELD).filter_map(fields::mark).collect(),
         fingerprint,
+        heading: heading(head),
     })
 }
 
@@ -142,6 +151,21 @@ fn fingerprint(head: &mime::Head, body: &[u8]) -> [u8; 32] {
     }
     // Relays may turn CRLF to LF or add a last line end; neither is other content.
     without_cr(body.trim_ascii_end()).for_each(|piece| hash.update(piece));
+    hash.finalize().into()
+}
+
+/// What else the author wrote into the header: a copy that differs here may stand elsewhere or read otherwise. Relays
+/// break these lines anew, so white space does not count.
+fn heading(head: &mime::Head) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for name in ["to", "cc", "in-reply-to", "references", "content-type"] {
+        for value in head.all(name) {
+            let visible: Vec<u8> = value.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+            hash.update((visible.len() as u64).to_be_bytes());
+            hash.update(&visible);
+        }
+        hash.update(u64::MAX.to_be_bytes());
+    }
     hash.finalize().into()
 }
 

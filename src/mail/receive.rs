@@ -7,22 +7,25 @@
 pub mod together;
 
 use bytes::Bytes;
+use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use crate::app::App;
 use crate::app_mail::record::answered;
 use crate::conversations::conversation::{Contact, Conversation, lock_in};
 use crate::conversations::inbound::{self, Inbound, Raw, Risk, Stored, takes_part};
-use crate::conversations::timeline::Attachment;
+use crate::conversations::timeline::{self, Attachment};
 use crate::db::Tx;
 use crate::documents::file::{NewDocument, file};
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
-use crate::mail::authenticate::Verdict;
-use crate::mail::heed::{heed, named_by_return_path};
+use crate::mail::admit::{admit_to, tell};
+use crate::mail::authenticate::{Part, Standing, Verdict};
+use crate::mail::heed::{author, heed, lift, prove};
 use crate::mail::parse::{ParsedMail, Refusal, parse};
 use crate::mail::thread::{Dmarc, Placement, Why, place};
 use crate::mail::{quote, scam};
+use crate::workspace::access::By;
 use crate::workspace::mailboxes::{self, Mailbox};
 
 /// The bytes of mail up to this size stand in its row, and need no file of their own.
@@ -144,33 +147,45 @@ async fn store(
     files: &Files,
 ) -> Result<Outcome> {
     let mailbox = &delivery.mailbox;
-    let id_hash = id_hash(mail.message_id.as_deref());
+    let identity = Identity::of(mail, &delivery.verdict);
     let mut tx = app.begin(workspace).await?;
-    let known = Known::of(&mut tx, &[(mailbox, id_hash, &mail.fingerprint)]).await?;
+    let known = Known::of(&mut tx, &[(mailbox, &identity)]).await?;
     let [earlier] = known.earlier[..] else { return Err(Error::internal("one mail has one answer")) };
     if let Some(twin) = earlier.twin {
         return Ok(Outcome::Duplicate(twin));
     }
+    let proven = prove(&mut tx, app, delivery, mail).await?;
     let named;
     let mut mail = mail;
-    if let Some(report) = &mail.report {
-        let (key, recipient) = (app.config.secret_key.as_ref(), delivery.recipient.as_deref());
-        if let Some(report) = named_by_return_path(&mut tx, key, mailbox, recipient, report).await? {
-            named = ParsedMail { report: Some(report), ..mail.clone() };
-            mail = &named;
-        }
+    if let Some(proven) = &proven {
+        named = ParsedMail { report: Some(proven.report.clone()), ..mail.clone() };
+        mail = &named;
     }
-    let placement = match delivery.joins {
-        Some(chosen) => Placement { joins: Some(chosen), reference: None, answers: None, why: Why::Chosen },
-        None => {
+    let placement = match (delivery.joins, &proven) {
+        (Some(chosen), _) => Placement::joined(chosen, Why::Chosen),
+        // From nobody on the conversation, and yet only the side that took our mail can have written it.
+        (None, Some(proven)) => Placement::joined(proven.conversation, Why::Report),
+        (None, None) => {
             let age = app.config.app_mail_keep().age;
-            place(&mut tx, mailbox, delivery.recipient.as_deref(), mail, &delivery.verdict, age).await?
+            let recipient = delivery.recipient.as_deref();
+            place(&mut tx, mailbox, recipient, mail, &delivery.verdict, age).await?
         }
     };
     let joined = match placement.joins {
         Some(conversation) => Some(lock_in(&mut tx, mailbox, conversation).await?),
         None => None,
     };
+    if let Some(conversation) = joined.as_ref().map(|joined| joined.id).filter(|_| !delivery.trace.is_empty())
+    {
+        let (proven, size) = (delivery.verdict.dmarc() == Dmarc::Pass, delivery.raw.len());
+        if !admit_to(app, &mut tx, mailbox.id, (conversation, proven), size).await? {
+            drop(tx);
+            let mut tx = app.begin(workspace).await?;
+            tell(&mut tx, mailbox.id, conversation).await?;
+            tx.commit().await?;
+            return Ok(Outcome::Refused(Refusal::EnoughForToday));
+        }
+    }
     let signs = Signs {
         // Mail without an id has none to repeat.
         repeated_id: earlier.other && mail.message_id.is_some(),
@@ -179,7 +194,7 @@ async fn store(
             None => false,
         },
     };
-    let mut inbound = judged(delivery, &placement, mail, id_hash, (&known.us, signs), files);
+    let mut inbound = judged(delivery, &placement, mail, &identity, (&known.us, signs), files);
     // D146: an inbox of ours is no customer, so what it writes moves and announces nothing.
     inbound.automatic |= is_ours(&mut tx, &known.us, mail).await?;
     let stored = match &joined {
@@ -190,16 +205,23 @@ async fn store(
         // Another node stored the same mail between our look and our insert: it is committed now.
         drop(tx);
         let mut tx = app.begin(workspace).await?;
-        let known = Known::of(&mut tx, &[(mailbox, id_hash, &mail.fingerprint)]).await?;
+        let known = Known::of(&mut tx, &[(mailbox, &identity)]).await?;
         let twin = known.earlier.first().and_then(|earlier| earlier.twin);
         let lost = || Error::internal("a duplicate mail was refused, but its twin is not there");
         return twin.map(Outcome::Duplicate).ok_or_else(lost);
     };
+    if placement.why == Why::Colleague {
+        let data = json!({ "messageId": stored.message, "email": inbound.from.email });
+        timeline::append(&mut tx, stored.conversation, &By::System, "new-sender", data).await?;
+    }
     if let Some(message_id) = &placement.answers {
         answered(&mut tx, mailbox.livemode(), message_id, stored.conversation, !inbound.automatic).await?;
     }
-    if let (Some(conversation), Some(report)) = (&joined, &mail.report) {
-        heed(&mut tx, conversation, report).await?;
+    if let Some(proven) = &proven {
+        heed(&mut tx, joined.as_ref(), proven).await?;
+    }
+    if let Some(author) = author(delivery, mail, &inbound).filter(|_| known.suppressed) {
+        lift(&mut tx, &[(author, stored)]).await?;
     }
     file_attachments(&mut tx, mailbox, stored, mail, files).await?;
     tx.commit().await?;
@@ -231,53 +253,110 @@ async fn file_attachments(
 
 /// What is known before mail is judged, in one look.
 struct Known {
-    us: Identity,
+    us: Us,
     /// For each mail.
     earlier: Vec<Earlier>,
+    /// One of the senders is not written to.
+    suppressed: bool,
 }
 
 /// Mail of the same inbox that carries the same Message-ID.
 #[derive(Clone, Copy)]
 struct Earlier {
-    /// This very mail.
+    /// This very mail, from a sender of whom as much is known or more. A copy of whom less is known takes nobody's
+    /// place.
     twin: Option<Stored>,
-    /// One with another content.
+    /// One with another content. To confirmed mail only confirmed mail is another.
     other: bool,
 }
 
+/// What a mail is known again by.
+struct Identity<'a> {
+    /// Mail without a Message-ID shares one hash; its content alone tells it apart.
+    id_hash: i64,
+    /// As it was stored before the sender's standing counted: such mail is as good as any.
+    plain: [u8; 32],
+    content: [u8; 32],
+    standing: Standing,
+    sender: &'a str,
+}
+
+impl<'a> Identity<'a> {
+    fn of(mail: &'a ParsedMail, verdict: &Verdict) -> Self {
+        let sender = mail.from.as_ref().map(|from| from.email.as_str());
+        let digest = mail.message_id.as_ref().map(Sha256::digest);
+        let first =
+            |digest: sha2::digest::Output<Sha256>| digest[..8].try_into().expect("a digest has 32 bytes");
+        let content = Sha256::new().chain_update(mail.fingerprint).chain_update(mail.heading).finalize();
+        Self {
+            id_hash: digest.map_or(0, |digest| i64::from_be_bytes(first(digest))),
+            plain: mail.fingerprint,
+            content: content.into(),
+            standing: verdict.standing(sender),
+            sender: sender.unwrap_or_default(),
+        }
+    }
+
+    /// The content, and at its end the standing: in an index, all that stand as well or better follow.
+    fn content_hash(&self) -> [u8; 33] {
+        let mut hash = [self.standing as u8; 33];
+        hash[..32].copy_from_slice(&self.content);
+        hash
+    }
+}
+
 impl Known {
-    /// For mails by inbox, hash of the Message-ID, and hash of the content.
-    async fn of(tx: &mut Tx<'_>, mails: &[(&Mailbox, i64, &[u8; 32])]) -> Result<Self> {
+    async fn of(tx: &mut Tx<'_>, mails: &[(&Mailbox, &Identity<'_>)]) -> Result<Self> {
         let workspace = tx.workspace().0;
-        let mailboxes: Vec<i64> = mails.iter().map(|(mailbox, ..)| mailbox.id.0).collect();
-        let ids: Vec<i64> = mails.iter().map(|(_, id, _)| *id).collect();
-        let contents: Vec<&[u8]> = mails.iter().map(|(.., content)| &content[..]).collect();
+        let mailboxes: Vec<i64> = mails.iter().map(|(mailbox, _)| mailbox.id.0).collect();
+        let ids: Vec<i64> = mails.iter().map(|(_, mail)| mail.id_hash).collect();
+        let plain: Vec<&[u8]> = mails.iter().map(|(_, mail)| &mail.plain[..]).collect();
+        let contents: Vec<&[u8]> = mails.iter().map(|(_, mail)| &mail.content[..]).collect();
+        let hashes: Vec<[u8; 33]> = mails.iter().map(|(_, mail)| mail.content_hash()).collect();
+        let hashes: Vec<&[u8]> = hashes.iter().map(|hash| &hash[..]).collect();
+        let confirmed: Vec<bool> =
+            mails.iter().map(|(_, mail)| mail.standing == Standing::Confirmed).collect();
+        let senders: Vec<&str> = mails.iter().map(|(_, mail)| mail.sender).collect();
         // Mail by mail through the index: a join may be planned as a pass over all messages.
         let row = sqlx::query!(
             r#"select us.name,
                    array(select name from people where workspace_id = $1 and removed_at is null) as "team_names!",
                    array(select distinct split_part(address, '@', 2) from mailboxes
                          where workspace_id = $1 and kind <> 'sandbox') as "domains!",
+                   exists (select from suppressed_addresses
+                           where workspace_id = $1 and livemode and address = any($8)) as "suppressed!",
                    looked.conversations as "conversations!: Vec<Option<ConversationId>>",
                    looked.messages as "messages!: Vec<Option<MessageId>>", looked.others as "others!"
                from workspaces us cross join lateral (
                    select array_agg(twin.conversation_id order by place) as conversations,
                           array_agg(twin.id order by place) as messages,
-                          array_agg(exists (
-                              select from messages
-                              where workspace_id = $1 and mailbox_id = mail.mailbox_id and id_hash = mail.id_hash
-                                and content_hash <> mail.content_hash and direction = 'inbound') order by place) as others
-                   from unnest($2::bigint[], $3::bigint[], $4::bytea[]) with ordinality
-                            as mail (mailbox_id, id_hash, content_hash, place)
+                          array_agg(mail.id_hash <> 0 and exists (
+                              select from (
+                                  select content_hash, verdict from messages
+                                  where workspace_id = $1 and mailbox_id = mail.mailbox_id and id_hash = mail.id_hash
+                                    and direction = 'inbound' limit 20) earlier
+                              where earlier.content_hash <> plain
+                                and earlier.content_hash not between content and content || '\xff'
+                                and (not confirmed or earlier.verdict ->> 'dmarc' = 'pass')) order by place) as others
+                   from unnest($2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[], $6::bytea[], $7::boolean[])
+                            with ordinality as mail (mailbox_id, id_hash, plain, content, hash, confirmed, place)
                    left join lateral (
                        select conversation_id, id from messages
                        where workspace_id = $1 and mailbox_id = mail.mailbox_id and id_hash = mail.id_hash
-                         and content_hash = mail.content_hash and direction = 'inbound' offset 0) twin on true) looked
+                         and content_hash between hash and content || '\xff' and direction = 'inbound'
+                       union all
+                       select conversation_id, id from messages
+                       where workspace_id = $1 and mailbox_id = mail.mailbox_id and id_hash = mail.id_hash
+                         and content_hash = plain and direction = 'inbound' limit 1) twin on true) looked
                where us.id = $1"#,
             workspace,
             &mailboxes,
             &ids,
-            &contents as &[&[u8]]
+            &plain as &[&[u8]],
+            &contents as &[&[u8]],
+            &hashes as &[&[u8]],
+            &confirmed,
+            &senders as &[&str]
         )
         .fetch_one(&mut **tx)
         .await?;
@@ -285,15 +364,13 @@ impl Known {
             conversation.zip(message).map(|(conversation, message)| Stored { conversation, message })
         });
         let earlier = twins.zip(row.others).map(|(twin, other)| Earlier { twin, other }).collect();
-        Ok(Self {
-            us: Identity { name: row.name, team_names: row.team_names, domains: row.domains },
-            earlier,
-        })
+        let us = Us { name: row.name, team_names: row.team_names, domains: row.domains };
+        Ok(Self { us, earlier, suppressed: row.suppressed })
     }
 }
 
 /// Who a workspace is to the outside: the names and domains that a scam would borrow.
-struct Identity {
+struct Us {
     name: String,
     team_names: Vec<String>,
     /// Domains of the live inboxes.
@@ -307,7 +384,7 @@ struct Signs {
 }
 
 /// Whether the sender is an inbox of the same workspace. Most senders are known not to be by their domain.
-async fn is_ours(tx: &mut Tx<'_>, us: &Identity, mail: &ParsedMail) -> Result<bool> {
+async fn is_ours(tx: &mut Tx<'_>, us: &Us, mail: &ParsedMail) -> Result<bool> {
     let Some(from) = mail.from.as_ref().filter(|from| us.domains.iter().any(|ours| ours == from.domain()))
     else {
         return Ok(false);
@@ -328,8 +405,8 @@ fn judged(
     delivery: &Delivery,
     placement: &Placement,
     mail: &ParsedMail,
-    id_hash: i64,
-    (us, signs): (&Identity, Signs),
+    identity: &Identity<'_>,
+    (us, signs): (&Us, Signs),
     files: &Files,
 ) -> Inbound {
     let sender = mail.from.as_ref().map(|from| from.email.as_str());
@@ -339,6 +416,7 @@ fn judged(
         &scam::Context {
             text: &text,
             dmarc_failed: delivery.verdict.dmarc() == Dmarc::Fail,
+            unwanted: delivery.verdict.held,
             our_domains: &us.domains,
             team_names: &us.team_names,
             workspace_name: &us.name,
@@ -346,7 +424,9 @@ fn judged(
             repeated_id: signs.repeated_id,
         },
     );
-    let written_to = mail.to.iter().chain(&mail.cc).map(|address| address.email.clone());
+    let vouched = [(Part::To, &mail.to), (Part::Cc, &mail.cc)].into_iter();
+    let vouched = vouched.filter(|(part, _)| delivery.verdict.vouches_for(*part)).flat_map(|(_, list)| list);
+    let written_to = vouched.map(|address| address.email.clone());
     Inbound {
         from: Contact {
             name: mail.from.as_ref().and_then(|from| from.name.clone()),
@@ -354,6 +434,7 @@ fn judged(
         },
         also_to: written_to.filter(|address| *address != delivery.mailbox.address).collect(),
         subject: mail.subject.clone(),
+        answers_in: placement.answers_in,
         reference: placement.reference.clone(),
         answers_app_mail: placement.answers.is_some(),
         whole_text: (text != mail.text).then(|| mail.text.clone()),
@@ -366,17 +447,13 @@ fn judged(
             held: assessment.held,
         }),
         rfc_message_id: mail.message_id.clone(),
-        id_hash,
-        content_hash: mail.fingerprint,
+        id_hash: identity.id_hash,
+        content_hash: identity.content_hash(),
         raw: files.raw.clone(),
         verdict: serde_json::to_value(&delivery.verdict).unwrap_or_default(),
-        placed: placement.why.to_string(),
+        placed: match placement.answers_in {
+            Some(other) => format!("{} (it answers a mail in {other})", placement.why),
+            None => placement.why.to_string(),
+        },
     }
-}
-
-/// Mail without a Message-ID shares one hash; its content alone tells it apart.
-fn id_hash(message_id: Option<&str>) -> i64 {
-    let Some(message_id) = message_id else { return 0 };
-    let digest = Sha256::digest(message_id);
-    i64::from_be_bytes(digest[..8].try_into().expect("a digest has 32 bytes"))
 }

@@ -2,31 +2,29 @@
 //! else can make such a tag, and no app's reference looks like it, because of its `=` (specification 4.13.1).
 //!
 //! `help+r=0mk3c5w9ab1cd=f3k0x…@acme.example`: the message's number, then the proof. All in lower case, since
-//! some servers fold it. A bounce handler that knows the inbox and its workspace asks `read`.
+//! some servers fold it. The tag stands behind the whole name of the inbox, which may have a `+` of its own.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 
-use crate::app_mail::reference::tag_of;
 use crate::config::SecretKey;
 use crate::ids::{Id, MessageId, WorkspaceId};
 use crate::links;
 use crate::mail::compose::on_the_wire;
 
 const MARK: &str = "r=";
-/// Characters of the proof, about 80 bits.
-const PROOF: usize = 16;
+/// Characters of the proof, 67 bits: nobody can try them all, and names of up to 34 characters have room for it.
+const PROOF: usize = 13;
 /// The longest local part of an address (RFC 5321).
 const LOCAL: usize = 64;
 
-/// The inbox's bare address when a tag has no room, or would not come back: bounces are then found by the
-/// Message-ID they quote.
+/// The inbox's bare address when a tag has no room, or would not come back: bounces then prove nothing.
 pub fn make(key: &SecretKey, workspace: WorkspaceId, message: MessageId, inbox: &str) -> String {
     let inbox = on_the_wire(inbox);
     let Some((local, domain)) = inbox.rsplit_once('@') else { return inbox };
     let number = message.to_string();
     let number = number.trim_start_matches(MessageId::PREFIX);
     let tagged = format!("{local}+{MARK}{number}={}", proof(key, workspace, message));
-    match tagged.len() <= LOCAL && !local.contains(['+', '"']) {
+    match tagged.len() <= LOCAL && !local.contains('"') {
         true => format!("{tagged}@{domain}"),
         false => inbox,
     }
@@ -34,11 +32,22 @@ pub fn make(key: &SecretKey, workspace: WorkspaceId, message: MessageId, inbox: 
 
 /// The message that mail to this address of the inbox is about, if we made the address.
 pub fn read(key: &SecretKey, workspace: WorkspaceId, address: &str, inbox: &str) -> Option<MessageId> {
-    let tag = tag_of(&on_the_wire(address), &on_the_wire(inbox))?.to_ascii_lowercase();
+    let (address, inbox) =
+        (on_the_wire(address).to_ascii_lowercase(), on_the_wire(inbox).to_ascii_lowercase());
+    let (local, domain) = address.rsplit_once('@')?;
+    let (name, tag) = local.rsplit_once('+')?;
+    if inbox.rsplit_once('@')? != (name, domain) {
+        return None;
+    }
     let (number, given) = tag.strip_prefix(MARK)?.split_once('=')?;
     let message: MessageId = format!("{}{number}", MessageId::PREFIX).parse().ok()?;
     let wanted = proof(key, workspace, message);
     verify_slices_are_equal(given.as_bytes(), wanted.as_bytes()).is_ok().then_some(message)
+}
+
+/// The inbox's name in the name of what may be a return path.
+pub fn inbox_of(local: &str) -> Option<&str> {
+    local.rsplit_once('+').filter(|(_, tag)| tag.starts_with(MARK)).map(|(inbox, _)| inbox)
 }
 
 fn proof(key: &SecretKey, workspace: WorkspaceId, message: MessageId) -> String {
@@ -49,7 +58,7 @@ fn proof(key: &SecretKey, workspace: WorkspaceId, message: MessageId) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app_mail::reference;
+    use crate::app_mail::reference::{self, tag_of};
 
     const KEY: SecretKey = SecretKey([7; 32]);
     const HERE: WorkspaceId = WorkspaceId(1);
@@ -86,11 +95,20 @@ mod tests {
     }
 
     #[test]
+    fn a_name_with_a_plus_keeps_it() {
+        let inbox = "help+vip@acme.example";
+        let made = make(&KEY, HERE, MessageId(1), inbox);
+        assert!(made.starts_with("help+vip+r="), "{made}");
+        assert_eq!(inbox_of(made.split_once('@').unwrap().0), Some("help+vip"));
+        assert_eq!(read(&KEY, HERE, &made, inbox), Some(MessageId(1)));
+        assert_eq!(read(&KEY, HERE, &made, INBOX), None, "the bounces of another inbox");
+    }
+
+    #[test]
     fn an_inbox_without_room_for_a_tag_keeps_its_address() {
-        for inbox in [format!("{}@acme.example", "x".repeat(32)), "help+vip@acme.example".into()] {
-            assert_eq!(make(&KEY, HERE, MessageId(1), &inbox), inbox);
-        }
-        let longest = format!("{}@acme.example", "x".repeat(31));
+        let long = format!("{}@acme.example", "x".repeat(35));
+        assert_eq!(make(&KEY, HERE, MessageId(1), &long), long);
+        let longest = format!("{}@acme.example", "x".repeat(34));
         let made = make(&KEY, HERE, MessageId(1), &longest);
         assert_eq!(read(&KEY, HERE, &made, &longest), Some(MessageId(1)));
     }

@@ -19,6 +19,8 @@ pub struct Context<'a> {
     /// What the sender wrote, without quoted history.
     pub text: &'a str,
     pub dmarc_failed: bool,
+    /// The sender's domain asks to refuse mail like this, and the operator holds it.
+    pub unwanted: bool,
     pub our_domains: &'a [String],
     pub team_names: &'a [String],
     pub workspace_name: &'a str,
@@ -88,6 +90,8 @@ const SIGNALS: &[Signal] = &[
         "The sender's domain is written with unusual characters."),
     signal(3, Risk::Impersonation, |l| l.context.dmarc_failed,
         "The sender's domain does not confirm that this mail is from it (DMARC failed)."),
+    signal(5, Risk::Impersonation, |l| l.context.unwanted,
+        "The sender's domain asks to refuse mail that it does not confirm (DMARC p=reject)."),
     signal(3, Risk::Impersonation, borrows_a_name,
         "The sender uses the name of your team or workspace but writes from a foreign address."),
     signal(3, Risk::Impersonation, |l| !l.mail.single_from,

@@ -114,7 +114,7 @@ async fn hand_over(app: &App, claimed: &Claimed) -> Result<Handover> {
 async fn write(app: &App, claimed: &Claimed) -> Result<Mail> {
     let letter = &claimed.letter;
     let earlier = earlier(&mut *app.connection().await?, letter).await?;
-    let mut mail = compose::compose(letter, &earlier, app.config.needs_secret_key()?);
+    let mut mail = compose::compose(letter, &earlier, app.config.needs_secret_key()?.newest());
     dkim::sign(app, letter, earlier.date, &mut mail).await?;
     Ok(mail)
 }
@@ -127,7 +127,8 @@ async fn refused(
 ) -> Result<bool> {
     let ours = sending::failed(tx, conversation, claimed, refusal).await?;
     if ours && refusal == Refusal::NoSuchAddress {
-        suppress(tx, claimed.livemode, &claimed.letter.to, Reason::Bounce).await?;
+        let letter = &claimed.letter;
+        suppress(tx, claimed.livemode, &letter.to, Reason::Bounce, letter.message).await?;
     }
     Ok(ours)
 }

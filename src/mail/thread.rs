@@ -1,9 +1,8 @@
-//! Where mail belongs (specification 4.13, 4.14). It joins a conversation when it names a Message-ID we sent
-//! from that inbox, which nobody can guess; or answers mail the app recorded, from someone it went to and
-//! with DMARC passed; or carries the same reference from the same sender. A subject alone never joins.
-//!
-//! Whoever names a recorded Message-ID without that right gets a conversation of their own, without a hint
-//! that the id was known.
+//! Where mail belongs (specification 4.13, 4.14). Mail joins by our Message-ID, by that of mail the app recorded, or by
+//! the reference in its address, when its sender is on that conversation; by our own also as a confirmed colleague of
+//! the contact. A conversation with recorded mail takes in confirmed mail only, and counts only what the sender's domain
+//! vouches for. A subject alone never joins. Everybody else gets a conversation of their own: one that names the other
+//! when our own mail is answered, and one without a hint that the id was known when recorded mail is.
 
 use chrono::TimeDelta;
 
@@ -12,7 +11,8 @@ use crate::conversations::inbound::takes_part;
 use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::{ConversationId, MailboxId};
-use crate::mail::authenticate::{Check, Verdict};
+use crate::mail::authenticate::{Check, Part, Verdict};
+use crate::mail::organization::are_colleagues;
 use crate::mail::parse::{ParsedMail, Report};
 use crate::workspace::mailboxes::Mailbox;
 
@@ -32,12 +32,22 @@ pub struct Placement {
     pub reference: Option<String>,
     /// The Message-ID of the recorded app mail that this is a permitted reply to.
     pub answers: Option<String>,
+    /// The conversation of the mail of ours that this answers without joining it.
+    pub answers_in: Option<ConversationId>,
     pub why: Why,
 }
 
 impl Placement {
     /// Of mail that names nothing it could belong to.
-    pub const ALONE: Self = Self { joins: None, reference: None, answers: None, why: Why::AnswersNothing };
+    pub const ALONE: Self = Self::started(Why::AnswersNothing);
+
+    const fn started(why: Why) -> Self {
+        Self { joins: None, reference: None, answers: None, answers_in: None, why }
+    }
+
+    pub fn joined(conversation: ConversationId, why: Why) -> Self {
+        Self { joins: Some(conversation), ..Self::started(why) }
+    }
 }
 
 /// Why a message stands where it stands, for the people who wonder. Senders never see it.
@@ -47,12 +57,16 @@ pub enum Why {
     InReplyTo,
     #[error("joined by References")]
     References,
+    #[error("joined as a colleague of the contact, who was not on the conversation")]
+    Colleague,
     #[error("joined as a report about our own mail")]
     Report,
     #[error("joined as a reply to the app's mail")]
     AppMail,
     #[error("joined by the reference in its address and its sender")]
     Reference,
+    #[error("joined by the reference in its address and its sender, who is not confirmed")]
+    UnconfirmedReference,
     #[error("joined where the sandbox was told to")]
     Chosen,
     #[error("started: it answers no mail of this inbox")]
@@ -61,10 +75,14 @@ pub enum Why {
     FirstReply,
     #[error("started: the app's mail was answered in another inbox before")]
     OtherInbox,
+    #[error("started: its sender is not on the conversation of the mail it answers")]
+    NotOnIt,
     #[error("refused to join: its address names another reference")]
     OtherReference,
     #[error("refused to join: DMARC {}", .0.as_str())]
     Unconfirmed(Check),
+    #[error("refused to join: the sender's signature does not cover what the mail answers")]
+    Unsigned,
     #[error("refused to join: the mail does not name exactly one sender")]
     NoSender,
     #[error("refused to join: the sender is not on the app's mail")]
@@ -79,31 +97,46 @@ pub async fn place(
     verdict: &Verdict,
     age: TimeDelta,
 ) -> Result<Placement> {
-    let tag = tag(mailbox, recipient, mail);
-    let mut why = Why::AnswersNothing;
-    if let Some(ours) = of_ours(tx, mailbox.id, mail).await? {
-        // One record per conversation: another reference is another matter.
-        if ours.reference.is_none() || tag.is_none() || ours.reference == tag {
-            let joins = Some(ours.conversation);
-            return Ok(Placement { joins, reference: tag, answers: None, why: ours.why });
-        }
-        why = Why::OtherReference;
+    let writer = Writer::of(mail, verdict);
+    let mut tag = tag(mailbox, recipient, mail);
+    let mut bridge = None;
+    if tag.is_some() {
+        // Whoever names recorded mail without a right to it gets no reference, whatever the address says.
+        let found = of_app_mail(tx, mailbox, &writer, age).await?;
+        tag = tag.filter(|_| !matches!(found, Bridge::Refused(_)));
+        bridge = Some(found);
     }
-    match of_app_mail(tx, mailbox, mail, verdict, age).await? {
+    let ours = of_ours(tx, mailbox.id, mail).await?;
+    let mut why = Why::AnswersNothing;
+    if let Some(ours) = &ours {
+        match ours.takes_in(tx, &writer, tag.as_deref()).await? {
+            Ok(why) => {
+                return Ok(Placement { reference: tag, ..Placement::joined(ours.conversation, why) });
+            }
+            Err(refused) => why = refused,
+        }
+    }
+    let answers_in = ours.map(|ours| ours.conversation);
+    let bridge = match bridge {
+        Some(bridge) => bridge,
+        None => of_app_mail(tx, mailbox, &writer, age).await?,
+    };
+    match bridge {
         Bridge::Permitted(placement) => {
             let reference = placement.reference.or(tag);
-            return Ok(Placement { reference, ..placement });
+            return Ok(Placement { reference, answers_in, ..placement });
         }
         Bridge::Refused(reason) => why = reason,
         Bridge::Unknown => {}
     }
-    let sender = sender(mail);
-    let joins = match (&tag, sender) {
-        (Some(reference), Some(sender)) => of_reference(tx, mailbox.id, reference, sender).await?,
-        _ => None,
-    };
-    let why = if joins.is_some() { Why::Reference } else { why };
-    Ok(Placement { joins, reference: tag, answers: None, why })
+    if let (Some(reference), Some(sender)) = (&tag, writer.address) {
+        let is_confirmed = verdict.is_confirmed() && writer.wrote_to(mailbox, reference);
+        if let Some(found) = of_reference(tx, mailbox.id, reference, sender, is_confirmed).await? {
+            let why = if verdict.is_confirmed() { Why::Reference } else { Why::UnconfirmedReference };
+            return Ok(Placement { reference: tag, ..Placement::joined(found, why) });
+        }
+    }
+    Ok(Placement { reference: tag, answers_in, ..Placement::started(why) })
 }
 
 /// Whether there is nothing that [`place`] would have to look for.
@@ -111,25 +144,104 @@ pub fn names_nothing(mailbox: &Mailbox, recipient: Option<&str>, mail: &ParsedMa
     mail.references.is_empty() && mail.report.is_none() && tag(mailbox, recipient, mail).is_none()
 }
 
-/// Exactly one From mailbox, or nobody.
-fn sender(mail: &ParsedMail) -> Option<&str> {
-    mail.from.as_ref().map(|from| from.email.as_str()).filter(|_| mail.single_from)
+/// Who wrote, and how much of the mail is certainly theirs.
+struct Writer<'a> {
+    /// Exactly one From mailbox, or nobody.
+    address: Option<&'a str>,
+    mail: &'a ParsedMail,
+    verdict: &'a Verdict,
+}
+
+impl<'a> Writer<'a> {
+    fn of(mail: &'a ParsedMail, verdict: &'a Verdict) -> Self {
+        let address = mail.from.as_ref().map(|from| from.email.as_str()).filter(|_| mail.single_from);
+        Self { address, mail, verdict }
+    }
+
+    /// Whether the sender's domain vouches for it that the mail answers this one.
+    fn surely_names(&self, id: &str) -> bool {
+        let (answered, _) = self.mail.references.split_at(self.mail.in_reply_to);
+        let is_in =
+            |part, ids: &[String]| self.verdict.vouches_for(part) && ids.iter().any(|named| named == id);
+        is_in(Part::InReplyTo, answered) || is_in(Part::References, &self.mail.referenced)
+    }
+
+    /// What the mail answers: first what is vouched for.
+    fn named(&self) -> Vec<&'a str> {
+        let (sure, other): (Vec<_>, Vec<_>) =
+            self.mail.references.iter().map(String::as_str).partition(|id| self.surely_names(id));
+        [sure, other].concat()
+    }
+
+    /// Whether the sender's domain vouches for it that the mail is for this reference: a signed mail can be handed
+    /// over for any address.
+    fn wrote_to(&self, mailbox: &Mailbox, wanted: &str) -> bool {
+        let is_to = |address: &str| tag_in(mailbox, address).is_some_and(|tag| tag == wanted);
+        let listed = [(Part::To, &self.mail.to), (Part::Cc, &self.mail.cc)];
+        self.verdict.vouches_for(Part::Envelope)
+            || listed.iter().any(|(part, list)| {
+                self.verdict.vouches_for(*part) && list.iter().any(|address| is_to(&address.email))
+            })
+    }
 }
 
 /// The reference in the address that was written to: the envelope's first, then the header's.
 fn tag(mailbox: &Mailbox, recipient: Option<&str>, mail: &ParsedMail) -> Option<String> {
     let listed = [&mail.to, &mail.cc, &mail.delivered_to].into_iter().flatten();
     let mut written = recipient.into_iter().chain(listed.map(|address| address.email.as_str()));
-    written.find_map(|address| reference::tag_of(address, &mailbox.address).and_then(reference::of))
+    written.find_map(|address| tag_in(mailbox, address))
 }
 
+fn tag_in(mailbox: &Mailbox, address: &str) -> Option<String> {
+    reference::tag_of(address, &mailbox.address).and_then(reference::of)
+}
+
+/// The mail of ours that a mail answers, and the conversation it stands in.
 struct Ours {
     conversation: ConversationId,
+    message_id: String,
     reference: Option<String>,
-    why: Why,
+    contact: Option<String>,
+    /// Whom the recorded mail of the conversation went to, when it holds one.
+    recorded: Option<Vec<String>>,
+    found: Why,
 }
 
-/// The conversation of the nearest of our messages that the mail answers, with its reference.
+impl Ours {
+    /// Why the conversation takes the mail in, or why it does not.
+    async fn takes_in(
+        &self,
+        tx: &mut Tx<'_>,
+        writer: &Writer<'_>,
+        tag: Option<&str>,
+    ) -> Result<Result<Why, Why>> {
+        // One record per conversation: another reference is another matter.
+        if self.reference.is_some() && tag.is_some() && self.reference.as_deref() != tag {
+            return Ok(Err(Why::OtherReference));
+        }
+        let Some(sender) = writer.address else { return Ok(Err(Why::NoSender)) };
+        let is_contact = self.contact.as_deref() == Some(sender);
+        let is_on_it = is_contact || takes_part(tx, self.conversation, sender).await?;
+        let is_confirmed = writer.verdict.is_confirmed();
+        let is_signed = writer.surely_names(&self.message_id);
+        Ok(match &self.recorded {
+            Some(_) if !is_confirmed => Err(Why::Unconfirmed(writer.verdict.dmarc)),
+            Some(_) if !is_signed => Err(Why::Unsigned),
+            Some(recipients) if !is_on_it && !recipients.iter().any(|to| to == sender) => Err(Why::Stranger),
+            Some(_) => Ok(self.found),
+            None if is_on_it => Ok(self.found),
+            None => {
+                let contact = self.contact.as_deref().unwrap_or_default();
+                match is_confirmed && is_signed && are_colleagues(contact, sender) {
+                    true => Ok(Why::Colleague),
+                    false => Err(Why::NotOnIt),
+                }
+            }
+        })
+    }
+}
+
+/// The nearest of our messages that the mail answers.
 async fn of_ours(tx: &mut Tx<'_>, mailbox: MailboxId, mail: &ParsedMail) -> Result<Option<Ours>> {
     let reported = mail.report.as_ref().and_then(Report::about);
     let ids: Vec<&str> = mail.references.iter().map(String::as_str).chain(reported).collect();
@@ -138,11 +250,12 @@ async fn of_ours(tx: &mut Tx<'_>, mailbox: MailboxId, mail: &ParsedMail) -> Resu
     }
     let workspace = tx.workspace().0;
     let found = sqlx::query!(
-        r#"select conversation_id as "id: ConversationId", array_position($2::text[], rfc_message_id) as "place!",
-               (select reference from conversations where workspace_id = $1 and id = conversation_id) as reference
-           from messages
-           where workspace_id = $1 and direction = 'outbound' and rfc_message_id = any($2) and mailbox_id = $3
-           order by array_position($2, rfc_message_id) limit 1"#,
+        r#"select c.id as "id: ConversationId", m.rfc_message_id as "message_id!", c.reference, c.contact_email,
+               array_position($2::text[], m.rfc_message_id) as "place!",
+               (select recipients from app_mail where workspace_id = $1 and conversation_id = c.id) as recorded
+           from messages m join conversations c on c.workspace_id = $1 and c.id = m.conversation_id
+           where m.workspace_id = $1 and m.direction = 'outbound' and m.rfc_message_id = any($2) and m.mailbox_id = $3
+           order by array_position($2, m.rfc_message_id) limit 1"#,
         workspace,
         &ids as &[&str],
         mailbox.0
@@ -151,12 +264,19 @@ async fn of_ours(tx: &mut Tx<'_>, mailbox: MailboxId, mail: &ParsedMail) -> Resu
     .await?;
     Ok(found.map(|row| {
         let place = row.place as usize - 1;
-        let why = match place {
+        let found = match place {
             place if place < mail.in_reply_to => Why::InReplyTo,
             place if place < mail.references.len() => Why::References,
             _ => Why::Report,
         };
-        Ours { conversation: row.id, reference: row.reference, why }
+        Ours {
+            conversation: row.id,
+            message_id: row.message_id,
+            reference: row.reference,
+            contact: row.contact_email,
+            recorded: row.recorded,
+            found,
+        }
     }))
 }
 
@@ -171,16 +291,18 @@ enum Bridge {
 async fn of_app_mail(
     tx: &mut Tx<'_>,
     mailbox: &Mailbox,
-    mail: &ParsedMail,
-    verdict: &Verdict,
+    writer: &Writer<'_>,
     age: TimeDelta,
 ) -> Result<Bridge> {
-    let Some(named) = record::named(tx, mailbox.livemode(), &mail.references, age).await? else {
+    let Some(named) = record::named(tx, mailbox.livemode(), &writer.named(), age).await? else {
         return Ok(Bridge::Unknown);
     };
-    let Some(sender) = sender(mail) else { return Ok(Bridge::Refused(Why::NoSender)) };
-    if verdict.dmarc() != Dmarc::Pass {
-        return Ok(Bridge::Refused(Why::Unconfirmed(verdict.dmarc)));
+    let Some(sender) = writer.address else { return Ok(Bridge::Refused(Why::NoSender)) };
+    if !writer.verdict.is_confirmed() {
+        return Ok(Bridge::Refused(Why::Unconfirmed(writer.verdict.dmarc)));
+    }
+    if !writer.surely_names(&named.message_id) {
+        return Ok(Bridge::Refused(Why::Unsigned));
     }
     let written_to = named.recipients.iter().any(|recipient| recipient == sender);
     let permitted = written_to
@@ -201,7 +323,7 @@ async fn of_app_mail(
         (None, None) => Why::FirstReply,
     };
     let answers = Some(named.message_id);
-    Ok(Bridge::Permitted(Placement { joins, reference: named.reference, answers, why }))
+    Ok(Bridge::Permitted(Placement { joins, reference: named.reference, answers, answers_in: None, why }))
 }
 
 /// One mail to two inboxes is a conversation in each: a record's conversation is joined in its own inbox only.
@@ -222,25 +344,29 @@ async fn in_mailbox(
     .await?)
 }
 
-/// The newest conversation of the inbox with this reference on which the sender has written.
+/// The newest conversation of the inbox with this reference that the sender is on. Without confirmation, one that
+/// holds no recorded mail.
 async fn of_reference(
     tx: &mut Tx<'_>,
     mailbox: MailboxId,
     reference: &str,
     sender: &str,
+    is_confirmed: bool,
 ) -> Result<Option<ConversationId>> {
     let workspace = tx.workspace().0;
     Ok(sqlx::query_scalar!(
         r#"select id as "id: ConversationId" from conversations c
            where workspace_id = $1 and reference = $2 and mailbox_id = $3
              and (contact_email = $4 or exists (
-                 select from messages where workspace_id = $1 and conversation_id = c.id
-                   and direction = 'inbound' and from_email = $4))
+                 select from messages where workspace_id = $1 and conversation_id = c.id and direction = 'inbound'
+                   and verdict ->> 'dmarc' = 'pass' and (from_email = $4 or $4 = any(also_to))))
+             and ($5 or not exists (select from app_mail where workspace_id = $1 and conversation_id = c.id))
            order by last_message_at desc, id desc limit 1"#,
         workspace,
         reference,
         mailbox.0,
-        sender
+        sender,
+        is_confirmed
     )
     .fetch_optional(&mut **tx)
     .await?)

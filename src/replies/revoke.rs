@@ -1,15 +1,18 @@
 //! Revoking a key (specification 5.3): no further request, no further mail. What it had scheduled becomes a
 //! draft again in the same commit; the conversations it holds are given back after it, a batch at a time.
+//!
+//! The keys of somebody who left the team end with them (docs/decisions/keys-of-the-removed.md).
 
 use crate::app::App;
 use crate::conversations::conversation::lock_any;
 use crate::conversations::{assign, outbound};
 use crate::db::Tx;
 use crate::error::Result;
-use crate::ids::{AgentId, WorkspaceId};
+use crate::ids::{AgentId, PersonId, WorkspaceId};
 use crate::replies::stop::stop;
 use crate::workspace::access::By;
-use crate::workspace::keys;
+use crate::workspace::notices::{self, Notice};
+use crate::workspace::{keys, people};
 
 /// Makes the very next request with the key answer 401, and stops what it has not sent yet.
 pub async fn revoke(app: &App, workspace: WorkspaceId, agent: AgentId) -> Result<()> {
@@ -17,6 +20,28 @@ pub async fn revoke(app: &App, workspace: WorkspaceId, agent: AgentId) -> Result
     keys::revoke(&mut tx, agent).await?;
     stop_scheduled(&mut tx, agent).await?;
     tx.commit().await
+}
+
+/// Closes the keys of somebody who left the team, and tells the owners which.
+pub async fn end_keys_of(tx: &mut Tx<'_>, maker: PersonId) -> Result<()> {
+    let ended = keys::revoke_all_of(tx, maker).await?;
+    if ended.is_empty() {
+        return Ok(());
+    }
+    for (agent, _) in &ended {
+        stop_scheduled(tx, *agent).await?;
+    }
+    let name = people::name_of(tx, maker).await?;
+    let mut names: Vec<&str> = ended.iter().map(|(_, name)| name.as_str()).collect();
+    names.sort_unstable();
+    let body = format!(
+        "{name} has left the team. These keys were made by {name} and do not work any more: {}.\n\n\
+         If a program still needs one, make it a new key. Messages that a key had scheduled are drafts again.",
+        names.join(", ")
+    );
+    let notice = Notice { to: maker, kind: "keys-ended", subject: "Keys have ended", body: &body };
+    let (workspace, now, random) = (tx.workspace(), tx.now(), tx.frame().random.clone());
+    notices::write(tx, workspace, now, &random, notice).await
 }
 
 /// Gives back what a revoked agent holds. A request that was running when its key was revoked may have

@@ -29,6 +29,8 @@ pub struct Written {
     /// When it leaves; a draft has no such time.
     pub sends_at: Option<DateTime<Utc>>,
     pub request: Option<DocumentRequestId>,
+    /// Whom it goes to.
+    pub to: String,
 }
 
 pub async fn write(
@@ -38,9 +40,9 @@ pub async fn write(
     author: &Actor,
     reply: NewReply<'_>,
 ) -> Result<Written> {
-    if conversation.contact.email.is_none() {
+    let Some(to) = conversation.contact.email.clone() else {
         return Err(Error::problem("body", "this conversation has no address to reply to"));
-    }
+    };
     let message: MessageId = tx.mint();
     let sends_at = reply.send.then(|| tx.now() + app.config.undo_window(conversation.livemode()));
     let written = text::lines(reply.body);
@@ -65,5 +67,5 @@ pub async fn write(
         let carrier = Carrier { conversation: conversation.id, message };
         request::create(tx, carried.id, carrier, &carried.asked).await?;
     }
-    Ok(Written { message, sends_at, request: carried.map(|carried| carried.id) })
+    Ok(Written { message, sends_at, request: carried.map(|carried| carried.id), to })
 }

@@ -58,8 +58,8 @@ pub struct Actor {
     pub scopes: Vec<Scope>,
     pub livemode: bool,
     pub plan: Plan,
-    /// The key's maker while still on the team: the key sees that person's private inboxes.
-    pub maker: Option<PersonId>,
+    /// The key sees this person's private inboxes, and ends when they leave.
+    pub maker: PersonId,
 }
 
 impl Sees for Actor {
@@ -69,7 +69,7 @@ impl Sees for Actor {
 
     fn audiences(&self) -> Vec<i64> {
         match self.livemode {
-            true => std::iter::once(TEAM).chain(self.maker.map(|maker| maker.0)).collect(),
+            true => vec![TEAM, self.maker.0],
             false => vec![SANDBOX],
         }
     }

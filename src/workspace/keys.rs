@@ -84,6 +84,35 @@ pub async fn revoke(tx: &mut Tx<'_>, agent: AgentId) -> Result<()> {
     }
 }
 
+/// Closes every key that somebody made, and gives their agents with their names.
+pub async fn revoke_all_of(tx: &mut Tx<'_>, maker: PersonId) -> Result<Vec<(AgentId, String)>> {
+    let (workspace, now) = (tx.workspace().0, tx.now());
+    let revoked = sqlx::query!(
+        r#"update agents set revoked_at = $3 where workspace_id = $1 and maker_id = $2 and revoked_at is null
+           returning id as "id: AgentId", name"#,
+        workspace,
+        maker.0,
+        now
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    Ok(revoked.into_iter().map(|agent| (agent.id, agent.name)).collect())
+}
+
+/// People who have left the team and have keys that were not closed yet.
+pub async fn makers_who_left(conn: &mut PgConnection) -> Result<Vec<(WorkspaceId, PersonId)>> {
+    let makers = sqlx::query!(
+        r#"select people.workspace_id as "workspace: WorkspaceId", people.id as "id: PersonId" from people
+           where removed_at is not null and exists (
+               select from agents where agents.workspace_id = people.workspace_id and maker_id = people.id
+                 and revoked_at is null)
+           limit 100"#
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(makers.into_iter().map(|maker| (maker.workspace, maker.id)).collect())
+}
+
 /// Agents that were revoked and may still hold conversations.
 pub async fn unreleased(conn: &mut PgConnection) -> Result<Vec<(WorkspaceId, AgentId)>> {
     let agents = sqlx::query!(
@@ -120,7 +149,8 @@ pub async fn released(tx: &mut Tx<'_>, agent: AgentId) -> Result<()> {
     Ok(())
 }
 
-/// Who the key belongs to, if it opens anything now. Read on every request, so a revoked key is out at once.
+/// Who the key belongs to, if it opens anything now. Read on every request, so a revoked key is out at once, and so
+/// is one whose maker has left the team.
 pub async fn authenticate(
     conn: &mut PgConnection,
     workspace: WorkspaceId,
@@ -128,11 +158,11 @@ pub async fn authenticate(
 ) -> Result<Option<Actor>> {
     let row = sqlx::query!(
         r#"select agents.id as "id: AgentId", agents.name, scopes, livemode, plan as "plan: Plan",
-                  case when people.removed_at is null then people.id end as "maker: PersonId"
+                  people.id as "maker: PersonId"
            from agents
            join workspaces on workspaces.id = agents.workspace_id
            join people on people.workspace_id = agents.workspace_id and people.id = agents.maker_id
-           where agents.workspace_id = $1 and key_hash = $2 and revoked_at is null"#,
+           where agents.workspace_id = $1 and key_hash = $2 and revoked_at is null and removed_at is null"#,
         workspace.0,
         &hash
     )

@@ -38,13 +38,17 @@ pub async fn create(
     if let Some(owner) = private_to {
         role_of(&mut tx, workspace, owner).await?;
     }
-    if !app.directory.add_address(workspace, &address).await? {
-        return Err(Error::problem("address", "is taken already"));
+    if !app.directory.reserve_address(workspace, &address).await? {
+        return Err(taken());
     }
     let kind = if private_to.is_some() { "private" } else { "team" };
     let id = insert(&mut tx, kind, private_to, &address, &name).await?;
     tx.commit().await?;
     Ok(id)
+}
+
+fn taken() -> Error {
+    Error::problem("address", "is taken already")
 }
 
 /// The one sandbox inbox of a new workspace.
@@ -63,9 +67,9 @@ async fn insert(
 ) -> Result<MailboxId> {
     let id: MailboxId = tx.mint();
     let (workspace, now) = (tx.workspace().0, tx.now());
-    sqlx::query!(
+    let inserted = sqlx::query!(
         "insert into mailboxes (workspace_id, id, kind, owner_id, address, name, created_at)
-         values ($1, $2, $3, $4, $5, $6, $7)",
+         values ($1, $2, $3, $4, $5, $6, $7) on conflict (workspace_id, address) do nothing",
         workspace,
         id.0,
         kind,
@@ -76,7 +80,7 @@ async fn insert(
     )
     .execute(&mut **tx)
     .await?;
-    Ok(id)
+    if inserted.rows_affected() == 0 { Err(taken()) } else { Ok(id) }
 }
 
 /// An inbox someone can see; any other does not exist for them.

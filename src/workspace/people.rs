@@ -71,6 +71,15 @@ pub async fn teammate(conn: &mut PgConnection, workspace: WorkspaceId, id: Perso
     Ok(Teammate { workspace, id, name })
 }
 
+/// The name of someone who is or was on the team.
+pub async fn name_of(tx: &mut Tx<'_>, person: PersonId) -> Result<String> {
+    let workspace = tx.workspace().0;
+    sqlx::query_scalar!("select name from people where workspace_id = $1 and id = $2", workspace, person.0)
+        .fetch_optional(&mut **tx)
+        .await?
+        .ok_or(NO_PERSON)
+}
+
 /// The role of someone who is on the team now.
 pub async fn role_of(conn: &mut PgConnection, workspace: WorkspaceId, person: PersonId) -> Result<Role> {
     sqlx::query_scalar!(

@@ -69,6 +69,8 @@ async def run_era(mode, version, args):
                 if tools[name].annotations.read_only_hint:
                     marked = (result.meta or {}).get("untrusted") is True
                     must(marked, f"{name}: the result is not marked as untrusted")
+                    said = [block.text for block in result.content[1:]]
+                    must(len(said) == 1 and "data" in said[0], f"{name}: the model is not told that it is untrusted")
             try:
                 await client.call_tool("tool_that_never_was", {})
             except MCPError as error:

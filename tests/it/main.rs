@@ -3,10 +3,13 @@
 mod budgets;
 mod faults;
 mod flows;
+mod keys;
 mod mail;
 mod operations;
 mod outgoing;
 mod requirements;
+mod roles;
+mod strangers;
 mod tidy;
 mod webhooks;
 mod world;

@@ -44,14 +44,17 @@ const OWNERS: &[(&str, &[&str])] = &[
             "counts",
             "count_changes",
             "conversation_words",
+            "conversation_words_segments",
             "unindexed_conversations",
+            "unindexed_messages",
             "mentions",
+            "withheld_replies",
         ],
     ),
     ("documents", &["documents", "document_requests"]),
     ("app_mail", &["app_mail", "sending_services"]),
-    ("replies", &["suppressed_addresses", "automatic_mail"]),
-    ("mail", &["sandbox_mail", "sandbox_answers", "sending_domains"]),
+    ("replies", &["suppressed_addresses", "suppression_changes", "automatic_mail"]),
+    ("mail", &["sandbox_mail", "sandbox_answers", "sending_domains", "mail_received"]),
     ("webhooks", &["webhooks", "webhook_lanes", "deliveries", "delivery_log"]),
 ];
 
@@ -109,6 +112,11 @@ fn every_dependency_has_its_reason() {
     let page = include_str!("../../docs/dependencies.md");
     let manifests = [include_str!("../../Cargo.toml"), include_str!("../../fuzz/Cargo.toml")].concat();
     assert_tidy(dependencies(&manifests, page));
+}
+
+#[test]
+fn every_attack_in_the_security_page_has_its_test() {
+    assert_tidy(attacks(include_str!("../../SECURITY.md"), &tree(&["src", "tests"])));
 }
 
 fn imports(files: &[File]) -> Vec<String> {
@@ -266,6 +274,26 @@ fn dependencies(manifest: &str, page: &str) -> Vec<String> {
         .difference(&used)
         .map(|name| format!("docs/dependencies.md explains {name}, which is gone"));
     unexplained.chain(gone).collect()
+}
+
+/// A row's last column names the test as `cargo test` does, or a function of a script.
+fn attacks(page: &str, files: &[File]) -> Vec<String> {
+    let mut problems = Vec::new();
+    for row in page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| attack |")) {
+        let named = row.rsplit(" | ").next().unwrap_or_default();
+        let tests: Vec<&str> = named.split('`').skip(1).step_by(2).collect();
+        if tests.is_empty() {
+            problems.push(format!("SECURITY.md names no test: {row}"));
+        }
+        for test in tests {
+            let name = test.rsplit([':', ' ']).next().unwrap_or_default();
+            let written = [format!("fn {name}("), format!("def {name}(")];
+            if !files.iter().any(|file| written.iter().any(|word| file.text.contains(word))) {
+                problems.push(format!("SECURITY.md names a test that is not there: {test}"));
+            }
+        }
+    }
+    problems
 }
 
 fn assert_tidy(problems: Vec<String>) {

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import smtplib
 import socketserver
 import subprocess
 import sys
@@ -118,7 +119,7 @@ class World:
         self.certificates()
         self.sink = Server(("127.0.0.1", 0), Sink)
         threading.Thread(target=self.sink.serve_forever, daemon=True).start()
-        relay, self.http, self.dns = free_port(), free_port(), free_port()
+        relay, self.http, self.dns, self.smtp = free_port(), free_port(), free_port(), free_port()
         self.postfix = self.folder / "postfix"
         subprocess.run([HERE / "postfix", "start", self.postfix, f"127.0.0.1:{relay}",
                         f"relayhost = [127.0.0.1]:{self.sink.server_address[1]}", "smtpd_tls_security_level = encrypt",
@@ -132,6 +133,7 @@ class World:
             "ROOKERY_BLOBS": f"file://{self.folder}/blobs",
             "ROOKERY_SECRET_KEY": "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
             "ROOKERY_LISTEN": f"127.0.0.1:{self.http}",
+            "ROOKERY_SMTP_LISTEN": f"127.0.0.1:{self.smtp}",
             "ROOKERY_MAIL_NAME": "mx.acme.test",
             "ROOKERY_DNS": f"127.0.0.1:{self.dns}",
             "ROOKERY_RELAY": f"smtp://localhost:{relay}?tls=required",
@@ -258,7 +260,7 @@ def play(world):
         conversation, asked = world.conversation(f"ada{number}@customer.test", subject, f"Frage {number} ä")
         sender, recipient, raw = world.sends(conversation, text)
         assert recipient == f"ada{number}@customer.test", recipient
-        assert re.fullmatch(r"help\+r=[0-9a-z]{13}=[0-9a-z_-]{16}@acme\.test", sender), sender
+        assert re.fullmatch(r"help\+r=[0-9a-z]{13}=[0-9a-z_-]{13}@acme\.test", sender), sender
         assert dkim.verify(own_part(raw), dnsfunc=world.text), f"dkimpy refuses mail {number}"
         changed = own_part(raw).replace(b"ada", b"eve", 1)
         assert not dkim.verify(changed, dnsfunc=world.text), "dkimpy takes a changed mail"
@@ -307,9 +309,23 @@ def bounces(world):
     world.api(f"/conversations/{conversation}/replies", {"body": "Hello.", "send": True})
     wait_until("the bounce is at the sink", lambda: len(Sink.taken) > before)
     sender, recipient, raw = Sink.taken[before]
-    assert sender == "" and re.fullmatch(r"help\+r=[0-9a-z]{13}=[0-9a-z_-]{16}@acme\.test", recipient), (sender, recipient)
+    assert sender == "" and re.fullmatch(r"help\+r=[0-9a-z]{13}=[0-9a-z_-]{13}@acme\.test", recipient), (sender, recipient)
     report = email.message_from_bytes(raw, policy=email.policy.default)
     assert report.get_content_type() == "multipart/report" and b"5.1.1" in raw
+
+    say("the bounce counts at the return path it was sent to, and nowhere else")
+
+    def arrives(to, bounce):
+        with smtplib.SMTP("127.0.0.1", world.smtp) as client:
+            client.sendmail("", [to], bounce)
+        suppressed = world.admin("list-suppressed", "--workspace", world.workspace)["suppressed"]
+        return world.status(conversation), [(one["address"], one["reason"]) for one in suppressed]
+
+    copy = re.sub(rb"(?im)^(message-id: )<", rb"\1<copy.", raw, count=1)
+    assert arrives("help@acme.test", copy) == ("sent", []), "a copy to the inbox was believed"
+    assert arrives(recipient, raw) == ("failed", [(REFUSED, "bounce")])
+    lifted = world.admin("unsuppress", "--workspace", world.workspace, "--address", REFUSED)
+    assert lifted == {"address": REFUSED, "lifted": True}, lifted
 
 
 def main():

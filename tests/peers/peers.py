@@ -213,13 +213,27 @@ def smuggling_through_postfix(world, folder, port):
     say(f"{len(ends)} hostile streams: Postfix made {queued} mails of them, {sent() - sent_before} were taken, and stored once each")
 
 
-def lmtp_tells_the_address(world):
-    folder, port = world.start_postfix("front", f"relay_transport = lmtp:inet:127.0.0.1:{world.lmtp}",
-                                       "relay_domains = acme.test", "lmtp_send_xforward_command = yes")
+def a_front_postfix_hands_over(world):
+    """The settings of docs/mail.md, "A mail server in front"."""
+    _, port = world.start_postfix(
+        "front", "relay_domains = acme.test", f"relay_transport = lmtp:inet:127.0.0.1:{world.lmtp}",
+        "lmtp_send_xforward_command = yes", "smtpd_relay_restrictions = permit_mynetworks, reject_unauth_destination",
+        "smtpd_recipient_restrictions = reject_unauth_destination, reject_unverified_recipient",
+        "unverified_recipient_reject_code = 550", "address_verify_negative_refresh_time = 5m")
     through(port, "anna@pass.test", "help@acme.test", letter("lmtp@pass.test"))
     verdict = wait_until("the mail arrives", lambda: world.verdict("lmtp@pass.test"))
     check(verdict["spf"] == "pass", f"SPF was asked about the address Postfix saw: {verdict}")
-    say("a front Postfix handed over by LMTP and told whose address to check")
+    refused = 0
+    with smtplib.SMTP("127.0.0.1", port, local_hostname="helo.pass.test", source_address=("127.0.0.2", 0)) as smtp:
+        for number in range(3):
+            try:
+                smtp.sendmail("anna@pass.test", [f"nobody{number}@acme.test"], letter(f"nobody{number}@pass.test"))
+            except smtplib.SMTPRecipientsRefused as error:
+                refused += [code for code, _ in error.recipients.values()] == [550]
+    check(refused == 3, f"Postfix refused {refused} of 3 unknown recipients itself")
+    through(port, "anna@pass.test", "help+inv-1@acme.test", letter("lmtp2@pass.test"))
+    wait_until("the mail after them arrives", lambda: world.verdict("lmtp2@pass.test"))
+    say("a front Postfix handed over by LMTP, told whose address to check, and refused unknown recipients itself")
 
 
 def main():
@@ -239,7 +253,7 @@ def main():
         unknown_recipients_bounce(world, folder, port)
         postfix_waits_for_the_database(world, folder, port)
         smuggling_through_postfix(world, folder, port)
-        lmtp_tells_the_address(world)
+        a_front_postfix_hands_over(world)
         code = 0
     finally:
         if code != 0:

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::api::operation::{Call, Nothing, Operation, Spec};
 use crate::api::wire;
+use crate::conversations::index;
 use crate::conversations::list::{self, Assigned, Filter, View};
-use crate::conversations::search;
 use crate::db::Reading;
 use crate::error::{Problem, Result};
 use crate::words;
@@ -78,7 +78,7 @@ impl Operation for ListConversations {
         };
         let query = input.q.as_deref().map(str::trim).filter(|query| !query.is_empty());
         if query.is_some() {
-            search::catch_up(&mut call.db).await?;
+            index::catch_up(call.app, &mut call.db).await;
         }
         let filter = Filter {
             view: input.view.into(),

@@ -91,6 +91,8 @@ pub struct Written {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "DocumentRequestId")]
     request_id: Option<DocumentRequestId>,
+    /// The addresses it goes to.
+    to: Vec<String>,
     /// What happens next.
     note: String,
 }
@@ -117,6 +119,7 @@ impl From<write::Written> for Written {
             status,
             sends_at: written.sends_at.map(Timestamp),
             request_id: written.request,
+            to: vec![written.to],
             note,
         }
     }

@@ -2,6 +2,7 @@
 //! it, and "try again later" whenever that is not certain.
 
 use std::error::Error as StdError;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,10 +12,13 @@ use super::session::Origin;
 use super::spool::Spool;
 use super::{Door, Protocol};
 use crate::app_mail::reference;
+use crate::config::DmarcReject;
 use crate::error::{Error, Result};
+use crate::mail::admit::admit;
 use crate::mail::authenticate::{self, Verdict};
 use crate::mail::parse::{ParsedMail, Refusal};
 use crate::mail::receive::{Delivery, Outcome, take_apart};
+use crate::mail::thread::Dmarc;
 
 pub struct Envelope {
     /// Empty for bounces.
@@ -23,6 +27,9 @@ pub struct Envelope {
 }
 
 const LATER: &str = "451 4.3.0 Something is wrong on our side, try again later";
+const HEADER_TOO_LARGE: &str = "552 5.3.4 The header of the mail is too large";
+const UNANSWERED: &str = "451 4.7.0 Too much mail waits for its sender's name servers, try again later";
+const UNWANTED: &str = "550 5.7.1 The sender's domain asks to refuse mail that it does not confirm (DMARC)";
 const FULL: &str = "452 4.3.1 No room for the mail, try again later";
 
 impl Door {
@@ -45,24 +52,43 @@ impl Door {
         origin: &Origin,
         protocol: Protocol,
         envelope: &Envelope,
-        spool: Spool,
+        mut spool: Spool,
     ) -> Result<Vec<String>> {
+        let Some(header) = spool.header().await? else { return Ok(vec![HEADER_TOO_LARGE.to_owned()]) };
+        let sender = authenticate::Origin {
+            address: origin.address,
+            helo: origin.helo.as_deref().unwrap_or_default(),
+            mail_from: &envelope.from,
+        };
+        // Name servers may take their time: while they do, the mail stays where it is.
+        let asked = match self.asking.turn(origin.address).await {
+            Some(_turn) => self.authenticator.ask(&sender, &header).await,
+            None => return Ok(vec![UNANSWERED.to_owned()]),
+        };
         // Large mail takes turns, so that ten at once do not need ten times the memory.
-        let megabytes = (spool.len() >> 20).min(super::WORKED_ON) as u32;
-        let _turn = self.work.acquire_many(megabytes).await.map_err(Error::internal)?;
+        let portions = (spool.len() / super::PORTION + 1).min(super::PORTIONS) as u32;
+        let _turn = self.work.acquire_many(portions).await.map_err(Error::internal)?;
         let raw = spool.read().await?;
-        let mut mail = match take_apart(&raw).await? {
+        let taken_apart = {
+            let _turn = match portions {
+                1 => None,
+                _ => Some(self.processors.acquire().await.map_err(Error::internal)?),
+            };
+            take_apart(&raw).await?
+        };
+        let mut mail = match taken_apart {
             Ok(mail) => mail,
             Err(refusal) => return Ok(vec![refused(refusal)]),
         };
         // RFC 3834: nobody is there to read an answer.
         mail.automatic |= envelope.from.is_empty();
-        let asked = authenticate::Origin {
-            address: origin.address,
-            helo: origin.helo.as_deref().unwrap_or_default(),
-            mail_from: &envelope.from,
-        };
-        let verdict = self.authenticator.authenticate(&asked, &mail, &raw).await;
+        let mut verdict = self.authenticator.judge(asked, &mail, &raw).await;
+        verdict.null_sender = envelope.from.is_empty();
+        match self.app.config.dmarc_reject {
+            DmarcReject::Refuse if verdict.unwanted => return Ok(vec![UNWANTED.to_owned()]),
+            DmarcReject::Hold => verdict.held = verdict.unwanted,
+            _ => {}
+        }
         let mail = Arc::new(mail);
         let id = self.app.random.hex(12);
         let mut answers = Vec::with_capacity(envelope.recipients.len());
@@ -70,7 +96,7 @@ impl Door {
             let answer = match foremost(recipient, &envelope.recipients) {
                 true => {
                     let trace = self.trace(origin, protocol, &envelope.from, recipient, &verdict, &id);
-                    self.give(recipient, &mail, &raw, trace, &verdict, &id).await
+                    self.give(recipient, &mail, &raw, trace, (origin.address, &verdict), &id).await
                 }
                 // The same inbox under another address: it gets the mail once.
                 false => format!("250 2.0.0 Ok, {id}"),
@@ -89,11 +115,19 @@ impl Door {
         mail: &Arc<ParsedMail>,
         raw: &Bytes,
         trace: String,
-        verdict: &Verdict,
+        (address, verdict): (Option<IpAddr>, &Verdict),
         id: &str,
     ) -> String {
         if mail.sent_by.iter().any(|inbox| *inbox == recipient.mailbox.id.to_string()) {
             return refused(Refusal::Loop);
+        }
+        let (inbox, size) = ((recipient.workspace, recipient.mailbox.id), raw.len());
+        let sender = mail.from.as_ref().map_or("", |from| from.email.as_str());
+        let proven = verdict.dmarc() == Dmarc::Pass;
+        match admit(&self.app, inbox, (sender, proven), address, size).await {
+            Ok(true) => {}
+            Ok(false) => return refused(Refusal::EnoughForToday),
+            Err(error) => return excuse(&error),
         }
         let delivery = Delivery {
             mailbox: recipient.mailbox.clone(),
@@ -166,7 +200,11 @@ fn for_all(answers: Vec<String>) -> String {
 }
 
 fn refused(refusal: Refusal) -> String {
-    let code = if refusal == Refusal::Loop { "554 5.4.6" } else { "554 5.6.0" };
+    let code = match refusal {
+        Refusal::Loop => "554 5.4.6",
+        Refusal::EnoughForToday => "452 4.2.2",
+        _ => "554 5.6.0",
+    };
     format!("{code} {refusal}")
 }
 

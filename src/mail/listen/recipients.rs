@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use crate::app::App;
 use crate::error::Result;
 use crate::ids::WorkspaceId;
+use crate::mail::return_path;
 use crate::workspace::mailboxes::{self, Mailbox};
 
 const REMEMBERED_FOR: Duration = Duration::from_secs(5);
@@ -72,6 +73,7 @@ fn candidates(address: &str) -> Vec<String> {
         domains.push(unicode);
     }
     let mut locals = vec![local.as_str()];
+    locals.extend(return_path::inbox_of(&local));
     if let Some((base, _)) = local.split_once('+') {
         locals.push(base);
     }
@@ -97,6 +99,12 @@ mod tests {
             candidates("Help+INV-1+x@Acme.Example"),
             ["help+inv-1+x@acme.example", "help@acme.example"]
         );
+    }
+
+    #[test]
+    fn a_return_path_is_its_inboxs_whatever_the_inbox_is_called() {
+        let tried = ["help+vip+r=1=2@acme.example", "help+vip@acme.example", "help@acme.example"];
+        assert_eq!(candidates(tried[0]), tried);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! One SMTP or LMTP conversation, command by command (RFC 5321, RFC 2033). Whoever sends ahead of an answer
-//! it has to wait for, or gets too much wrong, is shown out.
+//! it has to wait for, gets too much wrong, or takes too long over anything, is shown out. Only a front server of our
+//! own, which speaks LMTP, may pass on whatever others sent it, and err as often as they do.
 
 use std::io;
 use std::net::IpAddr;
@@ -7,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use smtp_proto::{Error as Malformed, MailFrom, Request};
+use tokio::time::Instant;
 
 use super::data::{Data, Flaw};
 use super::hand_over::Envelope;
@@ -23,6 +25,12 @@ const MOST_IDLE: u32 = 100;
 const MOST_MAILS: u32 = 10_000;
 /// How long one mail may take to come in, whatever its size.
 const DATA_TIME: Duration = Duration::from_secs(15 * 60);
+/// Bytes a second that a mail has to come with. Who is slower uses up the patience with it.
+const PACE: f64 = 1_000.0;
+/// Until the first mail is taken, a conversation may last so many times as long as one command.
+const UNTIL_FIRST: u32 = 4;
+/// And so many times as long at all.
+const AT_ALL: u32 = 12;
 
 pub struct Session {
     door: Arc<Door>,
@@ -33,6 +41,11 @@ pub struct Session {
     faults: u32,
     idle: u32,
     mails: u32,
+    began: Instant,
+    /// Somebody was named that a mail comes from.
+    asked: bool,
+    /// A mail was taken.
+    proven: bool,
 }
 
 /// Who is there, as far as it said.
@@ -57,21 +70,42 @@ impl Session {
     pub fn new(door: Arc<Door>, peer: IpAddr, protocol: Protocol, seat: Seat) -> Self {
         let address = (protocol == Protocol::Smtp).then_some(peer);
         let origin = Origin { address, peer, helo: None, extended: false, encrypted: false };
-        Self { door, protocol, seat, origin, envelope: None, faults: 0, idle: 0, mails: 0 }
+        let (faults, idle, mails, began) = (0, 0, 0, Instant::now());
+        let (envelope, asked, proven) = (None, false, false);
+        Self { door, protocol, seat, origin, envelope, faults, idle, mails, began, asked, proven }
     }
 
-    pub async fn run(mut self, mut wire: Wire) -> io::Result<()> {
+    pub async fn run(mut self, wire: Wire) -> io::Result<()> {
+        let ended = self.converse(wire).await;
+        if self.origin.encrypted && !self.asked {
+            // TLS is begun in order to send mail; begun for nothing, it is a way to keep us busy.
+            self.seat.fault();
+        }
+        ended
+    }
+
+    async fn converse(&mut self, mut wire: Wire) -> io::Result<()> {
         let kind = if self.protocol == Protocol::Lmtp { "LMTP" } else { "ESMTP" };
         wire.say(&format!("220 {} {kind} Rookery\r\n", self.door.name)).await?;
         loop {
-            let line = tokio::select! {
-                line = wire.line() => Some(line),
-                () = self.door.app.stop.wait() => None,
-            };
-            let Some(line) = line else {
-                wire.say("421 4.3.2 Shutting down, try again shortly\r\n").await?;
+            let since = Instant::now();
+            if since >= self.lasts_until() {
+                wire.say("421 4.4.2 This conversation took too long, try again later\r\n").await?;
                 break;
+            }
+            let line = tokio::select! {
+                line = wire.line(|| self.lasts_until().min(since + self.seat.patience())) => Ok(line),
+                () = self.door.app.stop.wait() => Err("421 4.3.2 Shutting down, try again shortly\r\n"),
+                () = self.seat.leave() => Err(CROWDED),
             };
+            let line = match line {
+                Ok(line) => line,
+                Err(farewell) => {
+                    wire.say(farewell).await?;
+                    break;
+                }
+            };
+            self.seat.moved();
             let line = match line {
                 Ok(Line::Command(line)) => line,
                 Ok(Line::Malformed) => {
@@ -83,7 +117,7 @@ impl Session {
                     break;
                 }
                 Err(error) if error.kind() == io::ErrorKind::TimedOut => {
-                    wire.say("421 4.4.2 Nothing was said for too long\r\n").await?;
+                    wire.say("421 4.4.2 The next command took too long\r\n").await?;
                     break;
                 }
                 Ok(Line::Closed) | Err(_) => return Ok(()),
@@ -93,14 +127,24 @@ impl Session {
                 Next::Close => break,
                 Next::StartTls => {
                     let Some(tls) = &self.door.tls else { break };
-                    wire = wire.encrypt(tls.acceptor()).await?;
                     // Nothing said in the clear counts any more.
                     (self.origin.helo, self.origin.encrypted, self.envelope) = (None, true, None);
+                    self.asked = false;
+                    wire = wire.encrypt(tls.acceptor()).await?;
                 }
             }
         }
         wire.close().await;
         Ok(())
+    }
+
+    /// The front server's conversations last as long as it has something to say.
+    fn lasts_until(&self) -> Instant {
+        match self.protocol {
+            Protocol::Lmtp => Instant::now() + DATA_TIME,
+            Protocol::Smtp if self.proven => self.began + self.seat.whole_patience() * AT_ALL,
+            Protocol::Smtp => self.began + self.seat.patience() * UNTIL_FIRST,
+        }
     }
 
     async fn answer(&mut self, wire: &mut Wire, line: &[u8]) -> io::Result<Next> {
@@ -192,6 +236,7 @@ impl Session {
             wire.say("421 4.7.0 Enough mail for one connection\r\n").await?;
             return Ok(Next::Close);
         }
+        self.asked = true;
         self.envelope = Some(Envelope { from: from.address, recipients: Vec::new() });
         wire.say("250 2.1.0 Ok\r\n").await?;
         Ok(Next::Go)
@@ -202,13 +247,18 @@ impl Session {
             return self.wrong(wire, "503 5.5.1 Say who it is from first").await;
         };
         if envelope.recipients.len() >= MOST_RECIPIENTS {
-            wire.say("452 4.5.3 Too many recipients, send the mail again for the others\r\n").await?;
-            return Ok(Next::Go);
+            let answer = "452 4.5.3 Too many recipients, send the mail again for the others\r\n";
+            return self.idles(wire, answer).await;
         }
         match self.door.recipients.find(&self.door.app, address).await {
             Ok(Some(recipient)) => {
                 envelope.recipients.push(recipient);
                 wire.say("250 2.1.5 Ok\r\n").await?;
+                Ok(Next::Go)
+            }
+            // Whoever wrote to the front server guessed, not the front server.
+            Ok(None) if self.protocol == Protocol::Lmtp => {
+                wire.say("550 5.1.1 No such inbox here\r\n").await?;
                 Ok(Next::Go)
             }
             Ok(None) => self.wrong(wire, "550 5.1.1 No such inbox here").await,
@@ -232,24 +282,37 @@ impl Session {
         self.mails += 1;
         self.idle = 0;
         wire.say("354 End the mail with a line that holds a dot\r\n").await?;
-        let taken = tokio::time::timeout(DATA_TIME, take(wire)).await;
-        let Ok(taken) = taken else {
-            wire.say("421 4.4.2 The mail took too long\r\n").await?;
-            return Ok(Next::Close);
+        let taken = tokio::select! {
+            taken = self.take(wire) => taken,
+            () = self.seat.leave() => {
+                wire.say(CROWDED).await?;
+                return Ok(Next::Close);
+            }
         };
-        let answers = match taken? {
-            Taken::Whole(spool) => {
+        let answers = match taken {
+            Ok(Taken::Whole(spool)) => {
+                self.seat.is_busy(true);
                 let answers = self.door.hand_over(&self.origin, self.protocol, &envelope, spool).await;
+                self.seat.is_busy(false);
                 if answers.iter().any(|answer| answer.starts_with('5')) {
                     self.seat.fault();
                 }
+                if !self.proven && answers.iter().any(|answer| answer.starts_with('2')) {
+                    self.proven = true;
+                    self.seat.proven();
+                }
                 answers
             }
-            Taken::Refused(answer) => {
+            Ok(Taken::Refused(answer)) => {
                 self.seat.fault();
                 vec![answer.to_owned()]
             }
-            Taken::Gone => return Ok(Next::Close),
+            Ok(Taken::Gone) => return Ok(Next::Close),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                wire.say("421 4.4.2 The mail took too long\r\n").await?;
+                return Ok(Next::Close);
+            }
+            Err(error) => return Err(error),
         };
         // LMTP answers for each recipient, SMTP once for all.
         match self.protocol {
@@ -264,9 +327,49 @@ impl Session {
         Ok(Next::Go)
     }
 
+    /// The mail up to its end. What cannot be taken is read to its end too, so that nothing of it is a command.
+    async fn take(&self, wire: &mut Wire) -> io::Result<Taken> {
+        let (mut data, mut spool) = (Data::new(MAX_MAIL_BYTES), Spool::new(self.seat.room()));
+        let mut full = false;
+        let ends = Instant::now() + DATA_TIME;
+        // How far it is behind a pace that anybody can keep, and since when.
+        let (mut behind, mut since) = (Duration::ZERO, Instant::now());
+        loop {
+            let until = || ends.min(since + self.seat.patience().saturating_sub(behind));
+            let Some((length, ended)) = wire.pour(&mut data, &mut spool.memory, until).await? else {
+                return Ok(Taken::Gone);
+            };
+            self.seat.moved();
+            if self.protocol == Protocol::Smtp {
+                let gained = Duration::from_secs_f64(length as f64 / PACE);
+                behind = (behind + since.elapsed()).saturating_sub(gained);
+            }
+            since = Instant::now();
+            if data.flaw().is_some() || full {
+                spool.discard();
+            } else if let Err(error) = spool.settle().await {
+                if error.kind() != io::ErrorKind::QuotaExceeded {
+                    tracing::warn!(%error, "a mail could not be put on disk");
+                }
+                full = true;
+            }
+            if ended {
+                return Ok(match data.flaw() {
+                    _ if full => Taken::Refused("452 4.3.1 No room for the mail, try again later"),
+                    None => Taken::Whole(spool),
+                    Some(Flaw::TooLarge) => Taken::Refused("552 5.3.4 The mail is too large"),
+                    Some(Flaw::Nul) => Taken::Refused("554 5.6.0 The mail has a NUL byte in it"),
+                    Some(Flaw::BareLf | Flaw::BareCr) => {
+                        Taken::Refused("554 5.6.11 A line of the mail does not end with CRLF")
+                    }
+                });
+            }
+        }
+    }
+
     /// For commands that carry nothing: a few are polite, many are a way to keep us busy.
     async fn idles(&mut self, wire: &mut Wire, answer: &str) -> io::Result<Next> {
-        self.idle += 1;
+        self.idle += u32::from(self.protocol == Protocol::Smtp);
         if self.idle > MOST_IDLE {
             wire.say("421 4.7.0 Too many commands without a mail\r\n").await?;
             return Ok(Next::Close);
@@ -287,36 +390,12 @@ impl Session {
     }
 }
 
+const CROWDED: &str = "421 4.7.0 Too many connections, try again later\r\n";
+
 enum Taken {
     Whole(Spool),
     Refused(&'static str),
     Gone,
-}
-
-/// The mail up to its end. What cannot be taken is read to its end too, so that nothing of it is a command.
-async fn take(wire: &mut Wire) -> io::Result<Taken> {
-    let (mut data, mut spool) = (Data::new(MAX_MAIL_BYTES), Spool::default());
-    let mut full = false;
-    loop {
-        let Some(ended) = wire.pour(&mut data, &mut spool.memory).await? else { return Ok(Taken::Gone) };
-        if data.flaw().is_some() || full {
-            spool.discard();
-        } else if let Err(error) = spool.settle().await {
-            tracing::warn!(%error, "a mail could not be put on disk");
-            full = true;
-        }
-        if ended {
-            return Ok(match data.flaw() {
-                _ if full => Taken::Refused("452 4.3.1 No room for the mail, try again later"),
-                None => Taken::Whole(spool),
-                Some(Flaw::TooLarge) => Taken::Refused("552 5.3.4 The mail is too large"),
-                Some(Flaw::Nul) => Taken::Refused("554 5.6.0 The mail has a NUL byte in it"),
-                Some(Flaw::BareLf | Flaw::BareCr) => {
-                    Taken::Refused("554 5.6.11 A line of the mail does not end with CRLF")
-                }
-            });
-        }
-    }
 }
 
 fn complaint(malformed: &Malformed) -> &'static str {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -15,6 +15,10 @@ use super::data::Data;
 /// RFC 5321 asks for 512; extensions and long addresses need more.
 const LONGEST_LINE: usize = 2_048;
 const BLOCK: usize = 16 * 1024;
+/// How often it is looked again until when one waits: that may come nearer meanwhile.
+const LOOK: Duration = Duration::from_secs(2);
+/// TLS begins at once or not at all.
+const HANDSHAKE: Duration = Duration::from_secs(30);
 
 pub struct Wire {
     stream: Stream,
@@ -51,8 +55,8 @@ impl Wire {
         self.taken < self.buffer.len()
     }
 
-    /// The next line, its CRLF included.
-    pub async fn line(&mut self) -> io::Result<Line> {
+    /// The next line, its CRLF included. The whole of it has to come in time.
+    pub async fn line(&mut self, until: impl Fn() -> Instant) -> io::Result<Line> {
         let mut looked = 0;
         loop {
             let waiting = &self.buffer[self.taken..];
@@ -71,21 +75,28 @@ impl Wire {
             if looked > LONGEST_LINE {
                 return Ok(Line::TooLong);
             }
-            if !self.fill().await? {
+            if !self.fill(&until).await? {
                 return Ok(Line::Closed);
             }
         }
     }
 
-    /// Hands what comes to `data`. True when the mail ended; `None` when the other side is gone before.
-    pub async fn pour(&mut self, data: &mut Data, out: &mut Vec<u8>) -> io::Result<Option<bool>> {
-        if !self.has_more() && !self.fill().await? {
+    /// Hands what comes to `data`: how much it was, and true when the mail ended; `None` when the other side is gone
+    /// before.
+    pub async fn pour(
+        &mut self,
+        data: &mut Data,
+        out: &mut Vec<u8>,
+        until: impl Fn() -> Instant,
+    ) -> io::Result<Option<(usize, bool)>> {
+        if !self.has_more() && !self.fill(&until).await? {
             return Ok(None);
         }
         let bytes = &self.buffer[self.taken..];
         let end = data.feed(bytes, out);
-        self.taken += end.unwrap_or(bytes.len());
-        Ok(Some(end.is_some()))
+        let length = end.unwrap_or(bytes.len());
+        self.taken += length;
+        Ok(Some((length, end.is_some())))
     }
 
     pub async fn say(&mut self, answer: &str) -> io::Result<()> {
@@ -105,7 +116,7 @@ impl Wire {
     /// Begins TLS. Whatever came in the clear before is forgotten.
     pub async fn encrypt(self, acceptor: TlsAcceptor) -> io::Result<Self> {
         let Stream::Plain(stream) = self.stream else { return Ok(self) };
-        let accepted = timeout(self.patience, acceptor.accept(stream)).await;
+        let accepted = timeout(self.patience.min(HANDSHAKE), acceptor.accept(stream)).await;
         let stream = accepted.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
         Ok(Self {
             stream: Stream::Tls(Box::new(stream)),
@@ -125,20 +136,25 @@ impl Wire {
         let _ = timeout(Duration::from_secs(5), closing).await;
     }
 
-    async fn fill(&mut self) -> io::Result<bool> {
+    async fn fill(&mut self, until: &impl Fn() -> Instant) -> io::Result<bool> {
         if self.taken > 0 {
             self.buffer.drain(..self.taken);
             self.taken = 0;
         }
         self.buffer.reserve(BLOCK);
-        let read = async {
-            match &mut self.stream {
-                Stream::Plain(stream) => stream.read_buf(&mut self.buffer).await,
-                Stream::Tls(stream) => stream.read_buf(&mut self.buffer).await,
+        loop {
+            let read = async {
+                match &mut self.stream {
+                    Stream::Plain(stream) => stream.read_buf(&mut self.buffer).await,
+                    Stream::Tls(stream) => stream.read_buf(&mut self.buffer).await,
+                }
+            };
+            let now = Instant::now();
+            match timeout_at(until().min(now + LOOK), read).await {
+                Ok(read) => return Ok(read? > 0),
+                Err(_) if Instant::now() >= until() => return Err(io::ErrorKind::TimedOut.into()),
+                Err(_) => {}
             }
-        };
-        let read =
-            timeout(self.patience, read).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
-        Ok(read > 0)
+        }
     }
 }

@@ -17,10 +17,11 @@ pub(super) fn message_id(head: &Head) -> Option<String> {
     (!bare.contains(['<', '>']) && is_id(bare)).then(|| bare.to_owned())
 }
 
-/// The ids, and how many of them stand in In-Reply-To.
-pub(super) fn references(head: &Head) -> (Vec<String>, usize) {
+/// The ids of both fields, how many of them stand in In-Reply-To, and those that stand in References.
+pub(super) fn references(head: &Head) -> (Vec<String>, usize, Vec<String>) {
     let answered: Vec<String> = head.all("in-reply-to").flat_map(ids).collect();
     let newest_first = head.all("references").flat_map(|value| ids(value).into_iter().rev());
+    let referenced: Vec<String> = newest_first.take(MAX_REFERENCES).collect();
     let mut found: Vec<String> = Vec::new();
     let mut add = |ids: &mut dyn Iterator<Item = String>| {
         for id in ids {
@@ -31,8 +32,8 @@ pub(super) fn references(head: &Head) -> (Vec<String>, usize) {
         found.len()
     };
     let in_reply_to = add(&mut answered.into_iter());
-    add(&mut newest_first.into_iter());
-    (found, in_reply_to)
+    add(&mut referenced.iter().cloned());
+    (found, in_reply_to, referenced)
 }
 
 fn ids(value: &[u8]) -> Vec<String> {

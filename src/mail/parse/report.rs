@@ -23,7 +23,8 @@ pub struct Bounce {
 /// What became of one recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Lower case, as the last server knew it and as it was written to; often the same.
+    /// Lower case, as the last server knew it and as it was written to; often the same. None when the report
+    /// names nobody.
     pub recipients: Vec<String>,
     /// Nobody will try again, and the reason will not go away: action `failed` with a status 5.x.x.
     pub permanent: bool,
@@ -41,8 +42,9 @@ pub struct Complaint {
 }
 
 impl Failure {
-    pub fn is_for(&self, address: &str) -> bool {
-        self.recipients.iter().any(|recipient| recipient == address)
+    /// Whether it speaks of this address, or of nobody in particular.
+    pub fn may_be_for(&self, address: &str) -> bool {
+        self.recipients.is_empty() || self.recipients.iter().any(|recipient| recipient == address)
     }
 }
 
@@ -103,11 +105,12 @@ fn failures(body: &[u8]) -> Vec<Failure> {
     while !rest.is_empty() && found.len() < MOST_RECIPIENTS {
         let (head, after) = Head::group(rest);
         rest = after;
-        let named =
-            ["final-recipient", "original-recipient"].map(|name| head.first(name).and_then(recipient));
-        let mut recipients: Vec<String> = named.into_iter().flatten().collect();
+        let named = ["final-recipient", "original-recipient"].map(|name| head.first(name));
+        let mut recipients: Vec<String> = named.into_iter().flatten().filter_map(recipient).collect();
         recipients.dedup();
-        let Some(action) = head.word("action").filter(|_| !recipients.is_empty()) else { continue };
+        // Somebody is named whose address cannot be read: nobody we know.
+        let unreadable = recipients.is_empty() && named.iter().any(Option::is_some);
+        let Some(action) = head.word("action").filter(|_| !unreadable) else { continue };
         let status = head.word("status").unwrap_or_default();
         let status = status.split([' ', '(', '\t']).next().unwrap_or_default().to_owned();
         let permanent = action == "failed" && status.starts_with("5.");

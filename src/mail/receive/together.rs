@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::{Delivery, Files, Known, Outcome, SMALL, Signs, deliver, id_hash, is_ours, judged};
+use super::{Delivery, Files, Identity, Known, Outcome, SMALL, Signs, deliver, is_ours, judged};
 use crate::app::App;
 use crate::conversations::inbound;
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
+use crate::mail::heed::{author, lift};
 use crate::mail::parse::ParsedMail;
 use crate::mail::thread::{Placement, names_nothing};
 
@@ -155,31 +156,38 @@ fn is_refusal(cause: &(dyn std::error::Error + 'static)) -> bool {
 }
 
 async fn store_all(app: &App, workspace: WorkspaceId, lot: &[Waiting]) -> Result<Option<Vec<Outcome>>> {
-    let ids: Vec<i64> = lot.iter().map(|waiting| id_hash(waiting.mail.message_id.as_deref())).collect();
-    if ids.iter().collect::<HashSet<_>>().len() < ids.len() {
+    let identities: Vec<Identity> =
+        lot.iter().map(|waiting| Identity::of(&waiting.mail, &waiting.delivery.verdict)).collect();
+    if identities.iter().map(|mail| mail.id_hash).collect::<HashSet<_>>().len() < lot.len() {
         return Ok(None);
     }
     let mut tx = app.begin(workspace).await?;
-    let asked: Vec<_> = lot
-        .iter()
-        .zip(&ids)
-        .map(|(waiting, id)| (&waiting.delivery.mailbox, *id, &waiting.mail.fingerprint))
-        .collect();
+    let asked: Vec<_> =
+        lot.iter().zip(&identities).map(|(waiting, mail)| (&waiting.delivery.mailbox, mail)).collect();
     let known = Known::of(&mut tx, &asked).await?;
     if known.earlier.iter().any(|earlier| earlier.twin.is_some()) {
         return Ok(None);
     }
     let mut inbounds = Vec::with_capacity(lot.len());
-    for ((Waiting { delivery, mail, .. }, id), earlier) in lot.iter().zip(&ids).zip(&known.earlier) {
+    for ((Waiting { delivery, mail, .. }, identity), earlier) in
+        lot.iter().zip(&identities).zip(&known.earlier)
+    {
         let signs =
             Signs { repeated_id: earlier.other && mail.message_id.is_some(), new_sender_in_thread: false };
         let files = Files::store(app, workspace, mail, delivery).await?;
-        let mut inbound = judged(delivery, &Placement::ALONE, mail, *id, (&known.us, signs), &files);
+        let mut inbound = judged(delivery, &Placement::ALONE, mail, identity, (&known.us, signs), &files);
         inbound.automatic |= is_ours(&mut tx, &known.us, mail).await?;
         inbounds.push((&delivery.mailbox, inbound));
     }
     let mails: Vec<_> = inbounds.iter().map(|(mailbox, inbound)| (*mailbox, inbound)).collect();
     let Ok(stored) = inbound::start(&mut tx, &mails).await? else { return Ok(None) };
+    if known.suppressed {
+        let authors =
+            lot.iter().zip(&inbounds).zip(&stored).filter_map(|((waiting, (_, inbound)), stored)| {
+                author(&waiting.delivery, &waiting.mail, inbound).map(|author| (author, *stored))
+            });
+        lift(&mut tx, &authors.collect::<Vec<_>>()).await?;
+    }
     tx.commit().await?;
     Ok(Some(stored.into_iter().map(Outcome::Stored).collect()))
 }

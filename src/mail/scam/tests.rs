@@ -15,6 +15,7 @@ fn assessed(raw: &str, change: impl FnOnce(&mut Context)) -> Assessment {
     let mut context = Context {
         text: &text,
         dmarc_failed: false,
+        unwanted: false,
         our_domains: &domains,
         team_names: &team,
         workspace_name: "Acme Tools",

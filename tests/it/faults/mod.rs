@@ -2,6 +2,8 @@
 
 mod concurrency;
 mod fencing;
+mod floods;
+mod hang_ups;
 mod rollback;
 mod sends;
 mod smtp_sends;

@@ -1,6 +1,7 @@
 //! A fault at the last moment: every statement of a call went well, and then the commit fails.
 
 use rookery::api::operation::Method;
+use rookery::workspace::mailboxes;
 use serde_json::{Value, json};
 
 use crate::world::furnished::{Furnished, furnished};
@@ -151,4 +152,22 @@ fn bodies(operation: &str, surface: Surface, home: &Furnished<'_>) -> Vec<Value>
         }
         other => panic!("{other} writes, and has no input here"),
     }
+}
+
+#[tokio::test]
+async fn an_address_reserved_by_a_crash_can_be_made_an_inbox_in_the_same_workspace_only() {
+    story(async |world| {
+        let (acme, other) = (world.workspace("Acme").await, world.workspace("Other").await);
+        // As a node leaves it that dies between the directory and the workspace.
+        assert!(world.app.directory.reserve_address(acme.id, "help@acme.example").await.unwrap());
+        let taken = async |workspace| {
+            let made = mailboxes::create(&world.app, workspace, "help@acme.example", "Help", None).await;
+            made.map_err(|error| error.sentence().to_string())
+        };
+        let refusal = Err("address: is taken already".to_owned());
+        assert_eq!(taken(other.id).await.map(drop), refusal.clone());
+        assert!(taken(acme.id).await.is_ok(), "the same workspace makes it");
+        assert_eq!(taken(acme.id).await.map(drop), refusal, "once");
+    })
+    .await;
 }

@@ -209,7 +209,10 @@ async fn a_likely_scam_is_held_and_told_instead_of_a_reply() {
         let id = acme.mail(support, "anna@customer.example", "Parcel", "Hello").await;
         wrote(&acme, id, "one@acme.example").await;
         acme.set(id, "status = 'closed', announced_turn = 'done'").await;
-        acme.receives(support, &answer("one@acme.example", "", scam).replace("anna@", "stranger@")).await;
+        let borrowed = answer("one@acme.example", "", scam)
+            .replace("From: ", "From: Olga Owner ")
+            .replace("anna@customer.example", "<anna@customer.example>");
+        acme.receives(support, &borrowed).await;
         let conversation = key.conversation(id).await;
         assert_eq!(conversation["status"], "open");
         assert_eq!(last(world, "scout.held").await["data"]["conversation_id"], *id.to_string());
@@ -247,7 +250,8 @@ async fn no_event_quotes_the_mail_and_every_summary_is_one_short_line() {
         let id = acme.mail(support, "Canary <canary@canary.example>", "canary", "canary").await;
         wrote(&acme, id, "canary@acme.example").await;
         acme.set(id, "status = 'waiting', announced_turn = 'theirs'").await;
-        acme.receives(support, &answer("canary@acme.example", "Subject: canary\n", "canary")).await;
+        let reply = answer("canary@acme.example", "Subject: canary\n", "canary");
+        acme.receives(support, &reply.replace("anna@customer", "canary@canary")).await;
 
         let bodies: Vec<String> =
             sqlx::query_scalar("select body from events").fetch_all(&world.app.pool).await.unwrap();

@@ -56,7 +56,7 @@ async fn an_answer_to_our_mail_joins_its_conversation_in_that_inbox() {
         let sales = acme.mailbox("sales@acme.example", "Sales").await;
         let key = acme.key("bot", "read", Mode::Live).await;
         let first = acme.mail(support, "anna@customer.example", "Parcel", "Hello").await;
-        let second = acme.mail(support, "ben@customer.example", "Letter", "Hello").await;
+        let second = acme.mail(support, "anna@customer.example", "Letter", "Hello").await;
         wrote(&acme, first, "one@acme.example").await;
         wrote(&acme, second, "two@acme.example").await;
         let raw = |id: &str, headers: &str| {
@@ -345,11 +345,11 @@ async fn a_risk_is_a_label_with_reasons_and_nothing_looks_wrong_with_ordinary_ma
             assert_eq!(label, json!(risk), "{text}");
             assert_eq!((1..=3).contains(&reasons), risk.is_some(), "{text}: {reasons}");
         }
-        // A stranger who answers in somebody's thread is one signal, too little for a label of its own.
+        // A new sender in somebody's thread is one signal, too little for a label of its own.
         let id = acme.mail(support, "anna@customer.example", "Parcel", "Hello").await;
         wrote(&acme, id, "one@acme.example").await;
-        let stranger = answer("one@acme.example", "", "Verify your password.").replace("anna@", "stranger@");
-        acme.receives(support, &stranger).await;
+        let colleague = answer("one@acme.example", "", "Verify your password.").replace("anna@", "ben@");
+        acme.receives_confirmed(support, &colleague).await;
         assert_eq!(judged(id).await.0, "phishing");
         let reasons = key.conversation(id).await["riskReasons"].to_string();
         assert!(reasons.contains("The sender was not part of this conversation before."), "{reasons}");

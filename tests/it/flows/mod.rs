@@ -5,6 +5,7 @@ mod canary;
 mod commands;
 mod import;
 mod inbound;
+mod released;
 mod sandbox;
 mod sending;
 mod ten_days;

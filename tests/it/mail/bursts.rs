@@ -81,7 +81,7 @@ async fn in_a_burst_a_mail_that_comes_twice_is_stored_once_and_one_that_is_refus
                       begin raise exception 'no' using errcode = '22000'; end $$;
                       create trigger refuse before insert on conversations for each row
                           when (new.subject = 'Refused') execute function refuse()";
-        sqlx::raw_sql(refuse).execute(&post.world.app.pool).await.unwrap();
+        post.world.sql(refuse).await;
         let from = "anna@customer.example";
         let mut mails: Vec<String> =
             (0..6).map(|n| mail(from, &format!("Parcel {n}"), "", "Hello")).collect();

@@ -1,4 +1,5 @@
-//! A name server of the test's own: zones written as text, SERVFAIL for names that say so.
+//! A name server of the test's own: zones written as text, SERVFAIL for names that say so, nothing for
+//! SILENT ones and what is below them.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -28,7 +29,7 @@ impl Zone {
             let mut buffer = [0; 4096];
             while let Ok((length, from)) = socket.recv_from(&mut buffer).await {
                 let Ok(asked) = Message::from_vec(&buffer[..length]) else { continue };
-                let answer = answer(&asked, &records);
+                let Some(answer) = answer(&asked, &records) else { continue };
                 let _ = socket.send_to(&answer.to_vec().expect("an answer"), from).await;
             }
         });
@@ -42,13 +43,18 @@ impl Drop for Zone {
     }
 }
 
-fn answer(asked: &Message, records: &HashMap<String, Vec<String>>) -> Message {
+fn answer(asked: &Message, records: &HashMap<String, Vec<String>>) -> Option<Message> {
     let mut answer = Message::new(asked.metadata.id, MessageType::Response, OpCode::Query);
     answer.metadata.recursion_desired = true;
     answer.metadata.recursion_available = true;
-    let Some(query) = asked.queries.first() else { return answer };
+    let Some(query) = asked.queries.first() else { return Some(answer) };
     answer.add_query(query.clone());
     let name = query.name().to_string().trim_end_matches('.').to_lowercase();
+    let below =
+        |zone: &str| name.strip_suffix(zone).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    if records.iter().any(|(zone, texts)| below(zone) && texts.iter().any(|text| text == "SILENT")) {
+        return None;
+    }
     match records.get(&name) {
         None => {
             answer.metadata.response_code = ResponseCode::NXDomain;
@@ -69,7 +75,7 @@ fn answer(asked: &Message, records: &HashMap<String, Vec<String>>) -> Message {
             }
         }
     }
-    answer
+    Some(answer)
 }
 
 fn data(kind: RecordType, text: &str) -> Option<RData> {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::post::{Post, mail, post};
 
 /// The real program on the story's database.
-fn admin(post: &Post<'_>, arguments: &[&str]) -> Output {
+pub fn admin(post: &Post<'_>, arguments: &[&str]) -> Output {
     let config = &post.world.app.config;
     let workspace = post.acme.id.to_string();
     Command::new(env!("CARGO_BIN_EXE_rookery"))
@@ -23,12 +23,12 @@ fn admin(post: &Post<'_>, arguments: &[&str]) -> Output {
         .expect("the program starts")
 }
 
-fn says(output: &Output) -> String {
+pub fn says(output: &Output) -> String {
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-fn object(output: &Output) -> Value {
+pub fn object(output: &Output) -> Value {
     serde_json::from_str(&says(output)).unwrap()
 }
 
@@ -128,7 +128,7 @@ async fn an_operator_is_told_where_a_message_came_from_and_why_it_stands_there()
             line.starts_with(&format!("In {}: {placed}.\nWho wrote it: {{", kept.conversation)),
             "{line}"
         );
-        assert!(line.contains("\"dmarc\":\"pass\"") && line.contains("\r\n\r\nHello there"), "{line}");
+        assert!(line.contains("\"dmarc\":\"pass\"") && line.contains("\n\nHello there"), "{line}");
         let told = object(&explain(&["--json"]));
         assert_eq!((&told["conversation"], &told["placed"]), (&json!(kept.conversation), &json!(placed)));
         assert_eq!((&told["verdict"]["spf"], &told["raw"]), (&json!("pass"), &json!(kept.raw)));
@@ -141,4 +141,66 @@ async fn an_operator_is_told_where_a_message_came_from_and_why_it_stands_there()
         assert_eq!(String::from_utf8_lossy(&nothing.stderr), "rookery: No such received message.\n");
     })
     .await;
+}
+
+/// A terminal obeys escape sequences, and bidirectional controls show a text in another order than it has.
+#[tokio::test]
+async fn what_a_stranger_wrote_cannot_speak_to_the_operators_terminal() {
+    post(&[], async |post| {
+        let words =
+            "\u{1b}[2J\u{1b}]0;owned\u{7} safe\u{202e}gnp.exe\u{9b}31m\u{2066}\u{200b}\u{7f} end\rDone";
+        let raw = mail("anna@customer.example", "Nasty", "", "Hello");
+        post.takes("anna@customer.example", "help@acme.example", &raw).await;
+        let replaced = raw.replace("Hello", words);
+        sqlx::query("update messages set raw = $1")
+            .bind(replaced.as_bytes())
+            .execute(&post.world.app.pool)
+            .await
+            .unwrap();
+        let id: i64 =
+            sqlx::query_scalar("select id from messages").fetch_one(&post.world.app.pool).await.unwrap();
+        let message = rookery::ids::MessageId(id).to_string();
+        let is_safe = |letter: char| {
+            letter == '\n'
+                || letter == '\t'
+                || !(letter.is_control() || "\u{202e}\u{2066}\u{200b}".contains(letter))
+        };
+        let shown = says(&admin(post, &["explain-mail", "--message", &message]));
+        assert!(shown.chars().all(is_safe), "{shown:?}");
+        assert!(shown.contains("\\u{1b}[2J") && shown.contains("safe\\u{202e}gnp.exe"), "{shown}");
+        assert!(shown.contains("Subject: Nasty\n"), "lines stay lines: {shown}");
+        let json = admin(post, &["explain-mail", "--json", "--message", &message]);
+        assert!(says(&json).chars().all(is_safe), "{json:?}");
+        assert!(object(&json)["raw"].as_str().unwrap().contains(words), "the same words to a program");
+    })
+    .await;
+}
+
+/// Other users of the machine have nothing to look for in customers' mail.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_are_for_the_service_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    if crate::world::s3().is_some() {
+        return;
+    }
+    post(&[], async |post| {
+        post.takes("anna@customer.example", "help@acme.example", &with_file("orders", 100_000)).await;
+        let folder = post.world.app.config.blobs.to_file_path().unwrap();
+        assert_eq!(mode(&folder.join("ws")), 0o700);
+        let keys = column(post, RAW_FILES).await;
+        assert_eq!(keys.len(), 1);
+        assert_eq!(mode(&folder.join(&keys[0])), 0o600);
+    })
+    .await;
+    // One that is there already is closed at the start, and what is around it is not ours to change.
+    let site = crate::world::site::Site::migrated().await;
+    let folder = site.folder.join("blobs");
+    for open in [&folder, &folder.join("ws")] {
+        std::fs::create_dir_all(open).unwrap();
+        std::fs::set_permissions(open, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let (workspace, _) = site.workspace();
+    site.admin(&["list-webhooks", "--workspace", &workspace]);
+    assert_eq!((mode(&folder), mode(&folder.join("ws"))), (0o755, 0o700));
 }

@@ -2,17 +2,23 @@
 
 mod attacks;
 mod bursts;
-mod client;
+mod captures;
+pub mod client;
 mod corpus;
-mod dns;
+pub mod dns;
 mod filing;
+mod floods;
 mod gate;
 mod keeping;
 mod kills;
+mod limits;
+mod many_words;
 mod outages;
-mod post;
+pub mod post;
 mod protocol;
 mod reports;
 mod s3;
 mod sending_services;
+mod silencing;
+mod situations;
 mod verdicts;

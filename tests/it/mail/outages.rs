@@ -38,11 +38,11 @@ async fn a_database_that_refuses_is_a_451_and_a_full_one_a_452() {
                  begin raise exception 'no' using errcode = '{state}'; end $$;
                  create or replace trigger refuse before insert on messages execute function refuse()"
             );
-            sqlx::raw_sql(sqlx::AssertSqlSafe(refuse)).execute(&post.world.app.pool).await.unwrap();
+            post.world.sql(&refuse).await;
             let answer = send().await;
             assert_eq!((answer.code, post.count().await), (code, 0), "{answer:?}");
         }
-        sqlx::raw_sql("drop trigger refuse on messages").execute(&post.world.app.pool).await.unwrap();
+        post.world.sql("drop trigger refuse on messages").await;
         assert_eq!((send().await.code, post.count().await), (250, 1));
     })
     .await;

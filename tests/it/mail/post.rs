@@ -39,8 +39,8 @@ pub async fn post_with(settings: &[(&str, &str)], zone: &[(&str, &str)], tell: i
         for protocol in [Protocol::Smtp, Protocol::Lmtp] {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
             doors.push(listener.local_addr().expect("an address"));
-            let door = Door::open(Arc::clone(&world.app)).expect("the door opens");
-            tokio::spawn(door.serve(listener, protocol));
+            let door = Door::open(Arc::clone(&world.app), protocol).expect("the door opens");
+            tokio::spawn(door.serve(listener));
         }
         tell(&Post { world, acme, support, key, smtp: doors[0], lmtp: doors[1] }).await;
     })

@@ -7,7 +7,7 @@ use rookery::mail::return_path;
 use serde_json::{Value, json};
 
 use super::client::Client;
-use super::post::{Post, mail, post};
+use super::post::{Post, mail, post, post_with};
 use crate::world::Message;
 
 const BOUNCE: &str = include_str!("../../mail/bounce-postfix.eml");
@@ -58,17 +58,11 @@ fn other_mail_and_broken_reports_are_none() {
 #[tokio::test]
 async fn a_delay_stands_with_its_mail_and_moves_nothing() {
     post(&[], async |post| {
-        let raw = mail("anna@customer.example", "One", "", "Hi");
-        let first = post.takes("anna@customer.example", "help@acme.example", &raw).await;
-        let rfc_message_id = Some("msg_1.0123456789abcdef@acme.example");
-        post.acme
-            .outbound(first.conversation, Message { status: "sent", text: "Hello", rfc_message_id })
-            .await;
-        post.acme.set(first.conversation, "status = 'waiting'").await;
-        let kept = post.takes("", "help@acme.example", DELAY).await;
-        assert_eq!((kept.conversation, kept.automatic), (first.conversation, true));
+        let (id, return_path) = wrote_to(post, "anna@customer.example").await;
+        let kept = post.takes("", &return_path, DELAY).await;
+        assert_eq!((kept.conversation, kept.automatic), (id, true));
         assert_eq!(kept.placed, "joined as a report about our own mail");
-        let conversation = post.key.conversation(first.conversation).await;
+        let conversation = post.key.conversation(id).await;
         assert_eq!(
             (&conversation["status"], &conversation["timeline"][1]["status"]),
             (&json!("waiting"), &json!("sent"))
@@ -84,15 +78,19 @@ async fn suppressed(post: &Post<'_>) -> Vec<String> {
     sqlx::query_scalar(query).fetch_all(&post.world.app.pool).await.unwrap()
 }
 
-/// A conversation with this contact, and a sent message of ours in it.
-async fn wrote_to(post: &Post<'_>, contact: &str) -> ConversationId {
+/// A conversation with this contact and a sent message of ours in it, and that message's return path.
+async fn wrote_to(post: &Post<'_>, contact: &str) -> (ConversationId, String) {
     let raw = mail(contact, &format!("From {contact}"), "", "Hi");
     let first = post.takes(contact, "help@acme.example", &raw).await;
     post.tick();
     let rfc_message_id = Some("msg_1.0123456789abcdef@acme.example");
-    post.acme.outbound(first.conversation, Message { status: "sent", text: "Hello", rfc_message_id }).await;
+    let sent = Message { status: "sent", text: "Hello", rfc_message_id };
+    let message = post.acme.outbound(first.conversation, sent).await;
     post.acme.set(first.conversation, "status = 'waiting', announced_turn = 'theirs'").await;
-    first.conversation
+    let key = post.world.app.config.needs_secret_key().unwrap().newest();
+    let return_path = return_path::make(key, post.acme.id, message, "help@acme.example");
+    assert_ne!(return_path, "help@acme.example");
+    (first.conversation, return_path)
 }
 
 fn happened(conversation: &Value) -> Vec<(String, Value)> {
@@ -104,8 +102,8 @@ fn happened(conversation: &Value) -> Vec<(String, Value)> {
 #[tokio::test]
 async fn a_bounce_turns_its_message_failed_and_an_address_that_is_not_there_is_not_written_to_again() {
     post(&[], async |post| {
-        let id = wrote_to(post, "nobody@customer.example").await;
-        let kept = post.takes("", "help@acme.example", BOUNCE).await;
+        let (id, return_path) = wrote_to(post, "nobody@customer.example").await;
+        let kept = post.takes("", &return_path, BOUNCE).await;
         assert_eq!(kept.conversation, id);
         let conversation = post.key.conversation(id).await;
         assert_eq!(conversation["timeline"][1]["status"], "failed");
@@ -113,7 +111,7 @@ async fn a_bounce_turns_its_message_failed_and_an_address_that_is_not_there_is_n
         assert_eq!(suppressed(post).await, ["nobody@customer.example bounce"]);
         assert!(post.world.events("client.replied").await.is_empty());
         // The same report again is the same mail.
-        let again = Client::greeted(post.smtp).await.mail("", "help@acme.example", BOUNCE).await;
+        let again = Client::greeted(post.smtp).await.mail("", &return_path, BOUNCE).await;
         assert_eq!(again.code, 250);
         assert_eq!(happened(&post.key.conversation(id).await).len(), happened(&conversation).len());
     })
@@ -124,8 +122,8 @@ async fn a_bounce_turns_its_message_failed_and_an_address_that_is_not_there_is_n
 async fn a_bounce_about_another_address_or_an_unknown_mail_suppresses_nobody() {
     post(&[], async |post| {
         // The contact is not who the report speaks of: the message failed, but who is gone is not known.
-        let id = wrote_to(post, "anna@customer.example").await;
-        post.takes("", "help@acme.example", BOUNCE).await;
+        let (id, return_path) = wrote_to(post, "anna@customer.example").await;
+        post.takes("", &return_path, BOUNCE).await;
         assert_eq!(post.key.conversation(id).await["timeline"][1]["status"], "failed");
         assert_eq!(suppressed(post).await, Vec::<String>::new());
         let unknown = EXCHANGE.replace("0123456789abcdef", "ffffffffffffffff");
@@ -136,9 +134,21 @@ async fn a_bounce_about_another_address_or_an_unknown_mail_suppresses_nobody() {
 }
 
 #[tokio::test]
-async fn a_complaint_is_told_and_its_address_is_not_written_to_again() {
+async fn a_failure_that_says_nothing_of_the_address_fails_the_message_alone() {
     post(&[], async |post| {
-        let id = wrote_to(post, "anna@customer.example").await;
+        let (id, return_path) = wrote_to(post, "nobody@customer.example").await;
+        post.takes("", &return_path, &BOUNCE.replace("5.1.1", "5.7.1")).await;
+        assert_eq!(post.key.conversation(id).await["timeline"][1]["status"], "failed");
+        assert_eq!(suppressed(post).await, Vec::<String>::new());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_complaint_is_told_and_its_address_is_not_written_to_again() {
+    let zone = [("isp.example", "v=spf1 ip4:127.0.0.1 -all"), ("_dmarc.isp.example", "v=DMARC1; p=reject")];
+    post_with(&[("FEEDBACK_SOURCES", "isp.example")], &zone, async |post| {
+        let (id, _) = wrote_to(post, "anna@customer.example").await;
         let not_spam = COMPLAINT.replace("abuse\n", "not-spam\n").replace("arf.1@", "arf.0@");
         post.takes("feedback@isp.example", "help@acme.example", &not_spam).await;
         assert_eq!(suppressed(post).await, Vec::<String>::new());
@@ -159,15 +169,7 @@ async fn a_complaint_is_told_and_its_address_is_not_written_to_again() {
 #[tokio::test]
 async fn a_bounce_that_quotes_nothing_is_known_by_the_address_it_came_to() {
     post(&[], async |post| {
-        let raw = mail("nobody@customer.example", "One", "", "Hi");
-        let first = post.takes("nobody@customer.example", "help@acme.example", &raw).await;
-        post.tick();
-        let rfc_message_id = Some("msg_1.0123456789abcdef@acme.example");
-        let sent = Message { status: "sent", text: "Hello", rfc_message_id };
-        let message = post.acme.outbound(first.conversation, sent).await;
-        let key = post.world.app.config.secret_key.as_ref().unwrap();
-        let return_path = return_path::make(key, post.acme.id, message, "help@acme.example");
-        assert_ne!(return_path, "help@acme.example");
+        let (id, return_path) = wrote_to(post, "nobody@customer.example").await;
         let (bare, _) = BOUNCE.split_once("Content-Description: Undelivered Message").unwrap();
         let bare =
             format!("{}\n", bare.trim_end().trim_end_matches("--9B095B5ADDD.1200000000/mx.customer.example"));
@@ -175,10 +177,10 @@ async fn a_bounce_that_quotes_nothing_is_known_by_the_address_it_came_to() {
         assert!(!bare.contains("msg_1."));
         let forged = return_path.replacen("r=", "r=0", 1);
         let apart = post.takes("", &forged, &bare.replace("ABCDEF", "FORGED")).await;
-        assert_ne!(apart.conversation, first.conversation, "nobody else can make such an address");
+        assert_ne!(apart.conversation, id, "nobody else can make such an address");
         let kept = post.takes("", &return_path, &bare).await;
-        assert_eq!(kept.conversation, first.conversation);
-        let read = post.key.conversation(first.conversation).await;
+        assert_eq!(kept.conversation, id);
+        let read = post.key.conversation(id).await;
         assert_eq!(read["timeline"][1]["status"], "failed");
         assert_eq!(suppressed(post).await, ["nobody@customer.example bounce"]);
     })

@@ -7,12 +7,12 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
 
 use super::client::Client;
-use super::post::{mail, post};
+use super::post::{Post, mail, post, post_with};
 
 const SPF: &str = "v=spf1 ip4:127.0.0.1 -all";
 
 /// A fresh key: its private half, and the record that publishes the other.
-fn key() -> (String, String) {
+pub fn key() -> (String, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("key.pem").display().to_string();
     let run = |arguments: &[&str]| {
@@ -27,13 +27,28 @@ fn key() -> (String, String) {
 }
 
 fn signed(raw: &str, key: &str, domain: &str) -> String {
+    signed_over(&["From", "Subject", "Message-ID"], raw, key, domain)
+}
+
+/// Signs these fields, each as often as it is named.
+pub fn signed_over(fields: &[&str], raw: &str, key: &str, domain: &str) -> String {
+    sign(fields, false, raw, key, domain)
+}
+
+/// The same with the length of the body (`l=`), so that more can be written under it.
+pub fn signed_to_here(fields: &[&str], raw: &str, key: &str, domain: &str) -> String {
+    sign(fields, true, raw, key, domain)
+}
+
+fn sign(fields: &[&str], with_length: bool, raw: &str, key: &str, domain: &str) -> String {
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
     let key = RsaKey::<Sha256>::from_key_der(key).unwrap();
     let raw = raw.replace('\n', "\r\n");
     let signature = DkimSigner::from_key(key)
         .domain(domain)
         .selector("s1")
-        .headers(["From", "Subject", "Message-ID"])
+        .headers(fields.iter().copied())
+        .body_length(with_length)
         .sign(raw.as_bytes())
         .unwrap();
     format!("{}{raw}", signature.to_header()).replace("\r\n", "\n")
@@ -147,6 +162,83 @@ async fn a_front_server_says_whose_address_to_ask_about() {
         }
         // The world may not say such a thing.
         assert_eq!(Client::greeted(post.smtp).await.say("XFORWARD ADDR=192.0.2.7").await.code, 500);
+    })
+    .await;
+}
+
+/// What became of mail "from" a domain that asks to refuse what it does not confirm, and of the same mail under other
+/// wishes: the answer's code, and the risk of the conversation it opened.
+async fn under_each_policy(post: &Post<'_>) -> Vec<(&'static str, u16, Option<String>)> {
+    let mut found = Vec::new();
+    for (from, envelope) in [
+        ("anna@rejects.example", "x@strict.example"),
+        ("anna@sub.rejects.example", "x@strict.example"),
+        ("anna@missing.rejects.example", "x@strict.example"),
+        ("anna@quarantines.example", "x@strict.example"),
+        ("anna@rejects.example", "anna@rejects.example"),
+        ("anna@rejects.example", "x@broken.rejects.example"),
+    ] {
+        post.tick();
+        let before = post.count().await;
+        let raw = mail(from, &format!("Mail {}", found.len()), "", "Hello");
+        let answer = Client::greeted(post.smtp).await.mail(envelope, "help@acme.example", &raw).await;
+        let mut risk = None;
+        if answer.code == 250 {
+            let conversation = post.newest().await.conversation;
+            let row: (Option<String>, bool) =
+                sqlx::query_as("select risk, held_at is not null from conversations where id = $1")
+                    .bind(conversation.0)
+                    .fetch_one(&post.world.app.pool)
+                    .await
+                    .unwrap();
+            risk = Some(row.0.unwrap_or_default() + if row.1 { " held" } else { "" });
+        } else {
+            assert_eq!(post.count().await, before, "what is refused is not stored");
+        }
+        found.push((from, answer.code, risk));
+    }
+    found
+}
+
+const WISHES: &[(&str, &str)] = &[
+    ("rejects.example", SPF),
+    // Subdomains that do not exist are another matter than those that do.
+    ("_dmarc.rejects.example", "v=DMARC1; p=reject; sp=none; np=reject"),
+    ("sub.rejects.example", "A 192.0.2.1"),
+    ("broken.rejects.example", "SERVFAIL"),
+    ("_dmarc.broken.rejects.example", "SERVFAIL"),
+    ("_dmarc.quarantines.example", "v=DMARC1; p=quarantine"),
+    ("strict.example", "v=spf1 -all"),
+];
+
+#[tokio::test]
+async fn what_a_domain_asks_to_refuse_is_delivered_held_or_refused_as_the_operator_wants() {
+    let (label, held) = (Some("impersonation".to_owned()), Some("impersonation held".to_owned()));
+    for (setting, codes, risk) in [("deliver", 250, &label), ("hold", 250, &held), ("refuse", 550, &None)] {
+        post_with(&[("DMARC_REJECT", setting)], WISHES, async |post| {
+            let found = under_each_policy(post).await;
+            let expected = [
+                ("anna@rejects.example", codes, risk.clone()),
+                ("anna@sub.rejects.example", 250, label.clone()),
+                ("anna@missing.rejects.example", codes, risk.clone()),
+                ("anna@quarantines.example", 250, label.clone()),
+                ("anna@rejects.example", 250, Some(String::new())),
+                // What could not be looked up is never held against anybody.
+                ("anna@rejects.example", 250, Some(String::new())),
+            ];
+            assert_eq!(found, expected, "{setting}");
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn mail_that_is_held_for_its_domain_is_not_announced_as_a_reply() {
+    post_with(&[("DMARC_REJECT", "hold")], WISHES, async |post| {
+        let raw = mail("anna@rejects.example", "Order", "", "Hello");
+        post.takes("x@strict.example", "help+inv-1@acme.example", &raw).await;
+        assert_eq!(post.world.events("client.replied").await.len(), 0);
+        assert_eq!(post.world.events("scout.held").await.len(), 1);
     })
     .await;
 }

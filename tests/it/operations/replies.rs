@@ -17,7 +17,8 @@ async fn a_reply_is_a_draft_that_nobody_outside_hears_of() {
         let answer = key.write(&id, "replies", "reply", body, 201).await;
         assert_eq!(answer["status"], "draft");
         assert_eq!(answer["note"], "A person has to approve this before it goes out.");
-        assert_eq!(keys(&answer), ["messageId", "status", "note"]);
+        assert_eq!(keys(&answer), ["messageId", "status", "to", "note"]);
+        assert_eq!(answer["to"], json!(["ada@customer.test"]));
         let draft = message(&key, &id, answer["messageId"].as_str().unwrap()).await;
         assert_eq!((&draft["direction"], &draft["status"]), (&json!("outbound"), &json!("draft")));
         assert_eq!(draft["text"], "Dear Ada,\nit is on its way. <b>Yours</b>", "markup stays text");

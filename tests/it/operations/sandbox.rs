@@ -62,6 +62,7 @@ async fn a_simulated_mail_can_be_read_at_once() {
                 "status": null,
                 "text": "Hallo,\n\n.wo\n  ist 🧀?\nFrom here",
                 "attachments": [],
+                "senderConfirmed": true,
             }])
         );
         assert_eq!(conversation["mailbox"], *acme.sandbox_address);

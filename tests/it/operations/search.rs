@@ -155,7 +155,7 @@ async fn mail_is_found_right_after_it_was_stored_with_or_without_the_worker() {
         acme.outbound(id, sent).await;
         let answer = "Message-ID: <a@c>\nFrom: colleague@customer.example\n\
             References: <ours@acme.example>\n\nsecondword\n";
-        acme.receives(support, answer).await;
+        acme.receives_confirmed(support, answer).await;
         finds(&key, "firstword secondword colleague", &[id]).await;
         world.work().await;
         finds(&key, "firstword secondword colleague", &[id]).await;
@@ -265,6 +265,93 @@ async fn words_combine_with_every_other_filter() {
             let wanted: Vec<String> = places.iter().map(|place| ids[*place].to_string()).collect();
             assert_eq!(key.listed(&format!("q=parcel{filters}")).await, wanted, "{filters}");
         }
+    })
+    .await;
+}
+
+/// A row holds only so many words; those of a long conversation stand in several.
+#[tokio::test]
+async fn every_word_of_a_long_conversation_is_found_together_with_any_other() {
+    story_with(UNHURRIED, async |world| {
+        let acme = world.workspace("Acme").await;
+        let support = acme.mailbox("help@acme.example", "Support").await;
+        let key = acme.key("bot", "read", Mode::Live).await;
+        let id = acme.mail(support, "anna@customer.example", "Parcel", "firstword").await;
+        let sent = Message { status: "sent", text: "Hi", rfc_message_id: Some("ours@acme.example") };
+        acme.outbound(id, sent).await;
+        let words = |mail: usize| (0..1_800).map(|word| format!("w{mail}x{word}\n")).collect::<String>();
+        for mail in 0..3 {
+            let header = format!(
+                "Message-ID: <{mail}@c>\nFrom: anna@customer.example\nReferences: <ours@acme.example>"
+            );
+            acme.receives(support, &format!("{header}\n\n{}", words(mail))).await;
+            world.work().await;
+        }
+        let queries = ["firstword w0x0 w1x900 w2x1799", "w0x1799 w2x0", "parcel w1x5 anna"];
+        for query in queries {
+            finds(&key, query, &[id]).await;
+        }
+        finds(&key, "w0x0 w3x0", &[]).await;
+        world.wait(TimeDelta::hours(1));
+        acme.many(support, 300, "letter").await;
+        for query in queries {
+            finds(&key, query, &[id]).await;
+        }
+        finds(&key, "w0x0 letter", &[]).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn words_of_a_message_that_was_stopped_are_gone_and_come_back_when_it_is_sent() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let support = acme.mailbox("help@acme.example", "Support").await;
+        let key = acme.key("bot", "read,send", Mode::Live).await;
+        let id = acme.mail(support, "anna@customer.example", "Parcel", "Hello").await;
+        let message = key.sends(id, "stoppedword").await;
+        let waiting = "view=waiting&q=stoppedword";
+        let anywhere = async || [key.listed(waiting).await, key.listed("q=stoppedword").await].concat();
+        assert_eq!(anywhere().await, [id.to_string()]);
+        let mut tx = world.app.begin(acme.id).await.unwrap();
+        let conversation = rookery::conversations::conversation::lock_any(&mut tx, id).await.unwrap();
+        let stopped = rookery::conversations::outbound::stop(
+            &mut tx,
+            &conversation,
+            message.parse().unwrap(),
+            "stoppedword",
+        );
+        assert!(stopped.await.unwrap());
+        tx.commit().await.unwrap();
+        assert!(anywhere().await.is_empty());
+        assert_eq!(key.listed("q=hello").await, [id.to_string()], "the others stay");
+    })
+    .await;
+}
+
+/// What the version before this one wrote: all words in one row, without the time of the newest mail.
+#[tokio::test]
+async fn words_that_an_earlier_version_indexed_or_noted_are_found() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let support = acme.mailbox("help@acme.example", "Support").await;
+        let key = acme.key("bot", "read", Mode::Live).await;
+        let id = acme.mail(support, "anna@customer.example", "Parcel", "firstword").await;
+        world.work().await;
+        let as_before = "update conversation_words set last_message_at = null, words = words || array(
+                             select -n::bigint from generate_series(1, 5000) n)";
+        sqlx::raw_sql(as_before).execute(&world.app.pool).await.unwrap();
+        finds(&key, "firstword", &[id]).await;
+        let noted = acme.mail(support, "anna@customer.example", "Parcel", "notedword").await;
+        let note = "with noted as (delete from unindexed_messages returning *)
+                    insert into unindexed_conversations (workspace_id, conversation_id, since)
+                    select workspace_id, conversation_id, since from noted";
+        sqlx::raw_sql(note).execute(&world.app.pool).await.unwrap();
+        finds(&key, "notedword", &[noted]).await;
+        world.wait(TimeDelta::hours(1));
+        acme.many(support, 300, "letter").await;
+        finds(&key, "firstword", &[id]).await;
+        finds(&key, "notedword", &[noted]).await;
     })
     .await;
 }

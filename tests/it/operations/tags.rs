@@ -94,11 +94,44 @@ async fn counts_and_names_tell_nothing_of_what_the_key_cannot_see() {
         acme.tag(sandbox, "both").await;
         acme.tag(sandbox, "trial").await;
         for _ in 0..2 {
-            assert_eq!(tags(&olga).await, counted(&[("both", 1), ("secret", 0), ("trial", 0)]));
+            assert_eq!(tags(&olga).await, counted(&[("both", 1), ("trial", 0)]));
             assert_eq!(tags(&adam).await, counted(&[("both", 2), ("secret", 1), ("trial", 0)]));
             assert_eq!(tags(&tester).await, counted(&[("both", 1), ("trial", 1)]));
             world.work().await;
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_name_that_was_typed_only_in_a_private_inbox_is_listed_only_for_its_owner() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let adam = acme.person("Adam Admin", Role::Admin).await;
+        let support = acme.mailbox("help@acme.example", "Support").await;
+        let adams = acme.private_mailbox("adam@acme.example", "Adam", adam).await;
+        let seen = acme.mail(support, "anna@customer.example", "Hm", "Hello").await;
+        let hidden = acme.mail(adams, "anna@customer.example", "Hm", "Hello").await;
+        let olga = acme.key("bot", "write", Mode::Live).await;
+        let adam = acme.key_of(adam, "adam-bot", "write", Mode::Live).await;
+        let type_in = async |key: &Key<'_>, id: ConversationId, change: Value| {
+            let reply = key.post(&format!("/conversations/{id}/tags"), change).await;
+            assert_eq!((reply.status, reply.json()), (200, json!({ "ok": true })));
+        };
+        type_in(&adam, hidden, json!({ "add": ["Falcon"] })).await;
+        type_in(&adam, hidden, json!({ "remove": ["Falcon"] })).await;
+        assert_eq!(tags(&adam).await, counted(&[("Falcon", 0)]), "who typed it keeps it");
+        assert_eq!(tags(&olga).await, []);
+        // Whoever types the same name has the same tag from then on, and hears nothing of the other's use.
+        type_in(&adam, hidden, json!({ "add": ["Falcon"] })).await;
+        type_in(&olga, seen, json!({ "add": ["falcon"] })).await;
+        assert_eq!(tags(&olga).await, counted(&[("Falcon", 1)]));
+        assert_eq!(tags(&adam).await, counted(&[("Falcon", 2)]));
+        type_in(&olga, seen, json!({ "remove": ["falcon"] })).await;
+        assert_eq!(tags(&olga).await, counted(&[("Falcon", 0)]));
+        let ids = [&olga, &adam].map(async |key| key.get("/tags").await.json()[0]["id"].clone());
+        let [one, other] = ids;
+        assert_eq!(one.await, other.await);
     })
     .await;
 }

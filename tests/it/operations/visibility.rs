@@ -188,27 +188,46 @@ async fn a_private_inbox_is_there_for_the_keys_its_owner_made_and_for_no_other()
 }
 
 #[tokio::test]
-async fn a_key_whose_maker_has_left_keeps_the_team_inboxes_and_loses_the_private_ones() {
+async fn a_key_whose_maker_has_left_opens_nothing_and_sends_nothing_any_more() {
     story_with(UNHURRIED, async |world| {
         let acme = world.workspace("Acme").await;
         let adam = acme.person("Adam Admin", Role::Admin).await;
         let support = acme.mailbox("help@acme.example", "Support").await;
-        let adams = acme.private_mailbox("adam@acme.example", "Adam", adam).await;
         let key = acme.key_of(adam, "adam-bot", ALL_SCOPES, Mode::Live).await;
-        let mut ids = Vec::new();
-        for inbox in [support, adams] {
-            let id = mail_with_document(&acme, inbox, "parcel").await;
-            acme.set(id, "reference = 'ref-1'").await;
-            acme.tag(id, "vip").await;
-            ids.push(id);
-        }
-        sees(&key, &ids, &[]).await;
+        let test = acme.key_of(adam, "adam-test", ALL_SCOPES, Mode::Test).await;
+        let olgas = acme.key("olga-bot", ALL_SCOPES, Mode::Live).await;
+        let id = acme.mail(support, "anna@customer.example", "Hm", "Hello").await;
+        let message = key.sends(id, "On my way.").await;
+        let assigned = json!({ "to": format!("agent:{}", key.agent) });
+        assert_eq!(olgas.post(&format!("/conversations/{id}/assign"), assigned.clone()).await.status, 200);
         remove(world, adam).await;
-        sees(&key, &ids[..1], &[adams]).await;
-        assert_eq!(key.get(&format!("/conversations/{}", ids[1])).await.status, 404);
-        assert_eq!(inbox_names(&key).await, ["Support"]);
-        let (_, tags) = key.read("/tags", "list_tags", json!({})).await;
-        assert_eq!(tags[0]["count"], 1);
+        for key in [&key, &test] {
+            let never = Key { world, agent: key.agent, text: format!("{}x", key.text) };
+            let (gone, unknown) = (key.get("/me").await, never.get("/me").await);
+            assert_eq!((gone.status, gone.text), (401, unknown.text), "as one that never was");
+        }
+        let read = olgas.conversation(id).await;
+        assert_eq!(read["team"]["agents"].as_array().unwrap().len(), 1, "{}", read["team"]);
+        assert_eq!(olgas.post(&format!("/conversations/{id}/assign"), assigned).await.status, 400);
+        world.work().await;
+        assert_eq!(olgas.message(id, &message).await["status"], "draft");
+        assert_eq!(olgas.told(id, "send-stopped").await[0]["reason"], "key-revoked");
+        assert_eq!(olgas.conversation(id).await["assignee"], Value::Null);
+        let told: Vec<(String, String)> =
+            sqlx::query_as("select recipient, body from notices where kind = 'keys-ended'")
+                .fetch_all(&world.app.pool)
+                .await
+                .unwrap();
+        let [(owner, body)] = &told[..] else { panic!("one notice: {told:?}") };
+        assert_eq!(owner, "olga@rookery.example");
+        assert!(
+            body.contains("adam-bot") && body.contains("adam-test") && body.contains("Adam Admin"),
+            "{body}"
+        );
+        world.work().await;
+        let all: i64 =
+            sqlx::query_scalar("select count(*) from notices").fetch_one(&world.app.pool).await.unwrap();
+        assert_eq!(all, 1, "told once");
     })
     .await;
 }

@@ -1,9 +1,11 @@
 //! Live mail handed to a relay over real SMTP: taken, refused, put off, and every way a connection can break.
 
 use chrono::TimeDelta;
+use rookery::config::Secret;
 use rookery::ids::MailboxId;
 use rookery::mail::receive::Outcome;
 use rookery::mail::return_path;
+use rookery::relay::Relay;
 use serde_json::{Value, json};
 
 use crate::world::sink::{Does, Sink, Step};
@@ -58,7 +60,7 @@ async fn a_message_leaves_through_the_relay_with_a_return_path_of_its_own() {
         assert_eq!(taken.field("From").unwrap(), "\"Help\" <help@acme.example>");
         assert_eq!(taken.field("Subject").unwrap(), "Re: Parcel");
         assert!(taken.raw.contains("It is on its way.\r\n.\r\n..two dots\r\n"), "{}", taken.raw);
-        let secret = world.app.config.needs_secret_key().unwrap();
+        let secret = world.app.config.needs_secret_key().unwrap().newest();
         let about = return_path::read(secret, acme.id, &taken.from, "help@acme.example");
         assert_eq!(about.map(|id| id.to_string()), Some(message), "{}", taken.from);
     })
@@ -228,6 +230,42 @@ async fn without_tls_nothing_is_said_when_tls_is_required() {
         assert_eq!((sink.connections(), sink.taken().len(), sink.passwords().len()), (1, 0, 0));
     })
     .await;
+}
+
+/// Whoever sits in between could take the word STARTTLS out and read along.
+#[tokio::test]
+async fn a_password_is_never_said_in_clear_beyond_this_machine() {
+    let sink = Sink::start().await;
+    let opportunistic = format!("smtp://me:secret@127.0.0.1:{}?tls=opportunistic", sink.port);
+    let refused = [
+        opportunistic.as_str(),
+        "smtp://me:secret@relay.example?tls=opportunistic",
+        "smtp://me:secret@relay.example?tls=none",
+        "smtp://me:secret@192.0.2.7:25?tls=none",
+        "smtp://me:secret@[2001:db8::7]:25?tls=none",
+        "smtp://me:secret@localhost.example:25?tls=none",
+    ];
+    let taken = [
+        "smtp://me:secret@127.0.0.1:25?tls=none",
+        "smtp://me:secret@[::1]:25?tls=none",
+        "smtp://me:secret@localhost:25?tls=none",
+        "smtp://me:secret@relay.example",
+        "smtps://me:secret@relay.example",
+        "smtp://relay.example?tls=opportunistic",
+        "smtp://relay.example?tls=none",
+    ];
+    let relay = |address: &str| {
+        let address = Secret(address.to_owned());
+        Relay::new(&address, "desk.example".into(), None, TimeDelta::seconds(8))
+    };
+    for address in refused {
+        let error = relay(address).err().unwrap_or_else(|| panic!("{address} was taken")).to_string();
+        assert!(error.contains("tls=required") && !error.contains("secret"), "{error}");
+    }
+    for address in taken {
+        assert!(relay(address).is_ok(), "{address}");
+    }
+    assert_eq!(sink.connections(), 0);
 }
 
 /// proves: MSG-2

@@ -1,7 +1,7 @@
 //! Shows of every rule that it can fail: each is fed snippets that break it.
 
 use super::source::File;
-use super::{dependencies, headers, imports, lengths, names, ownership, time_and_chance};
+use super::{attacks, dependencies, headers, imports, lengths, names, ownership, time_and_chance};
 
 fn file(path: &str, text: &str) -> File {
     File { path: path.into(), text: text.into() }
@@ -140,4 +140,16 @@ fn a_dependency_without_a_reason_is_refused() {
         problems,
         ["syn has no row in docs/dependencies.md", "docs/dependencies.md explains rand, which is gone"]
     );
+}
+
+#[test]
+fn an_attack_without_a_test_is_refused() {
+    let files = [file("tests/it/mail/floods.rs", "async fn mail_that_drips() {}")];
+    let page = |test: &str| format!("| attack | what happens | test |\n|---|---|---|\n| A | B | {test} |\n");
+    assert_eq!(attacks(&page("`mail::floods::mail_that_drips`"), &files), Vec::<String>::new());
+    refuses(
+        attacks(&page("`mail::floods::mail_that_flies`"), &files),
+        "not there: mail::floods::mail_that_flies",
+    );
+    refuses(attacks(&page("none"), &files), "names no test");
 }

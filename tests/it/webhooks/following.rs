@@ -116,3 +116,38 @@ async fn listen_forwards_signed_events_to_this_machine_and_prints_them() {
         assert!(printed.contains(part), "{printed}");
     }
 }
+
+/// Whoever may log in to the machine can read the command lines of all.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn listen_takes_no_secret_from_the_command_line() {
+    let site = Site::migrated().await;
+    let (workspace, owner) = site.workspace();
+    let (_, key) = site.key(&workspace, &owner, "tester", "test");
+    let node = site.serve("one", &[]).await;
+    let secret = format!("whsec_{}", crate::world::site::SECRET_KEY);
+    let secret = secret.as_str();
+    let fixed = ["listen", "--server", &node.address, "--forward-to", "http://127.0.0.1:9/"];
+    for (given, wanted) in [(["--secret", secret], "ROOKERY_LISTEN_SECRET"), (["--key", &key], "ROOKERY_KEY")]
+    {
+        let refused = site.command(&[&fixed[..], &given].concat()).env("ROOKERY_KEY", &key).output().unwrap();
+        assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+        let why = String::from_utf8(refused.stderr).unwrap();
+        assert!(why.contains(wanted) && why.contains("-file") && !why.contains(given[1]), "{why}");
+    }
+    let file = |name: &str, text: &str| {
+        let path = site.folder.join(name);
+        std::fs::write(&path, format!("{text}\n")).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let files = ["--secret-file", &file("secret", secret), "--key-file", &file("key", &key)];
+    let mut by_files = site.command(&[&fixed[..], &files].concat());
+    let mut by_environment = site.command(&fixed);
+    by_environment.env("ROOKERY_KEY", &key).env("ROOKERY_LISTEN_SECRET", secret);
+    for command in [&mut by_files, &mut by_environment] {
+        let mut listener = command.stdout(Stdio::piped()).spawn().unwrap();
+        let line = BufReader::new(listener.stdout.take().unwrap()).lines().nth(1).unwrap().unwrap();
+        let _ = listener.kill();
+        let _ = listener.wait();
+        assert_eq!(line, format!("Signing secret: {secret}"));
+    }
+}

@@ -13,11 +13,13 @@ pub mod sink;
 pub mod site;
 pub mod zone;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use chrono::{DateTime, TimeDelta, Utc};
-use rookery::api::door;
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
+use rookery::api::connections::Connections;
+use rookery::api::{door, serve};
 use rookery::app::App;
+use rookery::cli::migrate;
 use rookery::clock::Clock;
 use rookery::config::Config;
 use rookery::db::MIGRATIONS;
@@ -32,6 +34,7 @@ use rookery::workspace::people::{self, Role};
 use rookery::workspace::plan::Plan;
 use rookery::workspace::{found, keys, mailboxes};
 use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
 
 use self::cluster::{TestDatabase, cluster};
 use self::outbox::Outbox;
@@ -40,6 +43,17 @@ pub use self::seed::Message;
 
 /// Monday morning, far enough ahead that nothing depends on the day the test runs.
 const MORNING: &str = "2031-01-06T09:00:00Z";
+
+/// Who the service is to the database: somebody who does not own the schema.
+const SERVICE_ROLE: &str = "rookery_service";
+const OWNER_ROLE: &str = "postgres";
+
+/// The database's day, which in life is its clock's.
+fn day_is(day: NaiveDate) -> String {
+    format!(
+        "create or replace function current_day() returns date language sql stable as $$ select date '{day}' $$"
+    )
+}
 
 fn morning() -> DateTime<Utc> {
     MORNING.parse().expect("a time")
@@ -61,7 +75,14 @@ pub async fn story(tell: impl AsyncFnOnce(&World)) {
 
 /// The same with settings, as `ROOKERY_…` would give them.
 pub async fn story_with(settings: &[(&str, &str)], tell: impl AsyncFnOnce(&World)) {
-    let world = World::new(settings).await;
+    let world = World::new(settings, SERVICE_ROLE).await;
+    tell(&world).await;
+    world.look_behind().await;
+}
+
+/// The same with one role for everything, for what needs `vacuum` or the plans of statements.
+pub async fn story_of_one_role(tell: impl AsyncFnOnce(&World)) {
+    let world = World::new(&[], OWNER_ROLE).await;
     tell(&world).await;
     world.look_behind().await;
 }
@@ -73,7 +94,9 @@ pub struct World {
     pub http: reqwest::Client,
     /// Where live mail goes, unless the settings name a relay.
     pub outbox: Arc<Outbox>,
-    _database: TestDatabase,
+    pub database: TestDatabase,
+    /// The day the database goes by.
+    day: Mutex<NaiveDate>,
     blobs: std::path::PathBuf,
 }
 
@@ -97,13 +120,16 @@ pub struct Key<'w> {
 }
 
 impl World {
-    async fn new(settings: &[(&str, &str)]) -> Self {
+    async fn new(settings: &[(&str, &str)], role: &str) -> Self {
         let template = cluster()
             .template(|url| async move {
                 let pool = sqlx::PgPool::connect(&url).await.expect("the template can be reached");
                 MIGRATIONS.run(&pool).await.expect("the migrations apply");
                 let mut conn = pool.acquire().await.expect("a connection");
-                partitions::keep(&mut conn, morning()).await.expect("the days can be made");
+                let role = format!("create role {SERVICE_ROLE} login; {}", day_is(morning().date_naive()));
+                sqlx::raw_sql(AssertSqlSafe(role)).execute(&mut *conn).await.expect("a role and a day");
+                migrate::grant(&mut conn, SERVICE_ROLE).await.expect("the grants apply");
+                partitions::keep(&mut conn).await.expect("the days can be made");
                 drop(conn);
                 pool.close().await;
             })
@@ -114,13 +140,16 @@ impl World {
         let bucket = s3().map(|server| format!("s3://rookery/{}?endpoint={server}", database.name()));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = format!("http://{}", listener.local_addr().expect("an address"));
+        let service_url = database.url().replace(&format!("//{OWNER_ROLE}@"), &format!("//{role}@"));
         let given = [
-            ("DATABASE_URL", database.url()),
+            ("DATABASE_URL", service_url.as_str()),
             ("PUBLIC_URL", "https://rookery.example"),
             ("BLOBS", &bucket.clone().unwrap_or(format!("file://{}", blobs.display()))),
             ("BLOBS_ACCESS_KEY", S3_KEY),
             ("BLOBS_SECRET_KEY", S3_SECRET),
             ("DATABASE_CONNECTIONS", "5"),
+            // A search of a test sees everything, however busy the machine is.
+            ("SEARCH_PATIENCE_MILLISECONDS", "5000"),
             ("SECRET_KEY", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="),
         ];
         let given =
@@ -133,8 +162,9 @@ impl World {
         }
         let app = Arc::new(app);
         let router = door::router(app.clone());
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        Self { app, address, outbox, http: reqwest::Client::new(), _database: database, blobs }
+        tokio::spawn(serve::serve(listener, router, Connections::of(&app.config), app.stop.clone()));
+        let day = Mutex::new(morning().date_naive());
+        Self { app, address, outbox, http: reqwest::Client::new(), database, day, blobs }
     }
 
     pub async fn workspace(&self, name: &str) -> Workspace<'_> {
@@ -164,6 +194,10 @@ impl World {
 
     /// Does what the worker would do now.
     pub async fn work(&self) {
+        let today = self.now().date_naive();
+        if std::mem::replace(&mut *self.day.lock().unwrap(), today) != today {
+            self.sql(&day_is(today)).await;
+        }
         worker::run_once(&self.app).await.expect("the worker can work");
     }
 
@@ -226,7 +260,8 @@ impl World {
     async fn look_behind(&self) {
         self.work().await;
         let left: i64 = sqlx::query_scalar(
-            "select (select count(*) from unindexed_conversations) + (select count(*) from count_changes)
+            "select (select count(*) from unindexed_conversations) + (select count(*) from unindexed_messages)
+                  + (select count(*) from count_changes)
                   + (select count(*) from unfanned_events)
                   + (select count(*) from webhook_lanes where leased_until is not null)",
         )
@@ -295,11 +330,20 @@ impl<'w> Workspace<'w> {
 
     /// A raw mail that arrives at a live inbox.
     pub async fn receives(&self, mailbox: MailboxId, raw: &str) -> Outcome {
+        self.receives_with(mailbox, raw, Dmarc::Unknown).await
+    }
+
+    /// The same, confirmed by its sender's domain.
+    pub async fn receives_confirmed(&self, mailbox: MailboxId, raw: &str) -> Outcome {
+        self.receives_with(mailbox, raw, Dmarc::Pass).await
+    }
+
+    async fn receives_with(&self, mailbox: MailboxId, raw: &str, dmarc: Dmarc) -> Outcome {
         let app = &self.world.app;
         let mailbox =
             mailboxes::live(&mut app.connection().await.unwrap(), self.id, mailbox).await.expect("an inbox");
         let raw = raw.replace('\n', "\r\n").into_bytes();
-        receive(app, self.id, Delivery::of(mailbox, raw, Dmarc::Unknown)).await.expect("the pipeline works")
+        receive(app, self.id, Delivery::of(mailbox, raw, dmarc)).await.expect("the pipeline works")
     }
 
     /// A short mail that arrives at a live inbox and opens a conversation.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use reqwest::{Method, RequestBuilder};
 use rookery::api::registry::{Entry, OPERATIONS};
-use sqlx::AssertSqlSafe;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use super::{Key, World};
 
@@ -30,8 +30,11 @@ impl World {
         self.http.request(method, format!("{}{path}", self.address))
     }
 
+    /// As the schema's owner, who may do what the service may not.
     pub async fn sql(&self, statement: &str) {
-        sqlx::raw_sql(AssertSqlSafe(statement)).execute(&self.app.pool).await.expect(statement);
+        let mut owner = PgConnection::connect(self.database.url()).await.expect("the owner is let in");
+        sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut owner).await.expect(statement);
+        owner.close().await.expect("the connection closes");
     }
 
     /// Every table with all its rows as text, except the rate limit's own.

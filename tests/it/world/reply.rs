@@ -18,10 +18,14 @@ pub enum ToolAnswer {
 
 impl Reply {
     pub async fn of(request: reqwest::RequestBuilder) -> Self {
-        let response = request.send().await.expect("the service answers");
+        Self::try_of(request).await.expect("the service answers")
+    }
+
+    /// For when a service may not answer.
+    pub async fn try_of(request: reqwest::RequestBuilder) -> reqwest::Result<Self> {
+        let response = request.send().await?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        let text = response.text().await.expect("an answer has a text");
-        Self { status, headers, text }
+        Ok(Self { status, headers, text: response.text().await? })
     }
 
     pub fn json(&self) -> Value {

@@ -1,6 +1,6 @@
 //! Rows that no verb of the product can write yet, put where its own verbs will put them.
 
-use rookery::conversations::search;
+use rookery::conversations::index;
 use rookery::ids::{ConversationId, MessageId, NoteId, TagId};
 
 use super::Workspace;
@@ -28,10 +28,10 @@ impl Workspace<'_> {
         let id: TagId = tx.mint();
         sqlx::query(
             "with tag as (
-                 insert into tags (workspace_id, id, name, folded, in_sandbox)
-                 select $1, $2, $3, lower($3), audience = -1 from conversations where workspace_id = $1 and id = $4
+                 insert into tags (workspace_id, id, name, folded, audiences)
+                 select $1, $2, $3, lower($3), array[audience] from conversations where workspace_id = $1 and id = $4
                  on conflict (workspace_id, folded)
-                     do update set in_sandbox = tags.in_sandbox or excluded.in_sandbox
+                     do update set audiences = tags.audiences || excluded.audiences
                  returning id)
              insert into conversation_tags (workspace_id, conversation_id, tag_id, audience)
              select $1, $4, tag.id, audience from tag, conversations where workspace_id = $1 and conversations.id = $4",
@@ -98,7 +98,7 @@ impl Workspace<'_> {
         .execute(&mut *tx)
         .await
         .expect("an outbound message");
-        search::note(&mut tx, conversation).await.unwrap();
+        index::note(&mut tx, conversation).await.unwrap();
         tx.commit().await.unwrap();
         id
     }

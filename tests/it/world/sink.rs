@@ -5,14 +5,18 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{
+    AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
+};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
 
 /// A moment of a transaction, before the sink answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Greeting,
     Hello,
+    Encryption,
     Password,
     Sender,
     Recipient,
@@ -60,6 +64,9 @@ struct State {
     /// How many senders hang since the sink was told to.
     hung: usize,
     passwords: Vec<String>,
+    /// Offers STARTTLS with this certificate.
+    tls: Option<TlsAcceptor>,
+    encrypted: usize,
 }
 
 pub struct Sink {
@@ -87,6 +94,16 @@ impl Sink {
             }
         });
         sink
+    }
+
+    /// Offers STARTTLS from now on, or not any more.
+    pub fn encrypts(&self, with: Option<TlsAcceptor>) {
+        self.state.lock().unwrap().tls = with;
+    }
+
+    /// How many connections were encrypted.
+    pub fn encrypted(&self) -> usize {
+        self.state.lock().unwrap().encrypted
     }
 
     pub fn number(&self) -> usize {
@@ -155,24 +172,45 @@ impl Session {
             state.connections
         };
         // A sender that goes away ends its session.
-        let _ = self.talk(&mut BufReader::new(stream), number).await;
+        let mut stream = BufReader::new(stream);
+        if self.answer(&mut stream, Step::Greeting, "220 sink.example ESMTP").await.is_err() {
+            return;
+        }
+        let tls = self.state.lock().unwrap().tls.clone();
+        if let Ok(true) = self.talk(&mut stream, number, tls.is_some()).await
+            && let Some(tls) = tls
+            && let Ok(stream) = tls.accept(stream.into_inner()).await
+        {
+            self.state.lock().unwrap().encrypted += 1;
+            let _ = self.talk(&mut BufReader::new(stream), number, false).await;
+        }
     }
 
-    async fn talk(&self, stream: &mut BufReader<TcpStream>, number: usize) -> io::Result<()> {
-        self.answer(stream, Step::Greeting, "220 sink.example ESMTP").await?;
+    /// True when the sender wants to go on encrypted.
+    async fn talk<S>(&self, stream: &mut BufReader<S>, number: usize, offers_tls: bool) -> io::Result<bool>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
         let (mut from, mut to) = (String::new(), String::new());
         let mut line = String::new();
         loop {
             line.clear();
             if stream.read_line(&mut line).await? == 0 || number <= self.state.lock().unwrap().ended {
-                return Ok(());
+                return Ok(false);
             }
             let word = line.trim_end().to_owned();
             let verb = word.split([' ', ':']).next().unwrap_or_default().to_uppercase();
             match verb.as_str() {
                 "EHLO" => {
-                    let hello = "250-sink.example\r\n250-AUTH PLAIN\r\n250 8BITMIME";
+                    let hello = match offers_tls {
+                        true => "250-sink.example\r\n250-STARTTLS\r\n250 8BITMIME",
+                        false => "250-sink.example\r\n250-AUTH PLAIN\r\n250 8BITMIME",
+                    };
                     self.answer(stream, Step::Hello, hello).await?;
+                }
+                "STARTTLS" if offers_tls => {
+                    self.answer(stream, Step::Encryption, "220 2.0.0 Go on").await?;
+                    return Ok(true);
                 }
                 "AUTH" => {
                     let given = word.rsplit(' ').next().unwrap_or_default();
@@ -206,7 +244,10 @@ impl Session {
                     }
                     self.answer(stream, Step::Dot, "250 2.0.0 Queued").await?;
                 }
-                "QUIT" => return stream.write_all(b"221 Bye\r\n").await,
+                "QUIT" => {
+                    stream.write_all(b"221 Bye\r\n").await?;
+                    return Ok(false);
+                }
                 _ => stream.write_all(b"250 Ok\r\n").await?,
             }
         }
@@ -216,12 +257,15 @@ impl Session {
         matches!(self.state.lock().unwrap().does, Some((Step::Dot, Does::Says(_))))
     }
 
-    async fn answer(
+    async fn answer<S>(
         &self,
-        stream: &mut BufReader<TcpStream>,
+        stream: &mut BufReader<S>,
         step: Step,
         usual: &'static str,
-    ) -> io::Result<&'static str> {
+    ) -> io::Result<&'static str>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
         let does = self.state.lock().unwrap().does.filter(|(at, _)| *at == step).map(|(_, does)| does);
         let said = match does {
             None => usual,
@@ -245,7 +289,7 @@ fn address(line: &str) -> String {
 }
 
 /// Up to the final dot, with doubled dots undone.
-async fn content(stream: &mut BufReader<TcpStream>) -> io::Result<String> {
+async fn content(stream: &mut (impl AsyncBufRead + Unpin)) -> io::Result<String> {
     let mut raw = String::new();
     loop {
         let mut line = String::new();

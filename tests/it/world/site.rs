@@ -114,11 +114,24 @@ impl Site {
 
     /// Starts a node and waits until it is ready.
     pub async fn serve(&self, name: &str, settings: &[(&str, &str)]) -> Node {
+        self.start(self.command(&["serve"]), name, settings).await
+    }
+
+    /// The same with at most so many files and connections open.
+    pub async fn serve_with_descriptors(&self, name: &str, settings: &[(&str, &str)], most: u32) -> Node {
+        let plain = self.command(&["serve"]);
+        let mut limited = Command::new("sh");
+        limited.args(["-c", &format!("ulimit -n {most} && exec {ROOKERY} serve")]);
+        limited.current_dir(&self.folder).env_clear();
+        limited.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        self.start(limited, name, settings).await
+    }
+
+    async fn start(&self, mut command: Command, name: &str, settings: &[(&str, &str)]) -> Node {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let log = self.folder.join(format!("{name}.log"));
         let written = File::create(&log).unwrap();
-        let process = self
-            .command(&["serve"])
+        let process = command
             .env("ROOKERY_LISTEN", format!("127.0.0.1:{port}"))
             .envs(settings.iter().copied())
             .stdout(written.try_clone().unwrap())

@@ -1,0 +1,177 @@
+//! Serves HTTP on a socket: one task for each connection, HTTP/1 and HTTP/2, with every limit of both written down.
+//! `connections` says who may stay.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::IpAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, Request, Response, Version};
+use hyper::body::{Frame, Incoming, SizeHint};
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::service::TowerToHyperService;
+use ipnet::IpNet;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval, sleep};
+
+use crate::api::connections::{Connections, Running, Seat, asker};
+use crate::api::paced::Paced;
+use crate::stop::Stop;
+
+/// How often connections are looked at.
+const LOOK: Duration = Duration::from_millis(500);
+/// Headers of a request: how many, and how long all of them with the path.
+const MOST_HEADERS: usize = 64;
+const MOST_HEAD_BYTES: usize = 64 << 10;
+/// What one connection of HTTP/2 may have us hold: requests at once, of each and of all the bytes that nobody has
+/// read yet, and of each the bytes of its answer that it has not taken.
+const MOST_STREAMS: u32 = 100;
+const STREAM_WINDOW: u32 = 64 << 10;
+const CONNECTION_WINDOW: u32 = 128 << 10;
+const MOST_UNSENT: usize = 64 << 10;
+/// Requests that were begun and reset before we looked at them, and such that broke the protocol.
+const MOST_RESET: usize = 20;
+const MOST_BROKEN: usize = 100;
+const PING: Duration = Duration::from_secs(30);
+
+/// Where a request came from.
+#[derive(Clone, Copy)]
+pub struct From(pub IpAddr);
+
+impl From {
+    /// Who asks, when that is behind a proxy.
+    pub fn asker(self, proxies: &[IpNet], headers: &HeaderMap) -> IpAddr {
+        asker(proxies, self.0, headers)
+    }
+}
+
+/// Takes connections until the service stops; requests that run are finished first.
+pub async fn serve(listener: TcpListener, router: Router, connections: Arc<Connections>, stop: Stop) {
+    let builder = Arc::new(builder());
+    let mut look = interval(LOOK);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut tasks = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept(), if !stop.told() => accepted,
+            Some(_) = tasks.join_next() => continue,
+            _ = look.tick() => {
+                connections.sweep();
+                continue;
+            }
+            () = stop.wait() => break,
+        };
+        match accepted {
+            Ok((stream, address)) => {
+                // Whoever finds no place is closed at once.
+                if let Some(seat) = connections.seat(address.ip()) {
+                    tasks.spawn(converse(builder.clone(), stream, router.clone(), seat, stop.clone()));
+                }
+            }
+            Err(error) if is_the_clients(&error) => {}
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be taken");
+                connections.make_room();
+                sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+    drop(listener);
+    while !tasks.is_empty() {
+        tokio::select! {
+            _ = tasks.join_next() => {}
+            _ = look.tick() => connections.sweep(),
+        }
+    }
+}
+
+/// A client that went away before it was taken is no lack of ours.
+fn is_the_clients(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+async fn converse(
+    builder: Arc<Builder<TokioExecutor>>,
+    stream: TcpStream,
+    router: Router,
+    seat: Seat,
+    stop: Stop,
+) {
+    let _ = stream.set_nodelay(true);
+    let connection = &seat.connection;
+    let io = TokioIo::new(Paced::new(stream, connection.clone()));
+    let router = TowerToHyperService::new(router);
+    let answer = service_fn(move |mut request: Request<Incoming>| {
+        let running = connection.begins(request.version() == Version::HTTP_2);
+        request.extensions_mut().insert(From(connection.address));
+        let answering = router.call(request.map(Body::new));
+        async move {
+            let response: Response<Body> = answering.await?;
+            Ok::<_, Infallible>(response.map(|body| Answer { body, _running: running }))
+        }
+    });
+    let mut talking = pin!(builder.serve_connection(io, answer));
+    tokio::select! {
+        _ = talking.as_mut() => return,
+        () = connection.told_to_leave() => return,
+        () = stop.wait() => talking.as_mut().graceful_shutdown(),
+    }
+    tokio::select! {
+        _ = talking => {}
+        () = connection.told_to_leave() => {}
+    }
+}
+
+fn builder() -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    // How long a head may take is the connection's to say, together with how long one is waited for.
+    builder.http1().header_read_timeout(None).max_headers(MOST_HEADERS).max_buf_size(MOST_HEAD_BYTES);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(MOST_STREAMS)
+        .max_header_list_size(MOST_HEAD_BYTES as u32)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_send_buf_size(MOST_UNSENT)
+        .max_pending_accept_reset_streams(MOST_RESET)
+        .max_local_error_reset_streams(MOST_BROKEN)
+        .keep_alive_interval(PING)
+        .keep_alive_timeout(PING / 3);
+    builder
+}
+
+/// The body of an answer. Its request runs until the last of it was handed over.
+struct Answer {
+    body: Body,
+    _running: Running,
+}
+
+impl hyper::body::Body for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

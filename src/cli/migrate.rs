@@ -1,0 +1,99 @@
+//! `rookery migrate`: brings the schema to this version, as the role that owns it (ROOKERY_MIGRATE_URL), and gives
+//! the role that the service runs as what it needs and no more: rows, not tables.
+
+use sqlx::{AssertSqlSafe, PgConnection};
+
+use crate::app::App;
+use crate::config::{Config, Secret};
+use crate::db::{self, MIGRATIONS};
+use crate::error::{Error, Result};
+
+pub async fn migrate(config: &Config, grant_to: Option<&str>) -> Result<()> {
+    let own = config.migrate_url.as_ref().map(|url| (url, "ROOKERY_MIGRATE_URL"));
+    let (url, setting) = own.unwrap_or((&config.database_url, "ROOKERY_DATABASE_URL"));
+    bring(url, setting, grant_to).await?;
+    let own = config.migrate_directory_url.as_ref().map(|url| (url, "ROOKERY_MIGRATE_DIRECTORY_URL"));
+    let directory = config.directory_url.as_ref().map(|url| (url, "ROOKERY_DIRECTORY_URL"));
+    if let Some((url, setting)) = own.or(directory) {
+        bring(url, setting, grant_to).await?;
+    }
+    println!("The database has the schema of rookery {}.", env!("CARGO_PKG_VERSION"));
+    if let Some(role) = grant_to {
+        println!("The role {role} can serve with it.");
+    }
+    Ok(())
+}
+
+async fn bring(url: &Secret, setting: &str, grant_to: Option<&str>) -> Result<()> {
+    let pool = db::pool(&url.0, 1)?;
+    let mut conn = pool.acquire().await.map_err(|error| {
+        Error::internal(format!("The database cannot be reached ({error}). Check {setting}."))
+    })?;
+    sqlx::query("set statement_timeout = 0").execute(&mut *conn).await?;
+    MIGRATIONS.run(&mut *conn).await?;
+    if let Some(role) = grant_to {
+        grant(&mut conn, role).await?;
+    }
+    Ok(())
+}
+
+/// What the service's role needs. Tables and functions of later versions are granted when they are made.
+pub async fn grant(conn: &mut PgConnection, role: &str) -> Result<()> {
+    let known: Option<bool> =
+        sqlx::query_scalar("select rolname = current_user from pg_roles where rolname = $1")
+            .bind(role)
+            .fetch_optional(&mut *conn)
+            .await?;
+    match known {
+        Some(false) => {}
+        Some(true) => {
+            return Err(Error::internal(format!("{role} owns the schema. Name the service's role.")));
+        }
+        None => {
+            return Err(Error::internal(format!(
+                "There is no role {role}. Make it first: create role {role} login password '…'"
+            )));
+        }
+    }
+    let (schema, quoted): (String, String) =
+        sqlx::query_as("select quote_ident(current_schema()), quote_ident($1)")
+            .bind(role)
+            .fetch_one(&mut *conn)
+            .await?;
+    let statements = GRANTS.replace("{schema}", &schema).replace("{role}", &quoted);
+    sqlx::raw_sql(AssertSqlSafe(statements)).execute(conn).await?;
+    Ok(())
+}
+
+/// docs/operating.md has the same for an operator who does it by hand; a test compares them.
+pub const GRANTS: &str = "\
+revoke create on schema {schema} from public;
+grant usage on schema {schema}, directory to {role};
+grant select, insert, update, delete on all tables in schema {schema}, directory to {role};
+revoke insert, update, delete on _sqlx_migrations from {role};
+grant execute on function keep_day(text) to {role};
+alter default privileges in schema {schema}, directory grant select, insert, update, delete on tables to {role};
+";
+
+/// Says in the log whether the service's role could change the schema.
+pub async fn check_role(app: &App) -> Result<()> {
+    let (role, owner, may): (String, bool, bool) = sqlx::query_as(
+        "select current_user::text, relowner = (select oid from pg_roles where rolname = current_user),
+                pg_has_role(current_user, relowner, 'MEMBER')
+         from pg_class where oid = 'workspaces'::regclass",
+    )
+    .fetch_one(&app.pool)
+    .await?;
+    match (owner, may) {
+        (true, _) => tracing::info!(
+            role,
+            "the service's role owns the schema; rookery migrate --grant-to serves with one that does not"
+        ),
+        (false, true) => tracing::warn!(
+            role,
+            "the service's role can alter the schema although another owns it: it is a superuser or a member of the owner"
+        ),
+        (false, false) => {}
+    }
+    Ok(())
+}

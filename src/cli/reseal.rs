@@ -1,0 +1,202 @@
+//! `rookery admin reseal`: seals every stored secret anew with the newest key of ROOKERY_SECRET_KEY, so that the
+//! others need not be kept.
+//!
+//! It may be repeated and run while the service does: a secret is replaced only as long as it is the one that was
+//! read. What no key opens is told by its place and stops nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+
+use crate::app::App;
+use crate::app_mail::connect;
+use crate::cli::admin::Done;
+use crate::db::Tx;
+use crate::error::{Error, Result};
+use crate::ids::{SendingServiceId, WebhookId, WorkspaceId};
+use crate::key_ring::KeyRing;
+use crate::mail::dkim;
+use crate::sealed::{self, Stored};
+use crate::webhooks::secret;
+
+/// Workspaces that are looked at together.
+const BATCH: i64 = 100;
+/// How long a link or a return path in somebody's mail may come back.
+const LINKS_COME_BACK: &str = "60 days";
+
+/// How the stored secrets are sealed.
+#[derive(Default)]
+pub struct Found {
+    moved: u64,
+    /// How many are sealed with each key.
+    by_key: BTreeMap<String, u64>,
+    /// Places, and the key each was sealed with as far as it says.
+    unreadable: Vec<(String, Option<String>)>,
+    /// Workspaces that nothing may be written to now.
+    fenced: BTreeSet<WorkspaceId>,
+}
+
+enum Row {
+    Domain(String),
+    Webhook(WebhookId),
+    Connection(SendingServiceId),
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Task {
+    Look,
+    Move,
+}
+
+pub async fn reseal(app: &App) -> Result<Found> {
+    let all = sqlx::query_scalar!(r#"select count(*) as "n!" from workspaces"#).fetch_one(&app.pool).await?;
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} workspaces, {eta} left");
+    let progress = ProgressBar::new(2 * u64::try_from(all).unwrap_or_default())
+        .with_style(style.map_err(Error::internal)?);
+    let moved = walk(app, Task::Move, &progress).await?;
+    // What was written meanwhile, perhaps by a server that does not have the newest key yet, counts too.
+    let left = walk(app, Task::Look, &progress).await?;
+    progress.finish_and_clear();
+    Ok(Found { moved: moved.moved, ..left })
+}
+
+/// Says in the log what cannot be opened, so that it is known before it is needed.
+pub async fn check(app: Arc<App>) {
+    let found = match walk(&app, Task::Look, &ProgressBar::hidden()).await {
+        Ok(found) => found,
+        Err(error) => return tracing::warn!(%error, "the stored secrets could not be looked at"),
+    };
+    let mut by_key: BTreeMap<Option<&str>, Vec<&str>> = BTreeMap::new();
+    for (place, key) in &found.unreadable {
+        by_key.entry(key.as_deref()).or_default().push(place);
+    }
+    for (key, places) in by_key {
+        let (secrets, first) = (places.len(), places.first());
+        tracing::error!(
+            key = key.unwrap_or("not known"),
+            secrets,
+            first,
+            "stored secrets were sealed with a key that is not in ROOKERY_SECRET_KEY: put it back"
+        );
+    }
+}
+
+async fn walk(app: &App, task: Task, progress: &ProgressBar) -> Result<Found> {
+    let (mut found, mut last) = (Found::default(), 0);
+    loop {
+        let rows = sqlx::query!(
+            "select id, fenced_at is not null as fenced from workspaces where id > $1 order by id limit $2",
+            last,
+            BATCH
+        )
+        .fetch_all(&app.pool)
+        .await?;
+        let batch: Vec<i64> = rows.iter().map(|row| row.id).collect();
+        let Some(newest) = batch.last() else { return Ok(found) };
+        last = *newest;
+        let fenced = rows.iter().filter(|row| row.fenced == Some(true));
+        found.fenced.extend(fenced.map(|row| WorkspaceId(row.id)));
+        let mut conn = app.connection().await?;
+        let domains = dkim::stored(&mut conn, &batch).await?.into_iter().map(|one| row(one, Row::Domain));
+        let webhooks = secret::stored(&mut conn, &batch).await?.into_iter().map(|one| row(one, Row::Webhook));
+        let connections =
+            connect::stored(&mut conn, &batch).await?.into_iter().map(|one| row(one, Row::Connection));
+        drop(conn);
+        for stored in domains.chain(webhooks).chain(connections) {
+            found.look_at(app, task, stored).await?;
+        }
+        progress.inc(batch.len() as u64);
+    }
+}
+
+fn row<I>(stored: Stored<I>, what: impl FnOnce(I) -> Row) -> Stored<Row> {
+    let Stored { workspace, id, purpose, context, sealed } = stored;
+    Stored { workspace, id: what(id), purpose, context, sealed }
+}
+
+impl Found {
+    async fn look_at(&mut self, app: &App, task: Task, stored: Stored<Row>) -> Result<()> {
+        let keys = app.config.needs_secret_key()?;
+        let Stored { workspace, id, purpose, context, sealed } = stored;
+        let Some((key, secret)) = sealed::opened_by(keys, purpose, &context, &sealed)? else {
+            let key = sealed::key_named(&sealed).map(str::to_owned);
+            self.unreadable.push((format!("{id} in {workspace}"), key));
+            return Ok(());
+        };
+        *self.by_key.entry(key.to_owned()).or_default() += 1;
+        // Those of older versions name no key and are sealed anew too, so that all do.
+        let done = sealed::key_named(&sealed) == Some(keys.newest_id());
+        if task == Task::Look || done || self.fenced.contains(&workspace) {
+            return Ok(());
+        }
+        let mut tx = app.begin(workspace).await?;
+        let anew = sealed::seal(keys, &app.random, purpose, &context, &secret)?;
+        self.moved += u64::from(id.replace(&mut tx, &sealed, &anew).await?);
+        tx.commit().await
+    }
+
+    pub fn told(&self, keys: &KeyRing) -> Done {
+        let newest = keys.newest_id();
+        let with = |id: &str| self.by_key.get(id).copied().unwrap_or_default();
+        let mut lines = vec![format!("Sealed {} anew. The key {newest} seals {}.", self.moved, with(newest))];
+        for (place, key) in &self.unreadable {
+            let key = key.as_deref().unwrap_or("that is not known");
+            lines.push(format!("Cannot be opened: {place}. It was sealed with a key {key}."));
+        }
+        for workspace in &self.fenced {
+            lines.push(format!("Left as it is: {workspace}, which is being moved."));
+        }
+        let others: Vec<&str> = keys.all().map(|(id, _)| id).filter(|id| *id != newest).collect();
+        let (unused, used): (Vec<&str>, Vec<&str>) = others.into_iter().partition(|id| with(id) == 0);
+        lines.extend(used.iter().map(|id| format!("The key {id} still seals {}.", with(id))));
+        if !unused.is_empty() {
+            lines.push(format!(
+                "Seals nothing any more: {}. Links and return paths in mail that left before are checked with \
+                 it: take it out of ROOKERY_SECRET_KEY {LINKS_COME_BACK} after the last server began to use {newest}.",
+                unused.join(", ")
+            ));
+        }
+        let unreadable = self.unreadable.iter().map(|(place, key)| json!({ "place": place, "key": key }));
+        let object = json!({
+            "newest": newest,
+            "moved": self.moved,
+            "sealedWith": keys.all().map(|(id, _)| (id.to_owned(), json!(with(id)))).collect::<serde_json::Map<_, _>>(),
+            "unused": unused,
+            "unreadable": unreadable.collect::<Vec<_>>(),
+            "fenced": self.fenced,
+        });
+        let left = match (self.unreadable.len(), used.is_empty()) {
+            (0, true) => None,
+            (0, false) => Some("Some secrets are sealed with an older key still. Run it again.".to_owned()),
+            (n, _) => Some(format!(
+                "{n} stored secrets cannot be opened. Put their key back into ROOKERY_SECRET_KEY and run it again; \
+                 if it is lost, make them anew."
+            )),
+        };
+        Done { line: lines.join("\n"), object, left }
+    }
+}
+
+impl Row {
+    /// False when it is another by now.
+    async fn replace(&self, tx: &mut Tx<'_>, old: &[u8], new: &[u8]) -> Result<bool> {
+        match self {
+            Self::Domain(domain) => dkim::replace(tx, domain, old, new).await,
+            Self::Webhook(id) => secret::replace(tx, *id, old, new).await,
+            Self::Connection(id) => connect::replace(tx, *id, old, new).await,
+        }
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Domain(domain) => write!(f, "the DKIM key of {domain}"),
+            Self::Webhook(id) => write!(f, "a secret of the webhook {id}"),
+            Self::Connection(id) => write!(f, "a secret of the sending service {id}"),
+        }
+    }
+}

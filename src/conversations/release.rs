@@ -1,0 +1,51 @@
+//! Releasing a conversation that looked like a scam (D239): a person who can see it says that it is none. The risk
+//! goes, and replies that nobody was told of are told of now. Only people release; agents may be what a scam aims at.
+
+use serde_json::json;
+
+use crate::conversations::conversation::lock_visible;
+use crate::conversations::timeline;
+use crate::db::Tx;
+use crate::error::Result;
+use crate::events::event::{ClientReplied, Event};
+use crate::events::record::record;
+use crate::ids::MessageId;
+use crate::workspace::access::Teammate;
+
+/// False when there was nothing to release.
+pub async fn release(tx: &mut Tx<'_>, person: &Teammate, conversation: &str) -> Result<bool> {
+    let conversation = lock_visible(tx, person, conversation).await?;
+    if conversation.risk.is_none() {
+        return Ok(false);
+    }
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "update conversations set risk = null, risk_reasons = '{}', held_at = null
+         where workspace_id = $1 and id = $2",
+        workspace,
+        conversation.id.0
+    )
+    .execute(&mut **tx)
+    .await?;
+    timeline::append(tx, conversation.id, &person.by(), "released", json!({})).await?;
+    let mut replies = sqlx::query_scalar!(
+        r#"delete from withheld_replies where workspace_id = $1 and conversation_id = $2
+           returning message_id as "message: MessageId""#,
+        workspace,
+        conversation.id.0
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    replies.sort();
+    for message_id in replies {
+        let replied = ClientReplied {
+            conversation_id: conversation.id,
+            message_id,
+            mailbox_id: conversation.mailbox_id,
+            secure: false,
+            reference: conversation.reference.clone(),
+        };
+        record(tx, conversation.place(), &Event::ClientReplied(replied)).await?;
+    }
+    Ok(true)
+}

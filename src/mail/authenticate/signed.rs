@@ -1,0 +1,72 @@
+//! Which parts of a mail a DKIM signature covers (RFC 6376 5.4.2): `h=` lists field names, and each time a name stands
+//! there one more field of that name is signed, from the last one up. A name that stands there less often than in the
+//! header leaves room for a field that somebody added, so it covers none of them. Signatures over a part of the body
+//! (`l=`) do not get here: `mail-auth` refuses them.
+
+use serde::{Deserialize, Serialize};
+
+/// A part of a mail that decides where it goes or whom it brings along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// The address it was handed over for. No signature covers it.
+    Envelope,
+    InReplyTo,
+    References,
+    To,
+    Cc,
+}
+
+impl Part {
+    pub const ALL: [Self; 5] = [Self::Envelope, Self::InReplyTo, Self::References, Self::To, Self::Cc];
+
+    fn field(self) -> Option<&'static str> {
+        match self {
+            Self::Envelope => None,
+            Self::InReplyTo => Some("in-reply-to"),
+            Self::References => Some("references"),
+            Self::To => Some("to"),
+            Self::Cc => Some("cc"),
+        }
+    }
+}
+
+pub(super) fn covered(header: &[(&[u8], &[u8])], signed: &[String]) -> Vec<Part> {
+    let is_covered = |part: &Part| {
+        let Some(name) = part.field() else { return false };
+        let named = |field: &[u8]| field.eq_ignore_ascii_case(name.as_bytes());
+        let there = header.iter().filter(|(field, _)| named(field.trim_ascii())).count();
+        // A name that is not written out exactly is another one to whoever checks the signature.
+        let exact = header.iter().filter(|(field, _)| named(field)).count();
+        let listed = signed.iter().filter(|field| named(field.trim().as_bytes())).count();
+        there == exact && listed >= there
+    };
+    Part::ALL.into_iter().filter(is_covered).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_covered_when_no_other_one_of_its_name_could_have_been_added() {
+        let header = |names: &[&'static str]| -> Vec<(&'static [u8], &'static [u8])> {
+            names.iter().map(|name| (name.as_bytes(), b" x".as_slice())).collect()
+        };
+        for (names, listed, is_covered) in [
+            (&["From", "In-Reply-To"][..], &["from", "in-reply-to"][..], true),
+            (&["From", "IN-REPLY-TO"], &["from", "In-Reply-To"], true),
+            (&["From", "In-Reply-To"], &["from"], false),
+            (&["In-Reply-To", "From", "In-Reply-To"], &["from", "in-reply-to"], false),
+            (&["In-Reply-To", "From", "In-Reply-To"], &["from", "in-reply-to", "in-reply-to"], true),
+            (&["From", "In-Reply-To"], &["from", "in-reply-to", "in-reply-to"], true),
+            (&["From", "In-Reply-To "], &["from", "in-reply-to"], false),
+            (&["From"], &["from"], true),
+        ] {
+            let listed: Vec<String> = listed.iter().map(ToString::to_string).collect();
+            let covered = covered(&header(names), &listed);
+            assert_eq!(covered.contains(&Part::InReplyTo), is_covered, "{names:?} {listed:?}");
+            assert!(!covered.contains(&Part::Envelope));
+        }
+    }
+}

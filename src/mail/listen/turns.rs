@@ -1,0 +1,94 @@
+//! Turns at something that takes a while: so many at once, and nobody has them all. Whoever gets none in time is told
+//! to come back.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::time::timeout;
+
+use super::peers::network;
+
+pub struct Turns {
+    all: Semaphore,
+    most_of_one: usize,
+    patience: Duration,
+    /// Whoever has a turn or waits for one.
+    peers: Mutex<HashMap<IpAddr, Arc<Semaphore>>>,
+}
+
+/// Given back when dropped.
+pub struct Turn<'a> {
+    _of_all: SemaphorePermit<'a>,
+    _of_one: Option<(OwnedSemaphorePermit, Share<'a>)>,
+}
+
+/// A peer's own turns, forgotten when it has none and waits for none.
+struct Share<'a> {
+    turns: &'a Turns,
+    peer: IpAddr,
+    own: Arc<Semaphore>,
+}
+
+impl Turns {
+    pub fn new(most: usize, most_of_one: usize, patience: Duration) -> Self {
+        Self { all: Semaphore::new(most), most_of_one, patience, peers: Mutex::default() }
+    }
+
+    /// `None` when one's turn does not come in time. Who is not known counts only among all.
+    pub async fn turn(&self, address: Option<IpAddr>) -> Option<Turn<'_>> {
+        let share = address.map(|address| self.share(network(address)));
+        let turn = async {
+            // One's own first: who waits for that keeps nobody else waiting.
+            let of_one = match share {
+                Some(share) => Some((share.own.clone().acquire_owned().await.ok()?, share)),
+                None => None,
+            };
+            Some(Turn { _of_all: self.all.acquire().await.ok()?, _of_one: of_one })
+        };
+        timeout(self.patience, turn).await.ok()?
+    }
+
+    fn share(&self, peer: IpAddr) -> Share<'_> {
+        let new = || Arc::new(Semaphore::new(self.most_of_one));
+        let own = self.peers().entry(peer).or_insert_with(new).clone();
+        Share { turns: self, peer, own }
+    }
+
+    fn peers(&self) -> MutexGuard<'_, HashMap<IpAddr, Arc<Semaphore>>> {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Share<'_> {
+    fn drop(&mut self) {
+        let mut peers = self.turns.peers();
+        // The map's and this one.
+        if Arc::strong_count(&self.own) <= 2 {
+            peers.remove(&self.peer);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn nobody_has_every_turn_and_nobody_is_remembered() {
+        let turns = Turns::new(3, 2, Duration::from_millis(20));
+        let (here, there) = (Some("192.0.2.1".parse().unwrap()), Some("192.0.2.2".parse().unwrap()));
+        let first = turns.turn(here).await.unwrap();
+        let second = turns.turn(here).await.unwrap();
+        assert!(turns.turn(here).await.is_none());
+        let third = turns.turn(there).await.unwrap();
+        assert!(turns.turn(None).await.is_none(), "all are taken");
+        drop(first);
+        assert!(turns.turn(None).await.is_some());
+        assert!(turns.turn(here).await.is_some());
+        drop((second, third));
+        assert!(turns.peers().is_empty());
+    }
+}

@@ -1,0 +1,81 @@
+//! Whose a domain is: its organizational domain by the public suffix list, and whether its addresses belong to people
+//! who have nothing to do with each other. A colleague of the contact is one who writes from the same organization, and
+//! at a public provider nobody is a colleague (specification 4.13.3).
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+static PROVIDERS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+    let lines = include_str!("organization/public_providers.txt").lines();
+    lines.filter(|line| !line.starts_with('#')).collect()
+});
+
+/// The organizational domain of an address, in the form that DNS has. None for a domain that is itself a public
+/// suffix, or no domain at all.
+pub fn of(address: &str) -> Option<String> {
+    let domain = address.rsplit_once('@').map_or(address, |(_, domain)| domain);
+    let domain = idna::domain_to_ascii(domain).ok()?;
+    psl::domain_str(domain.trim_end_matches('.')).map(str::to_owned)
+}
+
+/// Whether two addresses are of one organization.
+pub fn is_shared(one: &str, other: &str) -> bool {
+    of(one).is_some_and(|organization| of(other) == Some(organization))
+}
+
+/// Whether two addresses are of one organization, and of one whose addresses it gives to its own people.
+pub fn are_colleagues(one: &str, other: &str) -> bool {
+    of(one).is_some_and(|organization| of(other).as_ref() == Some(&organization) && !is_public(&organization))
+}
+
+fn is_public(organization: &str) -> bool {
+    let name = organization.split('.').next().unwrap_or_default();
+    PROVIDERS.contains(organization) || PROVIDERS.contains(format!("{name}.*").as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_organization_is_what_stands_before_a_public_suffix() {
+        for (address, organization) in [
+            ("anna@customer.example", Some("customer.example")),
+            ("anna@mail.eu.customer.co.uk", Some("customer.co.uk")),
+            ("anna@Müller.example", Some("xn--mller-kva.example")),
+            ("anna@one.github.io", Some("one.github.io")),
+            ("anna@co.uk", None),
+            ("anna@example", None),
+            ("anna", None),
+        ] {
+            assert_eq!(of(address).as_deref(), organization, "{address}");
+        }
+        assert!(is_shared("a@gmail.com", "b@gmail.com") && !is_shared("a@one.github.io", "b@two.github.io"));
+    }
+
+    #[test]
+    fn nobody_is_a_colleague_at_a_public_provider() {
+        assert!(are_colleagues("anna@customer.example", "ben@sales.customer.example"));
+        for (one, other) in [
+            ("anna@customer.example", "ben@other.example"),
+            ("anna@customer.co.uk", "ben@other.co.uk"),
+            ("anna@gmail.com", "ben@gmail.com"),
+            ("anna@yahoo.co.jp", "ben@yahoo.co.jp"),
+            ("anna@yahoo.com", "ben@mail.yahoo.com"),
+            ("anna@web.de", "ben@web.de"),
+            ("anna@one.github.io", "ben@two.github.io"),
+            ("anna@reply.airbnb.com", "ben@guest.airbnb.com"),
+            ("anna@marketplace.amazon.de", "ben@marketplace.amazon.de"),
+        ] {
+            assert!(!are_colleagues(one, other), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn every_provider_is_written_as_its_organizational_domain() {
+        assert!(PROVIDERS.len() > 700, "{}", PROVIDERS.len());
+        let listed = PROVIDERS.iter().filter(|provider| !provider.ends_with(".*"));
+        let other: Vec<_> = listed.filter(|provider| of(provider).as_deref() != Some(provider)).collect();
+        assert!(other.is_empty(), "{other:?}");
+    }
+}

@@ -1,0 +1,315 @@
+//! Keys of the house: a new one takes over while the old one still opens, everything is sealed anew, and the old
+//! one can go. What no key opens is told and stops nothing.
+
+use std::time::Duration;
+
+use rookery::app::App;
+use rookery::app_mail::connect;
+use rookery::cli::reseal;
+use rookery::clock::Clock;
+use rookery::config::Config;
+use rookery::ids::WorkspaceId;
+use rookery::key_ring::KeyRing;
+use rookery::mail::{dkim, domain, return_path};
+use rookery::random::Random;
+use rookery::sealed;
+use rookery::webhooks::create::{Wanted, create};
+use rookery::webhooks::webhook::Scope;
+use rookery::webhooks::{manage, secret};
+use serde_json::{Value, json};
+
+use crate::mail::post::{mail, post_with};
+use crate::world::site::{SECRET_KEY, Site, text};
+use crate::world::{Message, World, story_with};
+
+/// 32 times 1, and 32 times 2.
+const OLD: &str = "old:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
+const NEW: &str = "new:AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=";
+const LOCAL: (&str, &str) = ("WEBHOOK_ALLOW", "127.0.0.0/8");
+
+fn ring(keys: &[&str]) -> KeyRing {
+    keys.join(",").parse().expect("a ring")
+}
+
+/// Another server on the same database, with other keys.
+fn with_keys(world: &World, keys: &[&str]) -> App {
+    let config = Config { secret_key: Some(ring(keys)), ..world.app.config.clone() };
+    App::new(config, Clock::set_to(world.now()), Random::seeded(8)).expect("an app")
+}
+
+/// One of each kind of secret in a workspace: a DKIM key, a webhook's two, one of the sandbox, a service's two.
+async fn furnish(app: &App, workspace: &crate::world::Workspace<'_>) {
+    domain::add(app, workspace.id, "acme.example").await.expect("a domain");
+    for livemode in [true, false] {
+        let wanted = Wanted {
+            maker: workspace.owner,
+            url: "http://127.0.0.1:9/",
+            livemode,
+            scope: Scope::Team,
+            kinds: &[],
+        };
+        let made = create(app, workspace.id, wanted).await.expect("a webhook");
+        if livemode {
+            manage::rotate(app, workspace.id, made.webhook).await.expect("a new secret");
+        }
+    }
+    let wanted = connect::Wanted {
+        person: workspace.owner,
+        name: "Mailer",
+        content_url: "http://127.0.0.1:9/",
+        token: "a-token",
+    };
+    connect::connect(app, workspace.id, wanted).await.expect("a connection");
+}
+
+/// Everything that is sealed: place and words, as far as these keys open it, and the key each names.
+async fn opened(world: &World, keys: &KeyRing) -> Vec<(String, Option<Vec<u8>>, Option<String>)> {
+    let workspaces: Vec<i64> =
+        sqlx::query_scalar("select id from workspaces order by id").fetch_all(&world.app.pool).await.unwrap();
+    let mut conn = world.app.connection().await.unwrap();
+    let mut all = Vec::new();
+    let mut add = |purpose: &str, context: String, bytes: &[u8]| {
+        let opened = sealed::opened_by(keys, purpose, &context, bytes).unwrap();
+        let key = sealed::key_named(bytes).map(str::to_owned);
+        all.push((format!("{purpose} {context}"), opened.map(|(_, words)| words), key));
+    };
+    for one in dkim::stored(&mut conn, &workspaces).await.unwrap() {
+        add(one.purpose, one.context, &one.sealed);
+    }
+    for one in secret::stored(&mut conn, &workspaces).await.unwrap() {
+        add(one.purpose, one.context, &one.sealed);
+    }
+    for one in connect::stored(&mut conn, &workspaces).await.unwrap() {
+        add(one.purpose, one.context, &one.sealed);
+    }
+    all.sort();
+    all
+}
+
+fn words(all: Vec<(String, Option<Vec<u8>>, Option<String>)>) -> Vec<(String, Option<Vec<u8>>)> {
+    all.into_iter().map(|(place, words, _)| (place, words)).collect()
+}
+
+#[tokio::test]
+async fn a_new_key_takes_over_everything_and_the_old_one_can_go() {
+    story_with(&[("SECRET_KEY", OLD), LOCAL], async |world| {
+        for name in ["Acme", "Umbrella"] {
+            furnish(&world.app, &world.workspace(name).await).await;
+        }
+        let before = words(opened(world, &ring(&[OLD])).await);
+        assert_eq!(before.len(), 12);
+        assert!(before.iter().all(|(_, words)| words.is_some()));
+
+        let both = with_keys(world, &[NEW, OLD]);
+        assert_eq!(words(opened(world, &ring(&[NEW, OLD])).await), before, "both are in the ring");
+        furnish(&both, &world.workspace("Later").await).await;
+        let later = opened(world, &ring(&[NEW, OLD])).await;
+        assert_eq!(
+            later.iter().filter(|(_, _, key)| key.as_deref() == Some("new")).count(),
+            6,
+            "it seals now"
+        );
+
+        let told = reseal::reseal(&both).await.unwrap().told(&ring(&[NEW, OLD]));
+        assert_eq!(told.left, None);
+        assert_eq!(
+            told.object,
+            json!({ "newest": "new", "moved": 12, "sealedWith": { "new": 18, "old": 0 }, "unused": ["old"],
+                    "unreadable": [], "fenced": [] })
+        );
+        assert!(told.line.contains("60 days"), "{}", told.line);
+        assert_eq!(
+            words(opened(world, &ring(&[NEW])).await),
+            words(later),
+            "the same words without the old key"
+        );
+        let again = reseal::reseal(&both).await.unwrap().told(&ring(&[NEW, OLD]));
+        assert_eq!((&again.object["moved"], again.left), (&json!(0), None), "nothing is sealed twice");
+    })
+    .await;
+}
+
+/// What was sealed before keys had ids names none; one bare key is enough to go on, and resealing names it.
+#[tokio::test]
+async fn a_single_bare_key_opens_what_was_sealed_before_keys_had_ids() {
+    story_with(&[LOCAL], async |world| {
+        let acme = world.workspace("Acme").await;
+        furnish(&world.app, &acme).await;
+        let keys = world.app.config.needs_secret_key().unwrap();
+        let before = opened(world, keys).await;
+        let id = keys.newest_id().to_owned();
+        assert!(before.iter().all(|(_, words, key)| words.is_some() && *key == Some(id.clone())));
+        // Without the mark, the length and the id: as the version before had it.
+        let skip = 3 + 1 + id.len() + 1;
+        for (table, columns) in [
+            ("sending_domains", &["private_key"][..]),
+            ("webhooks", &["secret", "old_secret"]),
+            ("sending_services", &["secret", "token"]),
+        ] {
+            for column in columns {
+                let statement = format!("update {table} set {column} = substring({column} from {skip})");
+                sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&world.app.pool).await.unwrap();
+            }
+        }
+        let bare = opened(world, keys).await;
+        assert!(bare.iter().all(|(_, _, key)| key.is_none()));
+        assert_eq!(words(bare), words(before.clone()));
+        let told = reseal::reseal(&world.app).await.unwrap().told(keys);
+        assert_eq!((&told.object["moved"], told.left), (&json!(6), None));
+        assert_eq!(opened(world, keys).await, before);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_no_key_opens_is_told_by_its_place_and_stops_nothing() {
+    story_with(&[("SECRET_KEY", OLD), LOCAL], async |world| {
+        let (acme, later) = (world.workspace("Acme").await, world.workspace("Later").await);
+        furnish(&world.app, &acme).await;
+        let lost = "lost:AwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwM=";
+        domain::add(&with_keys(world, &[lost]), later.id, "later.example").await.unwrap();
+        domain::add(&world.app, later.id, "fine.example").await.unwrap();
+        sqlx::query("update sending_services set token = 'nonsense'").execute(&world.app.pool).await.unwrap();
+        let both = with_keys(world, &[NEW, OLD]);
+        let told = reseal::reseal(&both).await.unwrap().told(&ring(&[NEW, OLD]));
+        assert!(
+            told.left.as_deref().is_some_and(|left| left.starts_with("2 stored secrets")),
+            "{:?}",
+            told.left
+        );
+        assert_eq!(told.object["moved"], 6);
+        let unreadable = told.object["unreadable"].as_array().unwrap();
+        let place = |n: usize| (text(&unreadable[n], "place"), &unreadable[n]["key"]);
+        assert_eq!(unreadable.len(), 2);
+        assert_eq!(place(0), (format!("the DKIM key of later.example in {}", later.id), &json!("lost")));
+        assert!(place(1).0.starts_with("a secret of the sending service svc_"), "{}", told.object);
+        assert!(told.line.contains("later.example") && !told.line.contains("nonsense"), "{}", told.line);
+    })
+    .await;
+}
+
+/// A workspace that is being moved is left alone and told; its secrets stay as they are.
+#[tokio::test]
+async fn nothing_is_written_to_a_workspace_that_is_being_moved() {
+    story_with(&[("SECRET_KEY", OLD), LOCAL], async |world| {
+        let acme = world.workspace("Acme").await;
+        furnish(&world.app, &acme).await;
+        let fence = async |at: &str| {
+            let statement = format!("update workspaces set fenced_at = {at}");
+            sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&world.app.pool).await.unwrap();
+        };
+        fence("now()").await;
+        let (both, keys) = (with_keys(world, &[NEW, OLD]), ring(&[NEW, OLD]));
+        let told = reseal::reseal(&both).await.unwrap().told(&keys);
+        assert_eq!((&told.object["moved"], &told.object["fenced"]), (&json!(0), &json!([acme.id])));
+        assert!(told.left.is_some());
+        fence("null").await;
+        assert_eq!(reseal::reseal(&both).await.unwrap().told(&keys).left, None);
+    })
+    .await;
+}
+
+/// A rotation in the very moment moves a secret from one column to the other; none is lost and none comes back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sealing_anew_while_secrets_are_rotated_loses_none() {
+    story_with(&[("SECRET_KEY", OLD), LOCAL], async |world| {
+        let acme = world.workspace("Acme").await;
+        let wanted = Wanted {
+            maker: acme.owner,
+            url: "http://127.0.0.1:9/",
+            livemode: true,
+            scope: Scope::Team,
+            kinds: &[],
+        };
+        let made = create(&world.app, acme.id, wanted).await.unwrap();
+        let keys = ring(&[NEW, OLD]);
+        let both = with_keys(world, &[NEW, OLD]);
+        for _ in 0..20 {
+            // The server that rotates does not have the new key yet.
+            let (rotated, _) = tokio::join!(manage::rotate(&world.app, acme.id, made.webhook), async {
+                reseal::reseal(&both).await.unwrap()
+            });
+            let shown = rotated.unwrap().secret;
+            assert_eq!(current(world, &keys, acme.id).await, shown);
+            reseal::reseal(&both).await.unwrap();
+            assert_eq!(current(world, &ring(&[NEW]), acme.id).await, shown);
+        }
+    })
+    .await;
+}
+
+async fn current(world: &World, keys: &KeyRing, workspace: WorkspaceId) -> String {
+    let (id, sealed): (rookery::ids::WebhookId, Vec<u8>) =
+        sqlx::query_as("select id, secret from webhooks").fetch_one(&world.app.pool).await.unwrap();
+    secret::decrypt(&sealed, keys, workspace, id).unwrap().text()
+}
+
+const BOUNCE: &str = "Message-ID: <bounce@mx.customer.example>
+From: MAILER-DAEMON@mx.customer.example
+Subject: Undelivered
+MIME-Version: 1.0
+Content-Type: multipart/report; report-type=delivery-status; boundary=b
+
+--b
+Content-Type: message/delivery-status
+
+Reporting-MTA: dns; mx.customer.example
+
+Final-Recipient: rfc822; anna@customer.example
+Action: failed
+Status: 5.1.1
+
+--b--
+";
+
+#[tokio::test]
+async fn a_bounce_to_a_return_path_of_an_older_key_counts_while_that_key_is_kept() {
+    for (keys, counts) in [([NEW, OLD].join(","), true), (NEW.to_owned(), false)] {
+        post_with(&[("SECRET_KEY", &keys)], &[], async |post| {
+            let raw = mail("anna@customer.example", "One", "", "Hi");
+            let first = post.takes("anna@customer.example", "help@acme.example", &raw).await;
+            post.tick();
+            let rfc_message_id = Some("msg_1.0123456789abcdef@acme.example");
+            let sent = Message { status: "sent", text: "Hello", rfc_message_id };
+            let message = post.acme.outbound(first.conversation, sent).await;
+            let path = return_path::make(ring(&[OLD]).newest(), post.acme.id, message, "help@acme.example");
+            let kept = post.takes("", &path, BOUNCE).await;
+            assert_eq!(kept.conversation == first.conversation, counts);
+            let read = post.key.conversation(first.conversation).await;
+            assert_eq!(read["timeline"][1]["status"], if counts { "failed" } else { "sent" });
+        })
+        .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_changes_the_key_and_is_told_at_start_what_a_missing_key_sealed() {
+    let site = Site::migrated().await;
+    let (workspace, _) = site.workspace();
+    site.admin(&["add-domain", "--workspace", &workspace, "--domain", "acme.example"]);
+    let node = site.serve("without", &[("ROOKERY_SECRET_KEY", NEW)]).await;
+    let said = "stored secrets were sealed with a key that is not in ROOKERY_SECRET_KEY";
+    for _ in 0..100 {
+        if node.log().contains(said) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert!(node.log().contains(said), "{}", node.log());
+    assert!(node.log().contains("acme.example"), "{}", node.log());
+    drop(node);
+
+    let reseal = |keys: &str| {
+        let mut command = site.command(&["admin", "reseal", "--json"]);
+        let done = command.env("ROOKERY_SECRET_KEY", keys).output().unwrap();
+        let object: Value = serde_json::from_slice(&done.stdout).unwrap();
+        (done.status.code(), object, String::from_utf8(done.stderr).unwrap())
+    };
+    let (code, object, said) = reseal(NEW);
+    assert_eq!((code, &object["moved"]), (Some(1), &json!(0)), "{said}");
+    assert!(said.starts_with("rookery: 1 stored secrets cannot be opened."), "{said}");
+    // Lines of a file, the newest first.
+    let (code, object, said) = reseal(&format!("{NEW}\n{SECRET_KEY}\n"));
+    assert_eq!((code, &object["moved"], said.as_str()), (Some(0), &json!(1), ""), "{object}");
+    assert_eq!(reseal(NEW).0, Some(0));
+}
