@@ -17,7 +17,7 @@ use sqlx_core::transaction::TransactionManager;
 use url::Url;
 
 use crate::clock::Clock;
-use crate::error::Result;
+use crate::error::{Error, Result, Uncertain};
 use crate::ids::{Id, WorkspaceId};
 use crate::random::Random;
 
@@ -224,7 +224,11 @@ impl<'c> Open<'c> {
     }
 
     async fn commit(mut self) -> Result<()> {
-        Manager::commit(self.held.connection()).await?;
+        Manager::commit(self.held.connection()).await.map_err(|error| match error {
+            // It says no, so it did not.
+            sqlx::Error::Database(_) => error.into(),
+            lost => Error::internal(Uncertain(lost)),
+        })?;
         self.state = State::Ended;
         Ok(())
     }

@@ -28,6 +28,11 @@ pub enum Error {
     Internal(Box<dyn StdError + Send + Sync>),
 }
 
+/// The connection was lost while a transaction was being committed: it may have happened or not.
+#[derive(Debug, thiserror::Error)]
+#[error("nobody knows whether it was committed: {0}")]
+pub struct Uncertain(#[source] pub sqlx::Error);
+
 /// One thing wrong with one field: `body: is required`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -47,6 +52,11 @@ impl Error {
 
     pub fn internal(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::Internal(cause.into())
+    }
+
+    /// Whether what failed may have happened all the same.
+    pub fn is_uncertain(&self) -> bool {
+        matches!(self, Self::Internal(cause) if cause.is::<Uncertain>())
     }
 
     pub fn status(&self) -> u16 {

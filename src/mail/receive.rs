@@ -88,7 +88,13 @@ pub async fn deliver(
 ) -> Result<Outcome> {
     let files = Files::store(app, workspace, mail, delivery).await?;
     let outcome = store(app, workspace, delivery, mail, &files).await;
-    if !matches!(outcome, Ok(Outcome::Stored(_))) {
+    let not_stored = match &outcome {
+        Ok(Outcome::Stored(_)) => false,
+        Ok(Outcome::Duplicate(_) | Outcome::Refused(_)) => true,
+        Err(error) => !error.is_uncertain(),
+    };
+    // What a row may name is left to the sweep.
+    if not_stored {
         app.blobs.discard(&files.keys()).await;
     }
     outcome

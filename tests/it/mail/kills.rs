@@ -211,8 +211,8 @@ async fn stored(pool: &PgPool) -> BTreeMap<String, i64> {
     rows.into_iter().collect()
 }
 
-/// Every file a row names is there and is that mail's; the others are gone after the sweep.
-async fn judge_files(pool: &PgPool, site: &Site, kills: &BTreeMap<(Moment, usize), usize>) -> (usize, usize) {
+/// Every file a row names is there and is that mail's. Gives their names.
+async fn named_files(pool: &PgPool, site: &Site) -> BTreeSet<String> {
     let rows: Vec<(String, String)> = sqlx::query_as(
         "select split_part(rfc_message_id, '@', 1), raw_blob from messages where raw_blob is not null
          union all
@@ -229,7 +229,12 @@ async fn judge_files(pool: &PgPool, site: &Site, kills: &BTreeMap<(Moment, usize
             std::fs::read(blobs.join(blob)).unwrap_or_else(|error| panic!("{name} has lost {blob}: {error}"));
         assert!(String::from_utf8_lossy(&bytes).contains(name), "{blob} is another's");
     }
-    let named: BTreeSet<String> = rows.into_iter().map(|(_, blob)| blob).collect();
+    rows.into_iter().map(|(_, blob)| blob).collect()
+}
+
+/// The same, and the others are gone after the sweep.
+async fn judge_files(pool: &PgPool, site: &Site, kills: &BTreeMap<(Moment, usize), usize>) -> (usize, usize) {
+    let (named, blobs) = (named_files(pool, site).await, site.folder.join("blobs"));
     // As a node leaves it that dies in the middle of writing a file; few kills come there by themselves.
     let some = named.first().expect("some mail has files");
     std::fs::write(blobs.join(format!("{some}#1")), "half").unwrap();
@@ -268,6 +273,55 @@ async fn sweep_three_days_later(pool: &PgPool, site: &Site) {
     let app = App::new(config, Clock::set_to(now + TimeDelta::days(3)), Random::seeded(1)).unwrap();
     sweep(&app).await.unwrap();
     app.pool.close().await;
+}
+
+/// The database has committed, and the connection is lost before it can say so. The node lives on, and does not know.
+async fn cut(cuts: usize) {
+    let site = Site::migrated().await;
+    let (workspace, _) = site.workspace();
+    let inbox = ["--workspace", &workspace, "--address", "help@acme.example", "--name", "Help"];
+    site.admin(&[&["create-mailbox"], &inbox[..]].concat());
+    let gate = Gate::before(cluster().port()).await;
+    let database = gate.url(site.database.name());
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let smtp = SocketAddr::from(([127, 0, 0, 1], port));
+    let zone = Zone::serve(&[]).await;
+    let (listen, dns) = (smtp.to_string(), zone.address.to_string());
+    let settings =
+        [("ROOKERY_DATABASE_URL", &*database), ("ROOKERY_SMTP_LISTEN", &listen), ("ROOKERY_DNS", &dns)];
+    let pool = PgPool::connect(site.database.url()).await.unwrap();
+    let node = site.serve("cut", &settings).await;
+    for number in 0..cuts {
+        let name = format!("large{number}");
+        gate.stop_at(Step::Committed, 0);
+        let sending = tokio::spawn(send(smtp, name.clone()));
+        assert!(gate.reached().await, "{name} came nowhere near its commit: {}", node.log());
+        gate.cut();
+        assert!(!sending.await.unwrap().1, "nobody knows that {name} is stored");
+        assert_eq!(stored(&pool).await.get(&name), Some(&1), "{name} is stored all the same");
+        named_files(&pool, &site).await;
+        // All connections were cut, and each is found dead once.
+        let mut again = 0;
+        while !send(smtp, name.clone()).await.1 {
+            again += 1;
+            assert!(again < 50, "{name} is acknowledged when it comes again: {}", node.log());
+            named_files(&pool, &site).await;
+        }
+        assert_eq!(stored(&pool).await.get(&name), Some(&1), "and stored once");
+    }
+    assert_eq!(named_files(&pool, &site).await.len(), 2 * cuts, "each mail has its bytes and its file");
+    pool.close().await;
+}
+
+#[tokio::test]
+async fn a_commit_whose_answer_is_lost_leaves_no_row_without_its_file() {
+    cut(3).await;
+}
+
+#[tokio::test]
+#[ignore = "takes minutes: just kill-mail"]
+async fn two_hundred_commits_whose_answer_is_lost_leave_no_row_without_its_file() {
+    cut(200).await;
 }
 
 #[tokio::test]
