@@ -1,5 +1,6 @@
 //! Which addresses of the network belong to the whole world. What we send to the outside goes nowhere else:
 //! not to this machine, not to the networks it stands in, in whatever form such an address is written.
+//! And which addresses are one peer's.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,6 +9,17 @@ pub fn is_global(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_global_v4(address),
         IpAddr::V6(address) => is_global_v6(address),
+    }
+}
+
+/// One peer: an address, or an IPv6 network of the size one customer gets, because whoever has one has a whole /64.
+pub fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+        }
+        v4 => v4,
     }
 }
 

@@ -5,7 +5,7 @@
 //! A peer is an address, or an IPv6 network of the size one customer gets.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use ipnet::IpNet;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::addresses::network;
 use crate::config::Config;
 
 /// How long a connection is kept for the next request. Longer than proxies keep theirs, so that it is they who close.
@@ -267,17 +268,6 @@ pub fn asker(proxies: &[IpNet], address: IpAddr, headers: &HeaderMap) -> IpAddr 
 fn is_in(networks: &[IpNet], address: IpAddr) -> bool {
     let address = address.to_canonical();
     networks.iter().any(|network| network.contains(&address))
-}
-
-/// Whoever has one IPv6 address has a whole /64 of them.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => {
-            let [a, b, c, d, ..] = address.segments();
-            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
-        }
-        v4 => v4,
-    }
 }
 
 #[cfg(test)]

@@ -5,13 +5,15 @@
 //! most and has been silent longest. A front server of our own is trusted: it is never shut out and never hurried.
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
+
+use crate::addresses::network;
 
 /// Faults of one peer within the window, after which it is not let in any more.
 const MOST_FAULTS: u32 = 200;
@@ -313,17 +315,6 @@ impl Room {
 impl Drop for Room {
     fn drop(&mut self) {
         self.give_back();
-    }
-}
-
-/// Whoever has one IPv6 address has a whole /64 of them.
-pub fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => {
-            let [a, b, c, d, ..] = address.segments();
-            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
-        }
-        v4 => v4,
     }
 }
 

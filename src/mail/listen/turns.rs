@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::peers::network;
+use crate::addresses::network;
 
 pub struct Turns {
     all: Semaphore,
