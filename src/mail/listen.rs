@@ -34,9 +34,9 @@ use crate::mail::receive::together::Together;
 
 /// The largest mail (D143). The announced SIZE and the true size are both held to it.
 pub const MAX_MAIL_BYTES: usize = 40 * 1024 * 1024;
-/// Mail is worked on in portions of 64 KB, and so many at the same time; more waits where it is.
+/// Mail is worked on in portions of 64 KB, and as many at the same time as the largest mail has; more waits where it is.
 const PORTION: usize = 64 * 1024;
-const PORTIONS: usize = 1_024;
+const PORTIONS: usize = MAX_MAIL_BYTES / PORTION;
 /// Mails that are taken apart at the same time, when that takes a moment.
 const TAKEN_APART: usize = 4;
 /// Connections of front servers.
