@@ -28,7 +28,7 @@ pub struct Batch {
     pub largest: i64,
 }
 
-pub const OF_THE_WORKER: Batch = Batch { messages: 200, bytes: 1_000_000, words: 20_000, largest: i64::MAX };
+pub const OF_THE_WORKER: Batch = Batch { messages: 200, bytes: 250_000, words: 20_000, largest: i64::MAX };
 const OF_A_SEARCH: Batch = Batch { messages: 100, bytes: 250_000, words: 5_000, largest: 250_000 };
 
 /// Characters of one message that are read.
@@ -481,8 +481,9 @@ async fn add(tx: &mut Tx<'_>, words: &BTreeMap<i64, BTreeSet<i64>>) -> Result<us
     let rows = sqlx::query!(
         r#"select asked.id as "id!", coalesce(first.segments, 0) as "segments!",
                coalesce(cardinality(newest.words), cardinality(first.words), 0) as "filled!",
-               array(select unnest(asked.words::bigint[]) except select unnest(first.words)
-                     except select unnest(newest.words)) as "fresh!"
+               case when first.words is null then asked.words::bigint[]
+                    else array(select unnest(asked.words::bigint[]) except select unnest(first.words)
+                               except select unnest(newest.words)) end as "fresh!"
            from unnest($2::bigint[], $3::text[]) as asked (id, words)
            left join lateral (
                select words, segments from conversation_words
