@@ -24,7 +24,7 @@ use super::dns::Zone;
 use super::gate::{Gate, Step};
 use super::post::mail;
 use crate::world::cluster::cluster;
-use crate::world::site::{SECRET_KEY, Site};
+use crate::world::site::{Node, SECRET_KEY, Site};
 
 /// Where a mail is when its node dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,33 +61,57 @@ struct Ledger {
     waiting: BTreeSet<String>,
 }
 
+/// A site with an inbox, whose nodes reach the database through a gate.
+struct Gated {
+    site: Site,
+    gate: Gate,
+    pool: PgPool,
+    smtp: SocketAddr,
+    zone: Zone,
+}
+
+impl Gated {
+    async fn open() -> Self {
+        let site = Site::migrated().await;
+        let (workspace, _) = site.workspace();
+        let inbox = ["--workspace", &workspace, "--address", "help@acme.example", "--name", "Help"];
+        site.admin(&[&["create-mailbox"], &inbox[..]].concat());
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        Self {
+            gate: Gate::before(cluster().port()).await,
+            pool: PgPool::connect(site.database.url()).await.unwrap(),
+            smtp: SocketAddr::from(([127, 0, 0, 1], port)),
+            zone: Zone::serve(&[]).await,
+            site,
+        }
+    }
+
+    async fn serve(&self, name: &str) -> Node {
+        let database = self.gate.url(self.site.database.name());
+        let (listen, dns) = (self.smtp.to_string(), self.zone.address.to_string());
+        let settings =
+            [("ROOKERY_DATABASE_URL", &*database), ("ROOKERY_SMTP_LISTEN", &listen), ("ROOKERY_DNS", &dns)];
+        self.site.serve(name, &settings).await
+    }
+}
+
 async fn killed(kills: usize) {
-    let site = Site::migrated().await;
-    let (workspace, _) = site.workspace();
-    let inbox = ["--workspace", &workspace, "--address", "help@acme.example", "--name", "Help"];
-    site.admin(&[&["create-mailbox"], &inbox[..]].concat());
-    let gate = Gate::before(cluster().port()).await;
-    let database = gate.url(site.database.name());
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let smtp = SocketAddr::from(([127, 0, 0, 1], port));
-    let zone = Zone::serve(&[]).await;
-    let (listen, dns) = (smtp.to_string(), zone.address.to_string());
-    let settings =
-        [("ROOKERY_DATABASE_URL", &*database), ("ROOKERY_SMTP_LISTEN", &listen), ("ROOKERY_DNS", &dns)];
-    let pool = PgPool::connect(site.database.url()).await.unwrap();
+    let gated = Gated::open().await;
+    let Gated { site, gate, pool, smtp, .. } = &gated;
+    let smtp = *smtp;
     let mut ledger = Ledger::default();
     // By moment, and by how many were stored without a 250.
     let mut by_moment = BTreeMap::new();
     for kill in 0..kills {
         let moment = MOMENTS[kill % MOMENTS.len()];
-        let mut node = site.serve("killed", &settings).await;
+        let mut node = gated.serve("killed").await;
         ledger.retry(smtp).await;
         // Every other time several mails are stored together; large ones are not.
         let in_lots = moment != Moment::BetweenBlobAndRow && (kill / MOMENTS.len()) % 2 == 1;
         let victims: Vec<String> =
             (0..if in_lots { 3 } else { 1 }).map(|n| format!("{}{kill}x{n}", moment.size())).collect();
         let mut sending = match in_lots {
-            true => gather(&gate, smtp, kill, &victims, moment).await,
+            true => gather(gate, smtp, kill, &victims, moment).await,
             false => {
                 gate.stop_at(moment.step(), 0);
                 vec![tokio::spawn(send(smtp, victims[0].clone()))]
@@ -103,7 +127,7 @@ async fn killed(kills: usize) {
         for sent in sending {
             ledger.note(sent.await.unwrap());
         }
-        let stored = stored(&pool).await;
+        let stored = stored(pool).await;
         let unheard = victims.iter().all(|victim| ledger.waiting.contains(victim));
         assert!(unheard, "one of {victims:?} heard a 250 and was killed {moment:?}");
         let died = victims.iter().filter(|victim| stored.contains_key(*victim)).count();
@@ -114,16 +138,16 @@ async fn killed(kills: usize) {
         );
         *by_moment.entry((moment, died)).or_insert(0) += 1;
     }
-    let _node = site.serve("last", &settings).await;
+    let _node = gated.serve("last").await;
     ledger.retry(smtp).await;
-    let stored = stored(&pool).await;
+    let stored = stored(pool).await;
     assert!(stored.values().all(|count| *count == 1), "nothing twice: {stored:?}");
     let stored: BTreeSet<String> = stored.into_keys().collect();
     assert_eq!(stored, ledger.acknowledged, "every 250 is there, and everything there was asked for");
     // On a busy machine a few may miss their lot.
     let lots = by_moment.keys().filter(|(_, died)| *died > 1).count();
     assert!(lots > 0 || kills < 20, "no mail was stored together: {by_moment:?}");
-    let (files, orphans) = judge_files(&pool, &site, &by_moment).await;
+    let (files, orphans) = judge_files(pool, site, &by_moment).await;
     println!(
         "{kills} kills {by_moment:?}: {} mails acknowledged, each stored once, {files} files, {orphans} orphans swept",
         ledger.acknowledged.len()
@@ -277,20 +301,10 @@ async fn sweep_three_days_later(pool: &PgPool, site: &Site) {
 
 /// The database has committed, and the connection is lost before it can say so. The node lives on, and does not know.
 async fn cut(cuts: usize) {
-    let site = Site::migrated().await;
-    let (workspace, _) = site.workspace();
-    let inbox = ["--workspace", &workspace, "--address", "help@acme.example", "--name", "Help"];
-    site.admin(&[&["create-mailbox"], &inbox[..]].concat());
-    let gate = Gate::before(cluster().port()).await;
-    let database = gate.url(site.database.name());
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let smtp = SocketAddr::from(([127, 0, 0, 1], port));
-    let zone = Zone::serve(&[]).await;
-    let (listen, dns) = (smtp.to_string(), zone.address.to_string());
-    let settings =
-        [("ROOKERY_DATABASE_URL", &*database), ("ROOKERY_SMTP_LISTEN", &listen), ("ROOKERY_DNS", &dns)];
-    let pool = PgPool::connect(site.database.url()).await.unwrap();
-    let node = site.serve("cut", &settings).await;
+    let gated = Gated::open().await;
+    let Gated { site, gate, pool, smtp, .. } = &gated;
+    let smtp = *smtp;
+    let node = gated.serve("cut").await;
     for number in 0..cuts {
         let name = format!("large{number}");
         gate.stop_at(Step::Committed, 0);
@@ -298,18 +312,18 @@ async fn cut(cuts: usize) {
         assert!(gate.reached().await, "{name} came nowhere near its commit: {}", node.log());
         gate.cut();
         assert!(!sending.await.unwrap().1, "nobody knows that {name} is stored");
-        assert_eq!(stored(&pool).await.get(&name), Some(&1), "{name} is stored all the same");
-        named_files(&pool, &site).await;
+        assert_eq!(stored(pool).await.get(&name), Some(&1), "{name} is stored all the same");
+        named_files(pool, site).await;
         // All connections were cut, and each is found dead once.
         let mut again = 0;
         while !send(smtp, name.clone()).await.1 {
             again += 1;
             assert!(again < 50, "{name} is acknowledged when it comes again: {}", node.log());
-            named_files(&pool, &site).await;
+            named_files(pool, site).await;
         }
-        assert_eq!(stored(&pool).await.get(&name), Some(&1), "and stored once");
+        assert_eq!(stored(pool).await.get(&name), Some(&1), "and stored once");
     }
-    assert_eq!(named_files(&pool, &site).await.len(), 2 * cuts, "each mail has its bytes and its file");
+    assert_eq!(named_files(pool, site).await.len(), 2 * cuts, "each mail has its bytes and its file");
     pool.close().await;
 }
 
