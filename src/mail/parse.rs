@@ -8,6 +8,8 @@ mod contents;
 mod fields;
 mod file_name;
 mod html;
+mod limits;
+mod line;
 mod mime;
 mod report;
 
@@ -16,46 +18,9 @@ use sha2::{Digest, Sha256};
 pub use address::Address;
 pub use contents::Attachment;
 pub use html::Link;
+pub use limits::*;
+pub(crate) use line::is_deceptive;
 pub use report::{Bounce, Complaint, Failure, Report};
-
-/// How deep multiparts may stand inside each other.
-pub const MAX_DEPTH: usize = 32;
-/// How many MIME parts one mail may have, containers included.
-pub const MAX_PARTS: usize = 500;
-/// The largest header block, of the mail or of one part.
-pub const MAX_HEADER_BYTES: usize = 256 * 1024;
-/// How many addresses all address headers may name together.
-pub const MAX_ADDRESSES: usize = 1_000;
-/// More hops than this is a loop.
-pub const MAX_RECEIVED: usize = 50;
-/// How many earlier mails a mail may point at.
-pub const MAX_REFERENCES: usize = 50;
-/// The longest Message-ID: one line of RFC 5322.
-pub const MAX_MESSAGE_ID_CHARS: usize = 998;
-/// Mail we send says in this field which inbox sent it. Mail that comes back with it goes in circles.
-pub const LOOP_FIELD: &str = "X-Rookery-Loop";
-/// Where a subject is cut.
-pub const MAX_SUBJECT_CHARS: usize = 500;
-
-/// Why a mail is not taken in. Each is a sentence that may go into an SMTP answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    #[error("The parts of this mail are nested more than {MAX_DEPTH} levels deep.")]
-    TooDeep,
-    #[error("This mail has more than {MAX_PARTS} parts.")]
-    TooManyParts,
-    #[error("The header of this mail is larger than {MAX_HEADER_BYTES} bytes.")]
-    HeaderTooLarge,
-    #[error("This mail names more than {MAX_ADDRESSES} addresses.")]
-    TooManyAddresses,
-    #[error("This mail went through more than {MAX_RECEIVED} servers; it is in a loop.")]
-    Loop,
-    #[error("This is not an email: it has no header.")]
-    NotMail,
-    /// Not for good: the one that is answered with "later".
-    #[error("We took as much mail of this kind today as we take in a day. Send it again tomorrow.")]
-    EnoughForToday,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedMail {
@@ -171,37 +136,6 @@ fn heading(head: &mime::Head) -> [u8; 32] {
 
 fn without_cr(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split(|byte| *byte == b'\r')
-}
-
-/// One line: controls and runs of white space become one space, the ends are trimmed.
-pub(crate) fn one_line(text: &str, max_chars: usize) -> String {
-    let mut line = String::new();
-    let mut chars = 0;
-    let mut gap = false;
-    for c in text.chars() {
-        if c.is_control() || c.is_whitespace() {
-            gap = true;
-            continue;
-        }
-        let needed = if gap && chars > 0 { 2 } else { 1 };
-        if chars + needed > max_chars {
-            break;
-        }
-        if needed == 2 {
-            line.push(' ');
-        }
-        line.push(c);
-        chars += needed;
-        gap = false;
-    }
-    line
-}
-
-/// Characters that make a name look like another one: direction overrides and zero widths.
-pub(crate) fn is_deceptive(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]

@@ -3,15 +3,17 @@
 //! `opening.rs` knows the lines with which mail programs begin a quote. Specification 2.4.
 
 mod evidence;
+mod line;
 mod opening;
 mod phrases;
 
 use std::ops::Range;
 
+use line::{bare, is_quoted, says};
 use opening::{MAX_OPENING_LINES, Trust, find_opening, is_ruler};
 use phrases::{ANSWERS, COLOURS, DEVICE_LINES, PLACES};
 
-use super::parse::{ParsedMail, is_deceptive};
+use super::parse::ParsedMail;
 
 /// History is looked for in this many lines with words; nobody writes more above it.
 const MAX_LINES: usize = 20_000;
@@ -174,34 +176,10 @@ fn pointer(own: &[&str]) -> Option<Pointer> {
     own.iter().filter_map(in_line).max()
 }
 
-/// Whether a line has this phrase, not as a part of longer words where words have spaces.
-fn says(line: &str, phrase: &str) -> bool {
-    line.match_indices(phrase).any(|(at, found)| {
-        let before = line[..at].chars().next_back();
-        let after = line[at + found.len()..].chars().next();
-        let goes_on = |c: Option<char>| c.is_some_and(|c| c.is_alphabetic() && !is_unspaced(c));
-        !(goes_on(before) || goes_on(after))
-    })
-}
-
 /// "Re:", "AW:", "Fwd:" and what other languages have for them: one short word.
 fn has_prefix(subject: &str) -> bool {
     let word = subject.split([':', '：']).next().unwrap_or("");
     word.len() < subject.len() && word.chars().count() <= 6 && !word.trim().contains(' ')
-}
-
-/// Chinese, Japanese and Korean letters.
-fn is_unspaced(c: char) -> bool {
-    c >= '\u{2e80}'
-}
-
-/// Without white space and signs of direction around it.
-fn bare(line: &str) -> &str {
-    line.trim_matches(|c: char| c.is_whitespace() || is_deceptive(c))
-}
-
-fn is_quoted(line: &str) -> bool {
-    line.trim_start().starts_with('>')
 }
 
 fn without_blank_ends<'l, 't>(lines: &'l [&'t str]) -> &'l [&'t str] {

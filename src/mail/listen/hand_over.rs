@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::door::{Door, PORTION, PORTIONS, Protocol};
 use super::recipients::Recipient;
-use super::session::Origin;
 use super::spool::Spool;
-use super::{Door, Protocol};
 use crate::app_mail::reference;
 use crate::config::DmarcReject;
 use crate::error::{Error, Result};
@@ -19,6 +18,17 @@ use crate::mail::authenticate::{self, Verdict};
 use crate::mail::parse::{ParsedMail, Refusal};
 use crate::mail::receive::{Delivery, Outcome, take_apart};
 use crate::mail::thread::Dmarc;
+
+/// Who is there, as far as it said.
+#[derive(Clone)]
+pub struct Origin {
+    /// Whose address SPF is asked about; behind a mail server of our own, that server has to say.
+    pub address: Option<IpAddr>,
+    pub peer: IpAddr,
+    pub helo: Option<String>,
+    pub extended: bool,
+    pub encrypted: bool,
+}
 
 pub struct Envelope {
     /// Empty for bounces.
@@ -66,7 +76,7 @@ impl Door {
             None => return Ok(vec![UNANSWERED.to_owned()]),
         };
         // Large mail takes turns, so that ten at once do not need ten times the memory.
-        let portions = (spool.len() / super::PORTION + 1).min(super::PORTIONS) as u32;
+        let portions = (spool.len() / PORTION + 1).min(PORTIONS) as u32;
         let _turn = self.work.acquire_many(portions).await.map_err(Error::internal)?;
         let raw = spool.read().await?;
         let taken_apart = {

@@ -11,11 +11,11 @@ use smtp_proto::{Error as Malformed, MailFrom, Request};
 use tokio::time::Instant;
 
 use super::data::{Data, Flaw};
-use super::hand_over::Envelope;
+use super::door::{Door, MAX_MAIL_BYTES, Protocol};
+use super::hand_over::{Envelope, Origin};
 use super::peers::Seat;
 use super::spool::Spool;
 use super::wire::{Line, Wire};
-use super::{Door, MAX_MAIL_BYTES, Protocol};
 
 const MOST_RECIPIENTS: usize = 100;
 /// Commands of one connection that may be wrong or refused.
@@ -46,17 +46,6 @@ pub struct Session {
     asked: bool,
     /// A mail was taken.
     proven: bool,
-}
-
-/// Who is there, as far as it said.
-#[derive(Clone)]
-pub struct Origin {
-    /// Whose address SPF is asked about; behind a mail server of our own, that server has to say.
-    pub address: Option<IpAddr>,
-    pub peer: IpAddr,
-    pub helo: Option<String>,
-    pub extended: bool,
-    pub encrypted: bool,
 }
 
 /// What comes after an answer.

@@ -4,8 +4,8 @@
 use mail_parser::parsers::MessageStream;
 use mail_parser::{Address as Parsed, HeaderValue};
 
+use super::line::{is_deceptive, one_line};
 use super::mime::Head;
-use super::{is_deceptive, one_line};
 
 /// What means something in an address header: with one of these in it, an address we write could be read as
 /// another one. The last stands for bytes that nobody could read.

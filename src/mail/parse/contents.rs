@@ -6,9 +6,10 @@ use bytes::Bytes;
 use mail_parser::decoders::base64::base64_decode;
 use mail_parser::decoders::charsets::map::charset_decoder;
 
+use super::file_name;
 use super::html::{self, Budget, Html, Link};
+use super::line::is_deceptive;
 use super::mime::{Part, parameter};
-use super::{file_name, is_deceptive};
 use crate::text;
 
 /// Small inline images are logos and tracking dots, not documents.

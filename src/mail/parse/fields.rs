@@ -4,8 +4,9 @@
 use mail_parser::HeaderValue;
 use mail_parser::parsers::MessageStream;
 
+use super::limits::{MAX_MESSAGE_ID_CHARS, MAX_REFERENCES, MAX_SUBJECT_CHARS};
+use super::line::one_line;
 use super::mime::Head;
-use super::{MAX_MESSAGE_ID_CHARS, MAX_REFERENCES, MAX_SUBJECT_CHARS, one_line};
 
 pub(super) fn message_id(head: &Head) -> Option<String> {
     let value = head.first("message-id")?;

@@ -5,7 +5,7 @@
 use mail_parser::parsers::MessageStream;
 use mail_parser::{ContentType, HeaderValue};
 
-use super::{MAX_DEPTH, MAX_HEADER_BYTES, MAX_PARTS, Refusal};
+use super::limits::{MAX_DEPTH, MAX_HEADER_BYTES, MAX_PARTS, Refusal};
 
 /// RFC 2046 says 70; longer ones exist, far longer ones are an attack.
 const MAX_BOUNDARY_BYTES: usize = 250;

@@ -3,8 +3,8 @@
 //! quoted lines below it; what a person could have written is none. Specification 2.4.
 
 use super::evidence::{Evidence, with_ascii_digit};
+use super::line::{bare, is_quoted, says};
 use super::phrases::{ATTRIBUTIONS, FORM_LABELS, LABELS, Label, MARKERS};
-use super::{bare, is_quoted, says};
 
 /// Long recipient lists wrap; an opening is looked for in this many lines.
 pub(super) const MAX_OPENING_LINES: usize = 14;

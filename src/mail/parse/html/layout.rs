@@ -6,7 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use html2text::config;
 use html2text::render::TextDecorator;
 
-use super::{Html, entities};
+use super::entities::entities;
+use super::slim::Html;
 
 /// Above these the layout engine is too slow; then tags are stripped instead.
 const MAX_LAYOUT_TAGS: usize = 20_000;
