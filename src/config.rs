@@ -5,19 +5,19 @@
 //! values says so loudly.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chrono::TimeDelta;
 use ipnet::IpNet;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use url::Url;
 
 use crate::error::{Error, Result};
 use crate::key_ring::KeyRing;
 use crate::rate::Limit;
+use crate::secret::Secret;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -422,36 +422,6 @@ fn read_secret(file: &str) -> Result<String> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Error::internal(format!("The secret file {file} cannot be read: {error}")))?;
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
-}
-
-/// A text that no log shows.
-#[derive(Clone)]
-pub struct Secret(pub String);
-
-impl<'de> Deserialize<'de> for Secret {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match config::Value::deserialize(deserializer)?.kind {
-            config::ValueKind::String(text) => Ok(Self(text)),
-            // A number of a file may have lost its zeros. The error must not show it.
-            _ => Err(serde::de::Error::custom("a secret must stand in quotes")),
-        }
-    }
-}
-
-/// 32 bytes that everything the service signs or encrypts for itself is derived from.
-#[derive(Clone)]
-pub struct SecretKey(pub [u8; 32]);
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(secret)")
-    }
-}
-
-impl fmt::Debug for SecretKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(secret)")
-    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer};
 use sha2::{Digest, Sha256};
 
-use crate::config::{Secret, SecretKey};
+use crate::secret::{Secret, SecretKey};
 
 pub const LONGEST_ID: usize = 32;
 const FORM: &str = "secret_key must be the base64 of 32 bytes, or several keys as id:base64 with commas between, \

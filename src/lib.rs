@@ -34,6 +34,7 @@ pub mod rate;
 pub mod relay;
 pub mod replies;
 pub mod sealed;
+pub mod secret;
 pub mod signed;
 pub mod smtp_line;
 pub mod stop;

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::config::SecretKey;
+use crate::secret::SecretKey;
 
 /// 256 bits that only this server can make. `purpose` keeps the tokens of one kind of page from another.
 pub fn token(key: &SecretKey, purpose: &str, of: &str) -> String {

@@ -2,6 +2,7 @@
 //! Message-ID is then the same, and so is every byte.
 
 use futures::future::BoxFuture;
+use url::Host;
 
 use crate::error::Result;
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
@@ -77,5 +78,14 @@ impl Mailer for NoRelay {
         tracing::warn!(workspace = %letter.workspace, message = %letter.message,
             "there is no relay, so live mail waits: set ROOKERY_RELAY");
         Box::pin(async { Ok(Handover::Later) })
+    }
+}
+
+/// An address with its domain as DNS has it.
+pub fn on_the_wire(address: &str) -> String {
+    let Some((local, domain)) = address.rsplit_once('@') else { return address.to_owned() };
+    match Host::parse(domain) {
+        Ok(host) if !domain.is_ascii() => format!("{local}@{host}"),
+        _ => address.to_owned(),
     }
 }

@@ -24,11 +24,11 @@ use rustls::RootCertStore;
 use tokio::time::Instant;
 use url::{Host, Url};
 
-use crate::config::Secret;
 use crate::error::{Error, Result};
 use crate::mailer::{Handover, Letter, Mail, Mailer, Refusal};
 use crate::next_hop::{Demand, NextHop};
 use crate::outside::{self, Outside};
+use crate::secret::Secret;
 use crate::smtp_line::{Closed, Encrypts, Line};
 
 /// A connection that was idle for longer may have been forgotten by the relay.

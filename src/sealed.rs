@@ -10,11 +10,11 @@ use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKe
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::config::SecretKey;
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
 use crate::key_ring::KeyRing;
 use crate::random::Random;
+use crate::secret::SecretKey;
 
 /// In front of the key's id: what is sealed begins with it, the length of the id and the id.
 const MARK: &[u8; 3] = b"rk1";

@@ -16,7 +16,7 @@ use axum::{
 };
 use rmcp::{
     ErrorData,
-    model::{ErrorCode, JsonRpcError, ProtocolVersion, RequestId},
+    model::{ErrorCode, JsonRpcError, RequestId},
     transport::streamable_http_server::{
         StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
     },
@@ -24,26 +24,12 @@ use rmcp::{
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
-use self::tools::Tools;
-use crate::app::App;
-use crate::workspace::access::Actor;
+pub use self::tools::Caller;
+use self::tools::{OUR_FAULT, SUPPORTED, Tools};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const VERSION_HEADER: &str = "mcp-protocol-version";
-const SUPPORTED: &[ProtocolVersion] = &[
-    ProtocolVersion::V_2025_03_26,
-    ProtocolVersion::V_2025_06_18,
-    ProtocolVersion::V_2025_11_25,
-    ProtocolVersion::V_2026_07_28,
-];
 const MAX_BATCH: usize = 20;
-const OUR_FAULT: &str = "Something went wrong on our side. Try again shortly.";
-
-/// Whose request it is. The frame has checked the key and counted the request.
-pub struct Caller {
-    pub app: Arc<App>,
-    pub actor: Actor,
-}
 
 /// The door, opened once at start and shared by all requests.
 pub struct McpDoor(StreamableHttpService<Tools, NeverSessionManager>);

@@ -3,11 +3,13 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
 use crate::app::App;
+use crate::cli::mode::Mode;
+use crate::cli::said::Done;
 use crate::cli::{domains, reseal, sending_services, suppressed, webhooks};
 use crate::clock::written;
 use crate::conversations::inbound::{self, Raw};
@@ -15,9 +17,10 @@ use crate::conversations::release::release;
 use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::ids::{AgentId, ConversationId, MailboxId, MessageId, PersonId, WorkspaceId};
-use crate::mail::receive::{Delivery, Outcome, receive};
+use crate::mail::authenticate::Dmarc;
+use crate::mail::delivery::{Delivery, Outcome};
+use crate::mail::receive::receive;
 use crate::mail::replay::{Replayed, replay};
-use crate::mail::thread::Dmarc;
 use crate::replies::{approve, discard, revoke, stop};
 use crate::text;
 use crate::workspace::access::{Scope, Teammate};
@@ -201,12 +204,6 @@ impl NamedMessage {
     }
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-pub enum Mode {
-    Live,
-    Test,
-}
-
 pub async fn run(app: &App, command: Command, json: bool) -> Result<()> {
     let Done { line, object, left } = execute(app, command).await?;
     match json {
@@ -214,21 +211,6 @@ pub async fn run(app: &App, command: Command, json: bool) -> Result<()> {
         false => println!("{}", text::visible(&line)),
     }
     left.map_or(Ok(()), |left| Err(Error::internal(left)))
-}
-
-/// What a command says.
-pub struct Done {
-    pub line: String,
-    /// The same as JSON.
-    pub object: Value,
-    /// What it could not do: a sentence on standard error, and exit code 1.
-    pub left: Option<String>,
-}
-
-impl From<(String, Value)> for Done {
-    fn from((line, object): (String, Value)) -> Self {
-        Self { line, object, left: None }
-    }
 }
 
 async fn execute(app: &App, command: Command) -> Result<Done> {

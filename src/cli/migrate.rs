@@ -4,9 +4,10 @@
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::app::App;
-use crate::config::{Config, Secret};
+use crate::config::Config;
 use crate::db::{self, MIGRATIONS};
 use crate::error::{Error, Result};
+use crate::secret::Secret;
 
 pub async fn migrate(config: &Config, grant_to: Option<&str>) -> Result<()> {
     let own = config.migrate_url.as_ref().map(|url| (url, "ROOKERY_MIGRATE_URL"));

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::app_mail::connect;
-use crate::cli::admin::Done;
+use crate::cli::said::Done;
 use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::ids::{SendingServiceId, WebhookId, WorkspaceId};

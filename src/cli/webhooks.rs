@@ -5,7 +5,7 @@ use clap::{ArgGroup, Subcommand};
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::cli::admin::Mode;
+use crate::cli::mode::Mode;
 use crate::error::Result;
 use crate::ids::{EventId, PersonId, WebhookId, WorkspaceId};
 use crate::webhooks::create::{Wanted, create};

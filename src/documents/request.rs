@@ -9,12 +9,12 @@ use sqlx::types::Json;
 use url::Url;
 
 use crate::app::App;
-use crate::config::SecretKey;
 use crate::conversations::timeline;
 use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::{ConversationId, DocumentRequestId, MessageId, WorkspaceId};
 use crate::links;
+use crate::secret::SecretKey;
 use crate::workspace::access::By;
 
 /// Days after the request's mail left on which its customer is reminded.

@@ -5,6 +5,7 @@
 //! was checked before.
 
 mod html;
+mod quoted;
 
 use mail_builder::MessageBuilder;
 use mail_builder::headers::address::Address;
@@ -14,13 +15,13 @@ use mail_builder::headers::message_id::MessageId;
 use mail_builder::headers::raw::Raw;
 use mail_builder::mime::MimePart;
 use sha2::{Digest, Sha256};
-use url::Host;
 
-use crate::config::SecretKey;
-use crate::conversations::earlier::{Answered, Earlier, QUOTED};
+use self::quoted::Quoted;
+use crate::conversations::earlier::Earlier;
 use crate::mail::parse::LOOP_FIELD;
 use crate::mail::return_path;
-use crate::mailer::{Letter, Mail};
+use crate::mailer::{Letter, Mail, on_the_wire};
+use crate::secret::SecretKey;
 use crate::text;
 
 /// The longest Message-ID of somebody else that is repeated.
@@ -68,29 +69,6 @@ pub fn compose(letter: &Letter, earlier: &Earlier, key: &SecretKey) -> Mail {
     }
 }
 
-/// The answered mail as it stands below the text.
-struct Quoted {
-    opening: String,
-    text: String,
-}
-
-impl Quoted {
-    fn of(answered: &Answered) -> Self {
-        let sender = match answered.from_name.as_deref().map(text::line).filter(|name| !name.is_empty()) {
-            Some(name) => format!("{name} <{}>", text::line(&answered.from_email)),
-            None => text::line(&answered.from_email),
-        };
-        let mut text = text::lines(&answered.text).trim_end().to_owned();
-        if answered.text.chars().count() > QUOTED {
-            text = text.chars().take(QUOTED).chain("\n[…]".chars()).collect();
-        }
-        Self {
-            opening: format!("On {}, {sender} wrote:", answered.at.format("%-d %B %Y at %H:%M UTC")),
-            text,
-        }
-    }
-}
-
 fn plain(written: &str, quoted: Option<&Quoted>) -> String {
     let mut plain = format!("{}\n", written.trim_end());
     if let Some(quoted) = quoted {
@@ -108,15 +86,6 @@ fn subject(subject: &str, answers: bool) -> String {
     let subject = text::line(subject);
     let begins = subject.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("re:"));
     if answers && !begins { format!("Re: {subject}") } else { subject }
-}
-
-/// An address with its domain as DNS has it.
-pub(super) fn on_the_wire(address: &str) -> String {
-    let Some((local, domain)) = address.rsplit_once('@') else { return address.to_owned() };
-    match Host::parse(domain) {
-        Ok(host) if !domain.is_ascii() => format!("{local}@{host}"),
-        _ => address.to_owned(),
-    }
 }
 
 fn in_a_header(value: &str) -> String {

@@ -21,8 +21,7 @@ use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
 use crate::key_ring::KeyRing;
-use crate::mail::compose::on_the_wire;
-use crate::mailer::{Letter, Mail};
+use crate::mailer::{Letter, Mail, on_the_wire};
 use crate::random::Random;
 use crate::sealed::{self, Stored};
 

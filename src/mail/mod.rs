@@ -4,6 +4,7 @@
 pub mod admit;
 pub mod authenticate;
 pub mod compose;
+pub mod delivery;
 pub mod dkim;
 pub mod domain;
 pub mod drop_raw;

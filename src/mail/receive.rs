@@ -20,10 +20,11 @@ use crate::documents::file::{NewDocument, file};
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
 use crate::mail::admit::{admit_to, tell};
-use crate::mail::authenticate::{Part, Standing, Verdict};
+use crate::mail::authenticate::{Dmarc, Part, Standing, Verdict};
+use crate::mail::delivery::{Delivery, Outcome};
 use crate::mail::heed::{author, heed, lift, prove};
 use crate::mail::parse::{ParsedMail, Refusal, parse};
-use crate::mail::thread::{Dmarc, Placement, Why, place};
+use crate::mail::thread::{Placement, Why, place};
 use crate::mail::{quote, scam};
 use crate::workspace::access::By;
 use crate::workspace::mailboxes::{self, Mailbox};
@@ -32,35 +33,6 @@ use crate::workspace::mailboxes::{self, Mailbox};
 const SMALL: usize = 64 * 1024;
 /// Mail of this size is taken apart elsewhere.
 const LARGE: usize = 64 * 1024;
-
-/// Mail for one inbox.
-pub struct Delivery {
-    pub mailbox: Mailbox,
-    pub raw: Bytes,
-    /// Header lines of our own: how the mail came here. They are kept in front of it.
-    pub trace: Bytes,
-    /// The address it was handed over for, when that is known apart from the header.
-    pub recipient: Option<String>,
-    /// A conversation the sandbox's caller chose; other mail is placed by what it answers.
-    pub joins: Option<ConversationId>,
-    pub verdict: Verdict,
-}
-
-impl Delivery {
-    /// Mail that did not come from outside.
-    pub fn of(mailbox: Mailbox, raw: Vec<u8>, dmarc: Dmarc) -> Self {
-        let verdict = Verdict::unchecked(dmarc);
-        Self { mailbox, raw: raw.into(), trace: Bytes::new(), recipient: None, joins: None, verdict }
-    }
-}
-
-#[derive(Debug)]
-pub enum Outcome {
-    Stored(Stored),
-    /// The inbox has this very mail already.
-    Duplicate(Stored),
-    Refused(Refusal),
-}
 
 pub async fn receive(app: &App, workspace: WorkspaceId, delivery: Delivery) -> Result<Outcome> {
     match take_apart(&delivery.raw).await? {

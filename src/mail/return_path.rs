@@ -6,10 +6,10 @@
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 
-use crate::config::SecretKey;
 use crate::ids::{Id, MessageId, WorkspaceId};
 use crate::links;
-use crate::mail::compose::on_the_wire;
+use crate::mailer::on_the_wire;
+use crate::secret::SecretKey;
 
 const MARK: &str = "r=";
 /// Characters of the proof, 67 bits: nobody can try them all, and names of up to 34 characters have room for it.

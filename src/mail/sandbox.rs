@@ -15,8 +15,8 @@ use crate::app_mail::reference;
 use crate::conversations::conversation::Conversation;
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
-use crate::mail::receive::Delivery;
-use crate::mail::thread::Dmarc;
+use crate::mail::authenticate::Dmarc;
+use crate::mail::delivery::Delivery;
 use crate::text;
 use crate::workspace::mailboxes;
 

@@ -16,15 +16,6 @@ use crate::mail::organization::are_colleagues;
 use crate::mail::parse::{ParsedMail, Report};
 use crate::workspace::mailboxes::Mailbox;
 
-/// What the sender domain's DMARC check said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dmarc {
-    Pass,
-    Fail,
-    /// Not checked, or the domain has no policy. Not a pass.
-    Unknown,
-}
-
 #[derive(Debug, PartialEq, Eq)]
 pub struct Placement {
     /// The conversation to join; a new one when there is none.

@@ -5,7 +5,7 @@
 use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,11 +17,14 @@ use mail_auth::dmarc::Policy;
 use mail_auth::dmarc::verify::DmarcParameters;
 use mail_auth::spf::verify::SpfParameters;
 use mail_auth::{
-    AuthenticatedMessage, DnsError, Parameters, RecordSet, ResolverCache, SpfOutput, SpfResult, Txt,
+    AuthenticatedMessage, DnsError, MessageAuthenticator, Parameters, RecordSet, ResolverCache, SpfOutput,
+    SpfResult, Txt,
 };
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Authenticator, Origin, domain_of};
+use crate::dns;
+use crate::error::{Error, Result};
 
 /// All lookups for one mail together. A sender whose DNS does not answer must not hold up its mail.
 const PATIENCE: Duration = Duration::from_secs(6);
@@ -37,6 +40,26 @@ const MOST_ARC: usize = 10;
 const MOST_NAMES: usize = 24;
 /// Of which so many at the same time.
 const AT_ONCE: usize = 4;
+
+const CACHED_RECORDS: u64 = 20_000;
+/// Large mails that are hashed at the same time.
+const HASHED_AT_ONCE: usize = 4;
+
+/// The other side of the connection, as it gave itself.
+pub struct Origin<'a> {
+    /// Unknown when another server of ours took the mail in and did not say.
+    pub address: Option<IpAddr>,
+    pub helo: &'a str,
+    /// Empty for bounces.
+    pub mail_from: &'a str,
+}
+
+pub struct Authenticator {
+    pub(super) resolver: MessageAuthenticator,
+    /// Our own name, which SPF macros may ask for.
+    name: String,
+    pub(super) hashing: Semaphore,
+}
 
 /// The header of a mail, and everything it takes to judge it.
 pub struct Asked<'a> {
@@ -70,6 +93,16 @@ enum Name {
 }
 
 impl Authenticator {
+    /// Asks the given name servers, or those of the operating system.
+    pub fn new(servers: &[SocketAddr], name: &str) -> Result<Self> {
+        let (config, mut options) = dns::settings(servers)?;
+        options.cache_size = CACHED_RECORDS;
+        options.timeout = Duration::from_secs(2);
+        options.attempts = 2;
+        let resolver = MessageAuthenticator::new(config, options).map_err(Error::internal)?;
+        Ok(Self { resolver, name: name.to_owned(), hashing: Semaphore::new(HASHED_AT_ONCE) })
+    }
+
     /// Reads the header and asks about it. Takes at most a few seconds, and never fails.
     pub async fn ask<'a>(&self, origin: &Origin<'_>, header: &'a [u8]) -> Asked<'a> {
         let mut mail = AuthenticatedMessage::parse(header).unwrap_or_default();
@@ -270,6 +303,10 @@ impl ResolverCache<Box<str>, RecordSet<Ipv4Addr>> for Exists {
     }
 
     fn insert(&self, _: Box<str>, _: RecordSet<Ipv4Addr>, _: std::time::Instant) {}
+}
+
+fn domain_of<'a>(origin: &Origin<'a>) -> &'a str {
+    origin.mail_from.rsplit_once('@').map_or(origin.helo, |(_, domain)| domain)
 }
 
 #[cfg(test)]

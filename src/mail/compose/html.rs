@@ -1,7 +1,7 @@
 //! The HTML form of a letter: its text in paragraphs, nothing but web addresses made clickable. Each paragraph
 //! finds its own direction, and there is no style that a reader's own would fight with.
 
-use super::Quoted;
+use super::quoted::Quoted;
 
 pub(super) fn page(title: &str, text: &str, quoted: Option<&Quoted>) -> String {
     let mut page = format!(

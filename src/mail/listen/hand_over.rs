@@ -14,10 +14,11 @@ use crate::app_mail::reference;
 use crate::config::DmarcReject;
 use crate::error::{Error, Result};
 use crate::mail::admit::admit;
+use crate::mail::authenticate::Dmarc;
 use crate::mail::authenticate::{self, Verdict};
+use crate::mail::delivery::{Delivery, Outcome};
 use crate::mail::parse::{ParsedMail, Refusal};
-use crate::mail::receive::{Delivery, Outcome, take_apart};
-use crate::mail::thread::Dmarc;
+use crate::mail::receive::take_apart;
 
 /// Who is there, as far as it said.
 #[derive(Clone)]

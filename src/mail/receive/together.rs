@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::{Delivery, Files, Identity, Known, Outcome, SMALL, Signs, deliver, is_ours, judged};
+use super::{Files, Identity, Known, SMALL, Signs, deliver, is_ours, judged};
 use crate::app::App;
 use crate::conversations::inbound;
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
+use crate::mail::delivery::{Delivery, Outcome};
 use crate::mail::heed::{author, lift};
 use crate::mail::parse::ParsedMail;
 use crate::mail::thread::{Placement, names_nothing};

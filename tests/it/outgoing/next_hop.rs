@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use rookery::config::Secret;
 use rookery::ids::{ConversationId, MessageId, WorkspaceId};
 use rookery::mailer::{Handover, Letter, Mail, Mailer};
 use rookery::outside::Outside;
 use rookery::relay::Relay;
+use rookery::secret::Secret;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};

@@ -16,7 +16,7 @@ const MAX_LAYOUT_BYTES: usize = 1024 * 1024;
 const WIDTH: usize = 10_000_000;
 
 /// What one mail may spend on layout; shared by all its HTML bodies.
-pub(in crate::mail::parse) struct Budget {
+pub struct Budget {
     tags: usize,
     bytes: usize,
 }

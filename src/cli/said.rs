@@ -1,0 +1,19 @@
+//! What a command says when it is done: a line for people, the same as JSON for programs, and what it could not do.
+//! Every `admin` command ends in one of these.
+
+use serde_json::Value;
+
+/// What a command says.
+pub struct Done {
+    pub line: String,
+    /// The same as JSON.
+    pub object: Value,
+    /// What it could not do: a sentence on standard error, and exit code 1.
+    pub left: Option<String>,
+}
+
+impl From<(String, Value)> for Done {
+    fn from((line, object): (String, Value)) -> Self {
+        Self { line, object, left: None }
+    }
+}

@@ -1,0 +1,125 @@
+//! Everything that was found out about where a mail came from, and what follows from it. Stored with the message,
+//! and read again when somebody asks why it went where it did.
+
+use serde::{Deserialize, Serialize};
+
+use super::signed::Part;
+use crate::mail::organization;
+
+/// What one check said, in the words of RFC 8601.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Check {
+    Pass,
+    Fail,
+    SoftFail,
+    Neutral,
+    TempError,
+    PermError,
+    #[default]
+    None,
+}
+
+/// Everything that was found out about where a mail came from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Verdict {
+    pub spf: Check,
+    /// The domain that SPF was asked about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spf_domain: Option<String>,
+    /// The best of all signatures.
+    pub dkim: Check,
+    /// Domains whose signature is good.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dkim_domains: Vec<String>,
+    pub dmarc: Check,
+    pub arc: Check,
+    /// What the sender's domain vouches for when DMARC passes, beside From and the body.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vouched: Vec<Part>,
+    /// The envelope named no sender, as for bounces.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub null_sender: bool,
+    /// The author's domain asks that mail like this be refused, because DMARC failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unwanted: bool,
+    /// And the operator holds what is unwanted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub held: bool,
+}
+
+/// How much is known of a mail's sender. A copy of a mail is the same mail only if it is known as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Standing {
+    /// The sender's domain says that it is not from it.
+    Denied,
+    Unknown,
+    /// The sender's domain has nothing to say, but SPF or a signature of its own is good.
+    Plausible,
+    Confirmed,
+}
+
+/// What the sender domain's DMARC check said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dmarc {
+    Pass,
+    Fail,
+    /// Not checked, or the domain has no policy. Not a pass.
+    Unknown,
+}
+
+impl Verdict {
+    /// Mail that nobody checked: imported, or simulated with the DMARC result that was asked for.
+    pub fn unchecked(dmarc: Dmarc) -> Self {
+        let dmarc = match dmarc {
+            Dmarc::Pass => Check::Pass,
+            Dmarc::Fail => Check::Fail,
+            Dmarc::Unknown => Check::None,
+        };
+        let vouched = if dmarc == Check::Pass { Part::ALL.to_vec() } else { Vec::new() };
+        Self { dmarc, vouched, ..Self::default() }
+    }
+
+    pub fn is_confirmed(&self) -> bool {
+        self.dmarc == Check::Pass
+    }
+
+    pub fn vouches_for(&self, part: Part) -> bool {
+        self.is_confirmed() && self.vouched.contains(&part)
+    }
+
+    pub fn standing(&self, sender: Option<&str>) -> Standing {
+        let its_own = |domain: &String| sender.is_some_and(|sender| organization::is_shared(domain, sender));
+        let sent = self.spf_domain.iter().filter(|_| self.spf == Check::Pass);
+        match self.dmarc {
+            Check::Pass => Standing::Confirmed,
+            Check::Fail => Standing::Denied,
+            _ if self.dkim_domains.iter().chain(sent).any(its_own) => Standing::Plausible,
+            _ => Standing::Unknown,
+        }
+    }
+
+    pub fn dmarc(&self) -> Dmarc {
+        match self.dmarc {
+            Check::Pass => Dmarc::Pass,
+            Check::Fail => Dmarc::Fail,
+            _ => Dmarc::Unknown,
+        }
+    }
+}
+
+impl Check {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::SoftFail => "softfail",
+            Self::Neutral => "neutral",
+            Self::TempError => "temperror",
+            Self::PermError => "permerror",
+            Self::None => "none",
+        }
+    }
+}
