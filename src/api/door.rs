@@ -8,26 +8,24 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use chrono::{DateTime, Utc};
-use serde_json::json;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::Postgres;
-use tower_http::catch_panic::CatchPanicLayer;
 use url::Url;
 
-use crate::api::bodies::{Bodies, Whole};
 use crate::api::input::Given;
 use crate::api::mcp::{self, Caller, McpDoor};
-use crate::api::recent::Recent;
-use crate::api::refusals::Refusals;
 use crate::api::registry;
-use crate::api::serve::From;
-use crate::api::{hooks, openapi, rest};
+use crate::api::{openapi, rest};
 use crate::app::App;
-use crate::error::{Error, NO_ENDPOINT, Result};
+use crate::error::{Error, Result};
+use crate::http::answers::{answer, dress, insert, refusal, status};
+use crate::http::bodies::{Bodies, Whole};
+use crate::http::refusals::Refusals;
+use crate::http::serve::From;
 use crate::rate::{self, Left, Subject};
 use crate::workspace::access::Actor;
 use crate::workspace::keys;
@@ -43,40 +41,21 @@ struct Door {
     origins: Vec<String>,
     bodies: Arc<Bodies>,
     refusals: Arc<Refusals>,
-    readiness: Recent<(StatusCode, &'static str)>,
     description: OnceLock<Bytes>,
 }
 
-/// Everything the service answers over HTTP.
-pub fn router(app: Arc<App>) -> Router {
+/// The paths of REST and MCP, and the description of both.
+pub fn routes(app: Arc<App>, bodies: Arc<Bodies>, refusals: Arc<Refusals>) -> Router {
     let origins = app.config.origins();
-    let bodies = Bodies::new(app.config.http_patience());
-    let refusals = Arc::new(Refusals::default());
-    let hooks = hooks::router(app.clone(), bodies.clone(), refusals.clone());
-    let door = Arc::new(Door {
-        app,
-        mcp: McpDoor::open(),
-        origins,
-        bodies,
-        refusals,
-        readiness: Recent::default(),
-        description: OnceLock::new(),
-    });
+    let door =
+        Arc::new(Door { app, mcp: McpDoor::open(), origins, bodies, refusals, description: OnceLock::new() });
     Router::new()
-        .route("/livez", get(async || answer(StatusCode::OK, json!({ "ok": true }).to_string())))
-        .route("/readyz", get(ready))
         .route("/openapi.json", get(public_description))
         .route(MCP_PATH, any(frame))
         .route(rest::PREFIX, any(frame))
         .route(&format!("{}/", rest::PREFIX), any(frame))
         .route(&format!("{}/{{*path}}", rest::PREFIX), any(frame))
         .with_state(door)
-        .merge(hooks)
-        .fallback(async || refusal(&NO_ENDPOINT))
-        .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| {
-            tracing::error!("a request panicked");
-            refusal(&Error::internal("panic"))
-        }))
 }
 
 /// One request of a machine, from its first check to its last header.
@@ -331,25 +310,6 @@ fn bearer(headers: &HeaderMap) -> Result<[u8; 32]> {
     }
 }
 
-/// Ready means that requests can be served: the database answers and has the schema of this binary.
-async fn ready(State(door): State<Arc<Door>>) -> Response {
-    let judging = async {
-        match crate::db::schema_is_current(&door.app.pool).await {
-            Ok(true) => (StatusCode::OK, ""),
-            Ok(false) => {
-                (StatusCode::SERVICE_UNAVAILABLE, "The database has another schema. Run rookery migrate.")
-            }
-            Err(error) => {
-                tracing::warn!(%error, "not ready");
-                (StatusCode::SERVICE_UNAVAILABLE, "The database does not answer.")
-            }
-        }
-    };
-    let (status, problem) = door.readiness.get(judging).await;
-    let body = if status == StatusCode::OK { json!({ "ok": true }) } else { json!({ "error": problem }) };
-    answer(status, body.to_string())
-}
-
 /// The same description that keys get, for tools that read it without one. All of them get the same bytes.
 async fn public_description(State(door): State<Arc<Door>>) -> Response {
     let made = match door.description.get() {
@@ -361,45 +321,4 @@ async fn public_description(State(door): State<Arc<Door>>) -> Response {
         Ok(made) => answer(StatusCode::OK, made),
         Err(error) => refusal(&error),
     }
-}
-
-pub(super) fn answer(status: StatusCode, body: impl Into<Body>) -> Response {
-    let mut response = (status, body.into()).into_response();
-    dress(response.headers_mut());
-    response
-}
-
-/// Every error is one JSON field. What caused a 500 is for the log alone.
-pub(super) fn refusal(error: &Error) -> Response {
-    if let Error::Internal(cause) = error {
-        tracing::error!(%cause, "request failed");
-    }
-    let mut response = answer(status(error.status()), json!({ "error": error.sentence() }).to_string());
-    let headers = response.headers_mut();
-    match error {
-        Error::Unauthorized => insert(headers, "www-authenticate", "Bearer"),
-        Error::Method(allowed) => insert(headers, "allow", allowed),
-        Error::SlowDown { retry_after, .. } => {
-            insert(headers, "retry-after", &(retry_after.as_secs_f64().ceil() as u64).max(1).to_string());
-        }
-        Error::Internal(_) => insert(headers, "retry-after", "1"),
-        _ => {}
-    }
-    response
-}
-
-fn dress(headers: &mut HeaderMap) {
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-}
-
-fn insert(headers: &mut HeaderMap, name: &'static str, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
-        headers.insert(HeaderName::from_static(name), value);
-    }
-}
-
-fn status(code: u16) -> StatusCode {
-    StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }

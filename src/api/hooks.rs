@@ -14,14 +14,14 @@ use axum::{Extension, Router};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use crate::api::bodies::Bodies;
-use crate::api::door::{answer, refusal};
-use crate::api::refusals::Refusals;
-use crate::api::serve::From;
 use crate::app::App;
 use crate::app_mail::connect::HOOK;
 use crate::app_mail::hear::{hear, signer};
 use crate::error::{Error, Result};
+use crate::http::answers::{answer, refusal};
+use crate::http::bodies::Bodies;
+use crate::http::refusals::Refusals;
+use crate::http::serve::From;
 use crate::signed::Signature;
 
 /// Fifty recipients and a subject are far less, however they are written.
@@ -36,7 +36,7 @@ struct Hooks {
     look_ups: Semaphore,
 }
 
-pub fn router(app: Arc<App>, bodies: Arc<Bodies>, refusals: Arc<Refusals>) -> Router {
+pub fn routes(app: Arc<App>, bodies: Arc<Bodies>, refusals: Arc<Refusals>) -> Router {
     let hooks = Arc::new(Hooks { app, bodies, refusals, look_ups: Semaphore::new(LOOK_UPS) });
     Router::new().route(&format!("{HOOK}/{{workspace}}/{{service}}"), post(sent_mail)).with_state(hooks)
 }

@@ -5,18 +5,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Bytes;
-use axum::http::StatusCode;
-use axum::routing::get;
 use futures::future::join_all;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-use crate::api::connections::Connections;
-use crate::api::recent::Recent;
-use crate::api::{door, serve as http};
 use crate::app::App;
 use crate::cli::{migrate, reseal};
 use crate::clock::Clock;
@@ -24,9 +17,12 @@ use crate::config::Config;
 use crate::db;
 use crate::descriptors::{self, Shares};
 use crate::error::{Error, Result};
+use crate::http::connections::Connections;
+use crate::http::serve::serve as serve_http;
 use crate::mail::listen::{Door, LMTP_CONNECTIONS, Protocol};
 use crate::partitions;
 use crate::random::Random;
+use crate::routes;
 use crate::worker;
 
 /// Requests that are still running after this are cut off.
@@ -59,7 +55,8 @@ pub async fn serve(mut config: Config) -> Result<()> {
     let mail = tokio::spawn(mail_doors(&app).await?);
     let work = tokio::spawn(worker::run(app.clone()));
     let connections = Connections::of(&app.config);
-    let server = tokio::spawn(http::serve(listener, router(app.clone()), connections, app.stop.clone()));
+    let server =
+        tokio::spawn(serve_http(listener, routes::router(app.clone()), connections, app.stop.clone()));
 
     wait_for_signal().await?;
     tracing::info!("stopping: running requests are finished first");
@@ -74,25 +71,6 @@ pub async fn serve(mut config: Config) -> Result<()> {
     }
     app.pool.close().await;
     Ok(())
-}
-
-/// The doors, and beside them how far the background work is behind.
-fn router(app: Arc<App>) -> Router {
-    let door = door::router(app.clone());
-    let recent = Arc::new(Recent::default());
-    let figures = async move || {
-        let counting = async {
-            match worker::metrics(&app).await {
-                Ok(text) => (StatusCode::OK, Bytes::from(text)),
-                Err(error) => {
-                    tracing::warn!(%error, "the figures cannot be read");
-                    (StatusCode::SERVICE_UNAVAILABLE, Bytes::new())
-                }
-            }
-        };
-        recent.get(counting).await
-    };
-    door.route("/metrics", get(figures))
 }
 
 /// As many connections for each door as there are descriptors for.

@@ -16,13 +16,13 @@ pub mod zone;
 use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
-use rookery::api::connections::Connections;
-use rookery::api::{door, serve};
 use rookery::app::App;
 use rookery::cli::migrate;
 use rookery::clock::Clock;
 use rookery::config::Config;
 use rookery::db::MIGRATIONS;
+use rookery::http::connections::Connections;
+use rookery::http::serve;
 use rookery::ids::{AgentId, ConversationId, MailboxId, PersonId, WorkspaceId};
 use rookery::mail::authenticate::Dmarc;
 use rookery::mail::delivery::{Delivery, Outcome};
@@ -30,6 +30,7 @@ use rookery::mail::receive::receive;
 use rookery::partitions;
 use rookery::random::Random;
 use rookery::replies::revoke;
+use rookery::routes;
 use rookery::worker;
 use rookery::workspace::people::{self, Role};
 use rookery::workspace::plan::Plan;
@@ -162,7 +163,7 @@ impl World {
             app.mailer = outbox.clone();
         }
         let app = Arc::new(app);
-        let router = door::router(app.clone());
+        let router = routes::router(app.clone());
         tokio::spawn(serve::serve(listener, router, Connections::of(&app.config), app.stop.clone()));
         let day = Mutex::new(morning().date_naive());
         Self { app, address, outbox, http: reqwest::Client::new(), database, day, blobs }

@@ -22,8 +22,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use crate::api::connections::{Connections, Running, Seat, asker};
-use crate::api::paced::Paced;
+use crate::http::connections::{Connections, Running, Seat, asker};
+use crate::http::paced::Paced;
 use crate::stop::Stop;
 
 /// How often connections are looked at.

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::api::connections::Connection;
+use crate::http::connections::Connection;
 
 /// Thrown away at most. Closing a socket on bytes that are on their way resets it, and the answer can be lost.
 const THROWN_AWAY: usize = 1 << 20;

@@ -1,0 +1,54 @@
+//! Everything the service answers over HTTP, in one place: operations, what connected services tell, health, figures.
+//! A request that panics is a 500 like any other.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::http::StatusCode;
+use axum::routing::get;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::api::{door, hooks};
+use crate::app::App;
+use crate::error::{Error, NO_ENDPOINT};
+use crate::http::answers::refusal;
+use crate::http::bodies::Bodies;
+use crate::http::health;
+use crate::http::recent::Recent;
+use crate::http::refusals::Refusals;
+use crate::worker;
+
+pub fn router(app: Arc<App>) -> Router {
+    let bodies = Bodies::new(app.config.http_patience());
+    let refusals = Arc::new(Refusals::default());
+    Router::new()
+        .merge(door::routes(app.clone(), bodies.clone(), refusals.clone()))
+        .merge(hooks::routes(app.clone(), bodies, refusals))
+        .merge(health::routes(app.clone()))
+        .merge(figures(app))
+        .fallback(async || refusal(&NO_ENDPOINT))
+        .layer(CatchPanicLayer::custom(|_: Box<dyn Any + Send>| {
+            tracing::error!("a request panicked");
+            refusal(&Error::internal("panic"))
+        }))
+}
+
+/// How far the background work is behind. It costs the database something, so all who ask at once get one answer.
+fn figures(app: Arc<App>) -> Router {
+    let recent = Arc::new(Recent::default());
+    let figures = async move || {
+        let counting = async {
+            match worker::metrics(&app).await {
+                Ok(text) => (StatusCode::OK, Bytes::from(text)),
+                Err(error) => {
+                    tracing::warn!(%error, "the figures cannot be read");
+                    (StatusCode::SERVICE_UNAVAILABLE, Bytes::new())
+                }
+            }
+        };
+        recent.get(counting).await
+    };
+    Router::new().route("/metrics", get(figures))
+}
