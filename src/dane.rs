@@ -11,17 +11,10 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use sha2::{Digest, Sha256, Sha512};
 
+use crate::dns::Tlsa;
+
 const TRUST_ANCHOR: u8 = 2;
 const END_ENTITY: u8 = 3;
-
-/// What a record says of a certificate: whose it is, which part of it, how it is written, and the bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tlsa {
-    pub usage: u8,
-    pub selector: u8,
-    pub matching: u8,
-    pub data: Vec<u8>,
-}
 
 impl Tlsa {
     /// SMTP has two of the four uses: the web's authorities mean nothing among mail servers.

@@ -13,7 +13,6 @@ use hickory_resolver::{Resolver, TokioResolver};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::dane::Tlsa;
 use crate::error::{Error, Result};
 
 /// How long one question may take.
@@ -89,6 +88,15 @@ pub fn on_this_machine(servers: &[SocketAddr]) -> Result<Vec<SocketAddr>> {
     let servers: Vec<SocketAddr> = config.name_servers().iter().map(address).collect();
     let all = servers.iter().all(|server| server.ip().is_loopback());
     Ok(if all { servers } else { Vec::new() })
+}
+
+/// What a TLSA record says of a certificate: whose it is, which part of it, how it is written, and the bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tlsa {
+    pub usage: u8,
+    pub selector: u8,
+    pub matching: u8,
+    pub data: Vec<u8>,
 }
 
 /// The TLSA records of a name that this server has proved authentic (DNSSEC); none when there are none, or when

@@ -7,7 +7,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use crate::dane::Tlsa;
+use crate::dns::Tlsa;
 use crate::dns::{self, Dns};
 use crate::error::Result;
 use crate::mta_sts::{Mode, Policies, Policy};

@@ -20,7 +20,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::dane::{ByRecords, Tlsa};
+use crate::dane::ByRecords;
+use crate::dns::Tlsa;
 
 /// The longest answer before the encryption.
 const MOST_ANSWER: usize = 16 << 10;
