@@ -1,5 +1,5 @@
-//! Everything the program is made of, handed in once: databases, blob store, clock, chance and limits.
-//! Nothing else is global, so a test has a whole service of its own.
+//! `App` holds all shared state: database pools, blob store, clock, randomness and limits. There are no other
+//! globals, so a test can run a whole service of its own.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -26,7 +26,7 @@ use crate::rate::RateLimit;
 use crate::relay::Relay;
 use crate::stop::Stop;
 
-/// Where domains publish their MTA-STS policy.
+/// The port on which domains publish their MTA-STS policy.
 const HTTPS: u16 = 443;
 
 pub struct App {
@@ -37,14 +37,14 @@ pub struct App {
     pub directory: Directory,
     pub blobs: Blobs,
     pub rate: RateLimit,
-    /// Workspaces whose words could not be indexed.
+    /// Workspaces whose indexing failed and is put off for a while.
     pub indexing: PutOff,
     /// Mail that this node has taken today, by sender, network and conversation.
     pub received: Counts,
     /// Carries live mail.
     pub mailer: Arc<dyn Mailer>,
     pub outside: Arc<Outside>,
-    /// Domains whose mail leaves without a signature, so that the log says it once.
+    /// Domains whose mail leaves without a DKIM signature, so that each is logged only once.
     pub unsigned: Mutex<BTreeSet<String>>,
     pub stop: Stop,
     public_url: Arc<Url>,
@@ -111,7 +111,7 @@ impl App {
     pub async fn follow_the_databases_clock(&self) -> Result<()> {
         let mut conn = self.connection().await?;
         let mut quickest = Duration::MAX;
-        // The quickest of a few answers is the closest.
+        // The answer with the shortest round trip is the most accurate.
         for _ in 0..4 {
             let asked = Instant::now();
             let time =
@@ -124,7 +124,7 @@ impl App {
         Ok(())
     }
 
-    /// Begins one change of one workspace.
+    /// Begins a write transaction in one workspace.
     pub async fn begin(&self, workspace: WorkspaceId) -> Result<Tx<'static>> {
         Tx::begin(self.connection().await?, self.frame(workspace)).await
     }

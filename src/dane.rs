@@ -1,5 +1,5 @@
-//! DANE for SMTP (RFC 7672): TLSA records, vouched for by DNSSEC, say which certificate a mail server has. They
-//! stand in the place of the authorities that the web trusts, so a certificate that no authority signed will do.
+//! DANE for SMTP (RFC 7672): TLSA records, authenticated by DNSSEC, say which certificate a mail server has. They
+//! replace the public certificate authorities, so a self-signed certificate is fine.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ const TRUST_ANCHOR: u8 = 2;
 const END_ENTITY: u8 = 3;
 
 impl Tlsa {
-    /// SMTP has two of the four uses: the web's authorities mean nothing among mail servers.
+    /// SMTP allows two of the four certificate usages: those that do not depend on public certificate authorities.
     pub fn is_usable(&self) -> bool {
         matches!((self.usage, self.selector, self.matching), (TRUST_ANCHOR | END_ENTITY, 0 | 1, 0..=2))
     }
@@ -38,7 +38,7 @@ impl Tlsa {
     }
 }
 
-/// Takes a certificate that one of the records is of, and no other.
+/// A TLS verifier that accepts only a certificate that matches one of the records.
 #[derive(Debug)]
 pub struct ByRecords {
     records: Vec<Tlsa>,
@@ -64,11 +64,12 @@ impl ServerCertVerifier for ByRecords {
         _ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        // The record is the binding of name and key: neither the certificate's names nor its dates count.
+        // The record itself binds name and key: names and dates in the certificate are ignored (RFC 7672, 3.1.1).
         if self.with(END_ENTITY).any(|record| record.is_of(end_entity)) {
             return Ok(ServerCertVerified::assertion());
         }
-        // An authority of the server's own: it must be in the chain, and the chain and the name must hold.
+        // The record names a trust anchor: it must be in the chain, and both the chain and the host name must
+        // verify.
         let parsed = ParsedCertificate::try_from(end_entity)?;
         for authority in intermediates {
             let mut roots = RootCertStore::empty();

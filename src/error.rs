@@ -1,4 +1,4 @@
-//! The one error of the program: each variant is a row of the specification's error table (section 7).
+//! The error type of the program: each variant is a row of the specification's error table (section 7).
 //!
 //! Sentences are for people; programs go by the status. A sentence never repeats what the caller sent.
 
@@ -12,7 +12,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// 400: everything that is wrong with the input.
     Problems(Vec<Problem>),
-    /// 401: no key, or one that does not open anything.
+    /// 401: no key, or one that is not valid.
     Unauthorized,
     /// 403: the key may not do this.
     Forbidden(String),
@@ -54,7 +54,7 @@ impl Error {
         Self::Internal(cause.into())
     }
 
-    /// Whether what failed may have happened all the same.
+    /// Whether the failed transaction may have been committed all the same.
     pub fn is_uncertain(&self) -> bool {
         matches!(self, Self::Internal(cause) if cause.is::<Uncertain>())
     }

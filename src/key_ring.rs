@@ -1,7 +1,7 @@
-//! The keys of the house: `ROOKERY_SECRET_KEY` has one or several, each 32 bytes with an id, the newest first.
+//! The encryption keys: `ROOKERY_SECRET_KEY` has one or several, each 32 bytes with an id, the newest first.
 //!
-//! The newest one makes and seals. All of them open and check, so that a key can be replaced while everything that
-//! was made with it goes on working. A key without an id is called by its fingerprint.
+//! The newest key encrypts and signs. All keys decrypt and verify, so that a key can be replaced while what was
+//! made with it stays valid. The id of a key without one is its fingerprint.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,7 +22,7 @@ const FORM: &str = "secret_key must be the base64 of 32 bytes, or several keys a
 pub struct KeyRing(Vec<(String, SecretKey)>);
 
 impl KeyRing {
-    /// The one that makes and seals.
+    /// The key that encrypts and signs.
     pub fn newest(&self) -> &SecretKey {
         &self.0[0].1
     }
@@ -88,7 +88,7 @@ fn is_an_id(id: &str) -> bool {
     (1..=LONGEST_ID).contains(&id.len()) && id.chars().all(sound)
 }
 
-/// Tells a key from others, and nothing about it.
+/// Identifies a key without revealing anything about it.
 fn fingerprint(key: &SecretKey) -> String {
     let hash = Sha256::new().chain_update(b"key id\0").chain_update(key.0).finalize();
     hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ring_is_refused_without_showing_any_of_it() {
+    fn an_invalid_key_ring_is_refused_without_showing_any_of_it() {
         let (one, two, short) = (base64(1), base64(2), STANDARD.encode([3; 31]));
         let wrong = [
             String::new(),

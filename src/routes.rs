@@ -1,5 +1,5 @@
-//! Everything the service answers over HTTP, in one place: operations, what connected services tell, health, figures.
-//! A request that panics is a 500 like any other.
+//! All HTTP routes: operations, reports of connected services, health and metrics. A request that panics is
+//! answered with a 500 like any other.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub fn router(app: Arc<App>) -> Router {
         }))
 }
 
-/// How far the background work is behind. It costs the database something, so all who ask at once get one answer.
+/// Metrics of the background work. They cost queries, so concurrent callers share one answer.
 fn figures(app: Arc<App>) -> Router {
     let recent = Arc::new(Recent::default());
     let figures = async move || {

@@ -1,5 +1,5 @@
-//! Secrets in memory: a text and a key that no log and no error shows.
-//! Whoever needs the value says so, by taking it out.
+//! Secrets in memory: a text and a key that `Debug` does not show. Code that needs the value has to take it out
+//! explicitly.
 
 use std::fmt;
 
@@ -13,13 +13,13 @@ impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match config::Value::deserialize(deserializer)?.kind {
             config::ValueKind::String(text) => Ok(Self(text)),
-            // A number of a file may have lost its zeros. The error must not show it.
+            // An unquoted number may have lost leading zeros. The error must not show it.
             _ => Err(serde::de::Error::custom("a secret must stand in quotes")),
         }
     }
 }
 
-/// 32 bytes that everything the service signs or encrypts for itself is derived from.
+/// The 32 bytes from which all signing and encryption keys of the service are derived.
 #[derive(Clone)]
 pub struct SecretKey(pub [u8; 32]);
 

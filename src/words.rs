@@ -1,7 +1,7 @@
-//! Words, folded and hashed for search: case and accents do not matter, whole words do (specification 4.2).
+//! Folds and hashes words for search: case and accents are ignored, whole words count (specification 4.2).
 //!
-//! A hash covers the workspace as well as the word, so an index over all workspaces never makes a small
-//! one pay for the words of a large one. The same folding serves what is stored and what is asked.
+//! A hash includes the workspace, so in an index over all workspaces a small one does not pay for the words of a
+//! large one. Stored text and queries are folded alike.
 
 use std::collections::BTreeSet;
 
@@ -11,9 +11,9 @@ use unicode_normalization::char::is_combining_mark;
 
 use crate::ids::WorkspaceId;
 
-/// More distinct words than this in one message are not indexed: a dictionary sent as mail must not take long.
+/// Distinct words of one message that are indexed; bounds the cost of a dictionary sent as mail.
 const MOST_WORDS: usize = 10_000;
-/// A longer run of letters is an encoded blob, not a word.
+/// Longer runs of letters are encoded data, not words.
 const LONGEST_WORD: usize = 64;
 
 /// The hashes of all words of the texts, sorted and distinct.
@@ -29,8 +29,8 @@ pub fn hashed<'a>(workspace: WorkspaceId, texts: impl IntoIterator<Item = &'a st
     hashes.into_iter().collect()
 }
 
-/// What a search asks for: the hashes of all its words. A word that is too long to be indexed is in no
-/// conversation, so there is nothing to find.
+/// The hashes of a query's words. Empty when one of them is too long to be indexed, because then nothing can
+/// match.
 pub fn asked(workspace: WorkspaceId, query: &str) -> Vec<i64> {
     let overlong = |run: &str| run.chars().count() > LONGEST_WORD && !run.chars().any(is_unspaced);
     match fold(query).split(|letter: char| !letter.is_alphanumeric()).any(overlong) {
@@ -66,7 +66,7 @@ fn distinct(mut hashes: Vec<i64>) -> Vec<i64> {
 
 /// Lower case without accents: `Ångström` and `angstrom` are the same word.
 pub fn fold(text: &str) -> String {
-    // Most text has nothing to normalise, and looking letter by letter is slow.
+    // Fast path: ASCII needs no normalization.
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }

@@ -1,6 +1,6 @@
-//! The door of services that people connected (specification 4.13.4): each request is signed, nothing else counts.
-//! Whatever is wrong with the connection, the signature or its time is one and the same 401. As much as possible of
-//! it is judged by the head; the body is read when there is a secret that could have signed it.
+//! Endpoint where connected sending services report the mail they sent (specification 4.13.4). The webhook
+//! signature is the only authentication. An unknown connection, a wrong signature and a wrong timestamp get the
+//! same 401. Headers are checked first; the body is read only when there is a secret to verify it with.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -24,9 +24,9 @@ use crate::http::refusals::Refusals;
 use crate::http::serve::From;
 use crate::signed::Signature;
 
-/// Fifty recipients and a subject are far less, however they are written.
+/// Body limit. A report holds at most 50 recipients and a subject, which is far less in any encoding.
 const MOST_BYTES: usize = 256 << 10;
-/// Connections to the database that strangers can take here.
+/// Database connections that unauthenticated requests may use at once.
 const LOOK_UPS: usize = 2;
 
 struct Hooks {

@@ -1,5 +1,5 @@
-//! The machines' door (specification 4): every operation is defined once, in `operations/`, and served over
-//! REST and MCP and described in OpenAPI by loops over the registry.
+//! The API for programs (specification 4). Every operation is defined once, in `operations/`; REST, MCP and the
+//! OpenAPI document are loops over the registry.
 
 pub mod door;
 pub mod hooks;

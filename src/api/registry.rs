@@ -42,11 +42,11 @@ pub static OPERATIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
     ]
 });
 
-/// An operation with its types taken away.
+/// A type-erased operation.
 pub struct Entry {
     pub spec: Spec,
     pub input: Schema,
-    /// The schema of the answer, whole, with its definitions inside.
+    /// JSON Schema of the response, with all definitions inlined.
     pub output: Value,
     pub check: fn(&Map<String, Value>) -> Vec<Problem>,
     run: Run,
@@ -127,7 +127,7 @@ async fn run<O: Operation>(
     Ok(Answer { status, body })
 }
 
-/// The schema of what is sent out: a field that is always there is required, null or not.
+/// Schema of a response type: a field that is always present is required, even when it can be null.
 pub fn schema_of<T: JsonSchema>() -> Value {
     schema_in::<T>(SchemaSettings::draft2020_12().for_serialize())
 }

@@ -1,5 +1,5 @@
-//! Forgetting records that nobody answered (specification 8): after 30 days they are gone. Lookups do not
-//! see them from that moment on; this only takes the rows away.
+//! Deletes app-mail records that got no reply within 30 days (specification 8). Lookups ignore them from that
+//! moment on, so the deletion may come late.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -8,7 +8,7 @@ use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::WorkspaceId;
 
-/// Workspaces that have records from before a time, as far as a short look tells.
+/// Workspaces with records older than a time. Looks at the oldest 10,000 records, so it may not name all.
 pub async fn stale(conn: &mut PgConnection, before: DateTime<Utc>) -> Result<Vec<WorkspaceId>> {
     Ok(sqlx::query_scalar!(
         r#"select distinct workspace_id as "id!: WorkspaceId" from (

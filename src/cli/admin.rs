@@ -413,7 +413,7 @@ async fn explain(app: &App, workspace: WorkspaceId, message: MessageId) -> Resul
     Ok((line, object))
 }
 
-/// A workspace that cannot be entered is, for an operator's command, one that is not there.
+/// Reports a workspace that does not exist or is fenced as missing, in a sentence for operators.
 fn no_workspace(error: Error) -> Error {
     match error {
         Error::Internal(cause) if cause.to_string().contains("workspace is fenced") => {

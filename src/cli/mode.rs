@@ -1,5 +1,5 @@
-//! Live or test, as an argument of a command.
-//! Whatever is made for the one never sees anything of the other.
+//! Live or test, as an argument of a command. Keys and webhooks of one mode never see data of the other, so the
+//! mode is always explicit.
 
 use clap::ValueEnum;
 

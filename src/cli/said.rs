@@ -1,9 +1,9 @@
-//! What a command says when it is done: a line for people, the same as JSON for programs, and what it could not do.
-//! Every `admin` command ends in one of these.
+//! The output of an `admin` command: a line for people, the same as JSON for programs, and what it could not do.
+//! Every `admin` command returns a `Done`.
 
 use serde_json::Value;
 
-/// What a command says.
+/// The output of a command.
 pub struct Done {
     pub line: String,
     /// The same as JSON.

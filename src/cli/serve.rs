@@ -73,10 +73,10 @@ pub async fn serve(mut config: Config) -> Result<()> {
     Ok(())
 }
 
-/// As many connections for each door as there are descriptors for.
+/// Limits the connections of each listener to the file descriptors that are available.
 fn share_descriptors(config: &mut Config) {
     let limit = descriptors::raise();
-    // A mail connection takes one more while its mail is large: the file it comes into.
+    // A mail connection needs a second descriptor while it spools a large mail to a file.
     let mail = config.smtp_listen.map_or(0, |_| 2 * config.smtp_connections);
     let wanted = Shares { http: config.http_connections, mail };
     let front = config.lmtp_listen.map_or(0, |_| 2 * LMTP_CONNECTIONS as u32);
@@ -89,7 +89,7 @@ fn share_descriptors(config: &mut Config) {
     tracing::info!(limit, http, mail, "connections that are let in at once");
 }
 
-/// Opens the doors for mail that the settings name. What comes back runs until the service stops.
+/// Binds the SMTP and LMTP listeners that are configured. The returned future runs until the service stops.
 async fn mail_doors(app: &Arc<App>) -> Result<impl Future<Output = ()> + use<>> {
     let wanted = [
         (app.config.smtp_listen, Protocol::Smtp, "ROOKERY_SMTP_LISTEN"),
@@ -124,7 +124,7 @@ async fn wait_for_signal() -> Result<()> {
 }
 
 fn start_logging() {
-    // Libraries below us may print what passes through them, and mail passes through them.
+    // Libraries may log the data they handle, mail included, so their levels are capped.
     let filter = EnvFilter::builder()
         .with_env_var("ROOKERY_LOG")
         .try_from_env()

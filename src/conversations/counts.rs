@@ -8,7 +8,7 @@ use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::WorkspaceId;
 
-/// Workspaces that have changes to fold, as far as a short look tells.
+/// Workspaces that have changes to fold, at most 1000.
 pub async fn unfolded(conn: &mut PgConnection) -> Result<Vec<WorkspaceId>> {
     Ok(sqlx::query_scalar!(
         r#"with recursive step as (

@@ -1,5 +1,5 @@
-//! Releasing a conversation that looked like a scam (D239): a person who can see it says that it is none. The risk
-//! goes, and replies that nobody was told of are told of now. Only people release; agents may be what a scam aims at.
+//! Releases a conversation that was held as a likely scam (D239): its risk is cleared and the withheld
+//! `client.replied` events are recorded. Only people can release, because a scam may be aimed at agents.
 
 use serde_json::json;
 

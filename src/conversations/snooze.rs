@@ -22,7 +22,7 @@ pub async fn until(tx: &mut Tx<'_>, conversation: &Locked, by: &By, until: DateT
     apply(tx, conversation, Trigger::SnoozeChosen(until), by).await
 }
 
-/// A person brings it back before its time.
+/// A person ends the snooze early.
 pub async fn wake(tx: &mut Tx<'_>, conversation: &Locked, by: &By) -> Result<()> {
     apply(tx, conversation, Trigger::WokenByPerson, by).await
 }
@@ -42,7 +42,7 @@ pub async fn ran_out(
     Ok(due.into_iter().map(|row| (row.workspace, row.id)).collect())
 }
 
-/// Ends a snooze that has run out. Taking the lock does it, whoever comes first.
+/// Ends a snooze that has run out. Locking the conversation does that, here and everywhere else.
 pub async fn end(tx: &mut Tx<'_>, conversation: ConversationId) -> Result<()> {
     lock_any(tx, conversation).await?;
     Ok(())

@@ -1,7 +1,7 @@
-//! The wire form of an event (specification 6.1): one envelope, and `data` with a summary of fixed words.
+//! The wire form of an event (specification 6.1): one envelope, and `data` with a summary made from templates.
 //!
-//! A summary is made of templates and the names of inboxes, people and keys only. A subject, a sender's
-//! name or a tag could be a customer's own words, so none of them can get in.
+//! A summary contains only template text and the names of inboxes, people and keys. Subjects, senders' names and
+//! tags may be a customer's own words, so they never appear in it.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -37,7 +37,7 @@ struct Data<'a> {
 
 type RawFields = serde_json::Map<String, serde_json::Value>;
 
-/// The body of an event as every delivery sends it, to the byte.
+/// The body of an event, byte for byte as every delivery sends it.
 pub fn body(
     id: EventId,
     event: &Event,

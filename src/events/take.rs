@@ -1,5 +1,5 @@
-//! Takes the notes of events that nobody was told of yet, some of each workspace, so that a workspace with
-//! very many does not keep the others waiting. Whoever takes them tells the listeners in the same transaction.
+//! Takes notes of events that are not fanned out yet, some of each workspace, so that a busy workspace does not
+//! delay the others. The caller fans them out in the same transaction.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use sqlx::PgConnection;
 use crate::error::Result;
 use crate::ids::{EventId, WorkspaceId, made_at};
 
-/// Workspaces looked at in one go, and notes taken of each.
+/// Workspaces per batch, notes of each, and notes in total.
 const WORKSPACES: i64 = 64;
 const NOTES_EACH: i64 = 1000;
 const NOTES: i64 = 4000;
@@ -22,11 +22,11 @@ pub struct Notes {
     pub kinds: Vec<String>,
     pub livemodes: Vec<bool>,
     pub audiences: Vec<i64>,
-    /// None was left behind, of any workspace after the one that was asked from.
+    /// The batch took every note of the workspaces after the given one.
     pub all: bool,
 }
 
-/// Takes notes of the workspaces after this one. A workspace that is being moved is passed over.
+/// Takes notes of the workspaces after this one. Fenced workspaces are skipped.
 pub async fn take(conn: &mut PgConnection, after: WorkspaceId) -> Result<Notes> {
     let rows = sqlx::query!(
         r#"with recursive waiting (workspace_id) as (
@@ -65,7 +65,7 @@ pub async fn take(conn: &mut PgConnection, after: WorkspaceId) -> Result<Notes> 
     Ok(notes)
 }
 
-/// Since when the oldest note has been waiting, of those that can be taken.
+/// When the oldest note was written, of workspaces that are not fenced.
 pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
     let oldest = sqlx::query_scalar!(
         r#"with recursive first (workspace_id, event_id) as (

@@ -1,5 +1,5 @@
-//! One form for every answer and every error of machines: JSON, never cached, and of an error one sentence
-//! (specification 7, 8).
+//! The form of every API response: JSON, never cached. An error is one sentence (specification 7, 8). Used by all
+//! routes that answer programs.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -14,7 +14,7 @@ pub fn answer(status: StatusCode, body: impl Into<Body>) -> Response {
     response
 }
 
-/// Every error is one JSON field. What caused a 500 is for the log alone.
+/// Every error is one JSON field. The cause of a 500 is only logged.
 pub fn refusal(error: &Error) -> Response {
     if let Error::Internal(cause) = error {
         tracing::error!(%cause, "request failed");
@@ -33,7 +33,7 @@ pub fn refusal(error: &Error) -> Response {
     response
 }
 
-/// The headers that all of them have.
+/// The headers of every response.
 pub fn dress(headers: &mut HeaderMap) {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

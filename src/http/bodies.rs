@@ -1,5 +1,5 @@
-//! Bodies of requests. Whoever may send one is known before the first byte is read. A body that drips is given up, and
-//! all bodies together have a budget of memory, of which one workspace gets a share.
+//! Reads request bodies, only after the caller is authenticated. A body that arrives too slowly is given up. All
+//! bodies together have a memory budget, of which one workspace gets a share.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -15,14 +15,14 @@ use tokio::time::{Instant, timeout_at};
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
 
-/// Bytes that all bodies may have together, and those of one workspace: one of the largest there are.
+/// Bytes of all bodies together, and of one workspace, which is one body of the largest size.
 const BUDGET: usize = 64 << 20;
 const SHARE: usize = 16 << 20;
-/// Ordinary requests do not wait for the large ones of their workspace.
+/// A body up to this size does not count against the workspace's share.
 const SMALL: usize = 64 << 10;
 /// A body that takes longer than this to arrive is given up.
 const BODY_TIME: Duration = Duration::from_secs(30);
-/// What must have come each time a client's patience is over, or the end.
+/// A client must send this much, or the end of the body, within its patience.
 const STEP: usize = 8 << 10;
 
 pub struct Bodies {
@@ -37,7 +37,7 @@ struct Taken {
     own: HashMap<WorkspaceId, usize>,
 }
 
-/// A body, and the room it takes until it is dropped.
+/// A body, and its reservation of memory until it is dropped.
 pub struct Whole {
     pub bytes: Bytes,
     _room: Room,
@@ -50,19 +50,19 @@ struct Room {
 }
 
 impl Bodies {
-    /// `patience`: how long a client may take for a small part of its body. Half of it is what a body waits for room.
+    /// `patience`: how long a client may take for the next part of its body. A body waits half of it for memory.
     pub fn new(patience: Duration) -> Arc<Self> {
         Arc::new(Self { patience, taken: Mutex::default(), freed: Notify::new() })
     }
 
-    /// Reads a body that somebody of this workspace may send.
+    /// Reads the body of an authenticated request of this workspace.
     pub async fn read(self: &Arc<Self>, body: Body, most: usize, of: WorkspaceId) -> Result<Whole> {
         let mut room = Room { bodies: self.clone(), of, bytes: 0 };
         if body.is_end_stream() {
             return Ok(Whole { bytes: Bytes::new(), _room: room });
         }
         let told = body.size_hint();
-        // Without a length there is only a beginning.
+        // Without a Content-Length, start small and grow.
         room.grow(told.exact().unwrap_or(SMALL as u64).min(most as u64) as usize).await?;
         let mut coming = body.into_data_stream();
         let mut whole = BytesMut::new();
@@ -72,7 +72,7 @@ impl Bodies {
             let part = match timeout_at(due.min(last), coming.next()).await {
                 Ok(Some(Ok(part))) => part,
                 Ok(None) => return Ok(Whole { bytes: whole.freeze(), _room: room }),
-                // A connection that broke, where nobody reads the answer.
+                // The connection broke, so nobody reads this error.
                 Ok(Some(Err(_))) => return Err(Error::TooLarge),
                 Err(_) => return Err(Error::problem("request body", "took too long to arrive")),
             };
@@ -90,7 +90,7 @@ impl Bodies {
         }
     }
 
-    /// Makes a body's room larger, when there is as much.
+    /// Enlarges a reservation, if the budget allows it.
     fn resize(&self, of: WorkspaceId, held: usize, wanted: usize) -> bool {
         let mut taken = self.taken();
         let all = taken.all - held + wanted;
@@ -120,11 +120,11 @@ impl Taken {
 impl Room {
     async fn grow(&mut self, wanted: usize) -> Result<()> {
         let bodies = self.bodies.clone();
-        // Others get room when a slow client is given up.
+        // Half the patience: by then a stalled client may have been given up.
         let until = Instant::now() + bodies.patience / 2;
         loop {
             let mut freed = pin!(bodies.freed.notified());
-            // From here on nothing that is freed is missed.
+            // Registered before the check, so that no notification is missed.
             freed.as_mut().enable();
             if bodies.resize(self.of, self.bytes, wanted) {
                 self.bytes = wanted;
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_comes_at_a_pace() {
+    async fn a_body_that_arrives_too_slowly_is_given_up() {
         let bodies = Bodies::new(Duration::from_secs(1));
         let drip = |part: &'static [u8]| {
             Body::from_stream(futures::stream::repeat(()).then(move |()| async move {

@@ -1,8 +1,8 @@
-//! Who is connected over HTTP, and who has to go. A request may take its time, because its operation holds it to limits
-//! of its own; a client may not. One that owes us the rest of a head, or does not take its answer, is given up, and when
-//! all places are taken, whoever has the most connections without a request gives one up. A request is never cut off.
+//! Tracks HTTP connections and decides which to close. A client that stalls (half a request head, or an answer it
+//! does not read) is closed. When all places are taken, the peer with the most idle connections loses one. A
+//! connection with a running request is never closed for that; its operation has limits of its own.
 //!
-//! A peer is an address, or an IPv6 network of the size one customer gets.
+//! A peer is an address, or an IPv6 /64 network.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -17,13 +17,13 @@ use tokio::time::Instant;
 use crate::addresses::network;
 use crate::config::Config;
 
-/// How long a connection is kept for the next request. Longer than proxies keep theirs, so that it is they who close.
+/// Keep-alive time. Longer than that of proxies, so that they close first.
 const IDLE: Duration = Duration::from_secs(75);
-/// How long a client may take to close a connection that we are done with.
+/// How long a client may take to close its side.
 const CLOSING: Duration = Duration::from_secs(1);
-/// A client that takes this much of its answer has moved on.
+/// A client that reads this much of its answer is making progress.
 const STEP: usize = 4096;
-/// Names of proxies that are looked at, from the nearest.
+/// Entries of X-Forwarded-For that are read, from the nearest.
 const MOST_PROXIES: usize = 10;
 
 pub struct Connections {
@@ -40,7 +40,7 @@ struct Open {
     all: HashMap<u64, Arc<Connection>>,
 }
 
-/// One connection, as its socket, its requests and the others see it.
+/// One connection, shared by its socket, its requests and the table.
 pub struct Connection {
     pub address: IpAddr,
     peer: IpAddr,
@@ -49,16 +49,16 @@ pub struct Connection {
 }
 
 struct State {
-    /// Requests whose answer is not made and handed over yet.
+    /// Requests whose answer is not fully handed to the socket yet.
     running: usize,
-    /// Since when there is none.
+    /// When the last request ended.
     quiet: Instant,
-    /// When the first byte of the next head came.
+    /// When the first byte of the next request head came.
     heard: Option<Instant>,
-    /// There has been a request; and whether several can run at once.
+    /// Whether there has been a request, and whether several can run at once (HTTP/2).
     known: bool,
     many: bool,
-    /// Since when the client does not take its answer, and how much it took after all.
+    /// Since when the client does not read its answer, and how many bytes it has read since.
     stuck: Option<(Instant, usize)>,
     closing: Option<Instant>,
 }
@@ -70,7 +70,7 @@ pub struct Seat {
     pub connection: Arc<Connection>,
 }
 
-/// A request that runs, until it is dropped.
+/// A running request, until it is dropped.
 pub struct Running(Arc<Connection>);
 
 impl Connections {
@@ -88,7 +88,7 @@ impl Connections {
         )
     }
 
-    /// `None` when there are too many connections, of this peer or at all, and all of them are at work.
+    /// `None` when this peer or all peers together have too many connections, all with running requests.
     pub fn seat(self: &Arc<Self>, address: IpAddr) -> Option<Seat> {
         self.seat_at(address, Instant::now())
     }
@@ -122,12 +122,12 @@ impl Connections {
         Some(Seat { connections: self.clone(), number, connection })
     }
 
-    /// Gives up one connection without a request, when there is one: the system has no more of them.
+    /// Closes one idle connection, if there is one, because the system has run out of descriptors.
     pub fn make_room(&self) {
         self.open().give_up(Instant::now(), |_| true);
     }
 
-    /// Tells those to leave whose time is over.
+    /// Closes connections whose deadline has passed.
     pub fn sweep(&self) {
         self.sweep_at(Instant::now());
     }
@@ -146,7 +146,7 @@ impl Connections {
         let is_late = state.running == 0
             && match state.heard {
                 _ if !state.known => over(state.quiet, self.patience),
-                // Where several requests share a connection, not every byte begins one.
+                // With HTTP/2, not every byte begins a request.
                 Some(since) if !state.many => over(since, self.patience),
                 _ => over(state.quiet, IDLE),
             };
@@ -159,8 +159,8 @@ impl Connections {
 }
 
 impl Open {
-    /// Tells one connection without a request to leave: of the peer that has the most of them, the one that has been
-    /// without for the longest time.
+    /// Closes one idle or stuck connection: of the peer that has the most of them, the one that is so for the
+    /// longest time.
     fn give_up(&mut self, now: Instant, of: impl Fn(&Connection) -> bool) -> bool {
         let mut waiting = Vec::new();
         let mut count: HashMap<IpAddr, usize> = HashMap::new();
@@ -178,7 +178,7 @@ impl Open {
 }
 
 impl State {
-    /// Since when the connection does nothing that anybody needs.
+    /// Since when the connection is idle, or stuck in its answer.
     fn waits(&self) -> Option<Instant> {
         let quiet = (self.running == 0).then_some(self.quiet);
         quiet.or(self.stuck.map(|(since, _)| since))
@@ -202,7 +202,7 @@ impl Connection {
         }
     }
 
-    /// Nothing more can be written for now.
+    /// The socket's send buffer is full.
     pub fn stuck(&self) {
         self.state().stuck.get_or_insert_with(|| (Instant::now(), 0));
     }
@@ -221,7 +221,7 @@ impl Connection {
         }
     }
 
-    /// All there was is written.
+    /// Everything was written.
     pub fn took_all(&self) {
         self.state().stuck = None;
     }
@@ -230,7 +230,7 @@ impl Connection {
         self.state().closing.get_or_insert_with(Instant::now);
     }
 
-    /// Until somebody needs the place, or time is over.
+    /// Completes when the connection has to close.
     pub async fn told_to_leave(&self) {
         self.leave.notified().await;
     }
@@ -254,7 +254,7 @@ impl Drop for Seat {
     }
 }
 
-/// Who asks: the address of the connection, or the one for which a proxy that we trust passes the request on.
+/// The client's address: the connection's own, or the one that a trusted proxy forwards.
 pub fn asker(proxies: &[IpNet], address: IpAddr, headers: &HeaderMap) -> IpAddr {
     if !is_in(proxies, address) {
         return network(address);
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_with_too_many_gives_up_what_it_does_not_use_and_no_request() {
+    fn a_peer_over_its_limit_loses_an_idle_connection_and_never_a_request() {
         let connections = connections(100, 2);
         let first = connections.seat(address(1)).unwrap();
         let second = connections.seat_at(address(1), later(1)).unwrap();
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn when_all_places_are_taken_whoever_wastes_the_most_gives_one_up() {
+    fn when_all_places_are_taken_the_peer_with_most_idle_connections_loses_one() {
         let connections = connections(5, 5);
         let honest = connections.seat(address(1)).unwrap();
         let flood: Vec<_> = (0..4).map(|_| connections.seat_at(address(2), later(1)).unwrap()).collect();
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_owes_us_something_is_given_up() {
+    fn a_client_that_stalls_is_closed() {
         let connections = connections(100, 100);
         let seat = |known: bool| {
             let seat = connections.seat(address(1)).unwrap();
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_is_believed_and_a_stranger_is_not() {
+    fn only_a_trusted_proxy_may_name_the_client() {
         let proxies = ["127.0.0.0/8".parse().unwrap(), "10.0.0.0/8".parse().unwrap()];
         let mut headers = HeaderMap::new();
         let here = "127.0.0.1".parse().unwrap();

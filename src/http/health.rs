@@ -1,5 +1,5 @@
-//! Whether the process lives, and whether it can serve: `/livez` and `/readyz`. Balancers ask often and without a key,
-//! so the database is asked at most once a second for all of them.
+//! Health checks: `/livez` and `/readyz`. Load balancers call them often and without a key, so the database is
+//! asked at most once a second for all of them.
 
 use std::sync::Arc;
 

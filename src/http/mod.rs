@@ -1,5 +1,5 @@
-//! HTTP for whoever asks, machines and people: `serve` and `connections` say who may stay, `bodies` what may be sent,
-//! `answers` what comes back. What is asked for is in the rooms that have pages and operations.
+//! The HTTP server: `serve` and `connections` accept and limit connections, `bodies` reads requests, `answers`
+//! writes responses. The routes themselves are in `api` and `routes`.
 
 pub mod answers;
 pub mod bodies;

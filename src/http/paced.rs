@@ -1,5 +1,5 @@
-//! A client's socket that keeps its connection informed: what came, and whether the client takes its answer.
-//! When we are done with a connection, what the client still sends is thrown away for a moment.
+//! A client's socket that reports to its `Connection` what was read and whether the client reads its answer. When
+//! we close, remaining input is read and discarded for a moment.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 
 use crate::http::connections::Connection;
 
-/// Thrown away at most. Closing a socket on bytes that are on their way resets it, and the answer can be lost.
+/// Input discarded at most. Closing a socket with unread input resets it, and the answer can be lost.
 const THROWN_AWAY: usize = 1 << 20;
 
 pub struct Paced {
@@ -71,7 +71,7 @@ impl AsyncWrite for Paced {
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Whoever flushes has nothing left to write, and a socket holds nothing back.
+        // A flush means that everything was written, and a TCP socket buffers nothing in user space.
         self.connection.took_all();
         Poll::Ready(Ok(()))
     }

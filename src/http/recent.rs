@@ -1,5 +1,5 @@
-//! Answers that are the same for everybody who asks and cost the database something: made for all of them together, and
-//! at most once a second, however many ask.
+//! A one-second cache for answers that are the same for every caller and cost a query. Concurrent callers wait for
+//! one computation.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ impl<T> Default for Recent<T> {
 }
 
 impl<T: Clone> Recent<T> {
-    /// What was made a moment ago, or what is made now.
+    /// The cached value, or a new one.
     pub async fn get(&self, making: impl Future<Output = T>) -> T {
         let mut recent = self.0.lock().await;
         if let Some((made, value)) = &*recent

@@ -1,5 +1,5 @@
-//! Requests without a valid key, by who asks: each address gets so many lines of the log in a minute, and one that says
-//! how many more there were. Nobody is kept out for the wrong keys of others that come the same way.
+//! Limits log lines about requests without a valid key: so many per address and minute, and one with the number
+//! that was left out. It only limits logging. Nobody is locked out, because others may share the address.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -9,9 +9,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 const WINDOW: Duration = Duration::from_secs(60);
-/// Lines of one address in a window.
+/// Log lines per address and window.
 const MOST_LINES: u32 = 60;
-/// Addresses that are remembered.
+/// Addresses that are counted.
 const MOST_ADDRESSES: usize = 10_000;
 
 #[derive(Default)]
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_gets_so_many_lines_a_minute_and_the_others_theirs() {
+    fn log_lines_are_limited_per_address_and_minute() {
         let refusals = Refusals::default();
         let (here, there) = ("192.0.2.1".parse().ok(), "192.0.2.2".parse().ok());
         let now = Instant::now();

@@ -1,5 +1,5 @@
-//! Serves HTTP on a socket: one task for each connection, HTTP/1 and HTTP/2, with every limit of both written down.
-//! `connections` says who may stay.
+//! The HTTP/1 and HTTP/2 server: one task per connection, with every protocol limit set explicitly. `connections`
+//! decides which connections may stay.
 
 use std::convert::Infallible;
 use std::io;
@@ -26,34 +26,35 @@ use crate::http::connections::{Connections, Running, Seat, asker};
 use crate::http::paced::Paced;
 use crate::stop::Stop;
 
-/// How often connections are looked at.
+/// How often connections are checked for deadlines.
 const LOOK: Duration = Duration::from_millis(500);
-/// Headers of a request: how many, and how long all of them with the path.
+/// Headers of a request: their number, and the size of the whole head.
 const MOST_HEADERS: usize = 64;
 const MOST_HEAD_BYTES: usize = 64 << 10;
-/// What one connection of HTTP/2 may have us hold: requests at once, of each and of all the bytes that nobody has
-/// read yet, and of each the bytes of its answer that it has not taken.
+/// Limits of one HTTP/2 connection: concurrent requests; unread bytes per request and in total; unsent bytes per
+/// answer.
 const MOST_STREAMS: u32 = 100;
 const STREAM_WINDOW: u32 = 64 << 10;
 const CONNECTION_WINDOW: u32 = 128 << 10;
 const MOST_UNSENT: usize = 64 << 10;
-/// Requests that were begun and reset before we looked at them, and such that broke the protocol.
+/// Streams that the client reset before we accepted them, and streams that we reset for protocol errors (rapid
+/// reset).
 const MOST_RESET: usize = 20;
 const MOST_BROKEN: usize = 100;
 const PING: Duration = Duration::from_secs(30);
 
-/// Where a request came from.
+/// The address of the connection that a request came on.
 #[derive(Clone, Copy)]
 pub struct From(pub IpAddr);
 
 impl From {
-    /// Who asks, when that is behind a proxy.
+    /// The client's address, which may be behind a proxy.
     pub fn asker(self, proxies: &[IpNet], headers: &HeaderMap) -> IpAddr {
         asker(proxies, self.0, headers)
     }
 }
 
-/// Takes connections until the service stops; requests that run are finished first.
+/// Accepts connections until the service stops. Running requests are finished first.
 pub async fn serve(listener: TcpListener, router: Router, connections: Arc<Connections>, stop: Stop) {
     let builder = Arc::new(builder());
     let mut look = interval(LOOK);
@@ -71,7 +72,7 @@ pub async fn serve(listener: TcpListener, router: Router, connections: Arc<Conne
         };
         match accepted {
             Ok((stream, address)) => {
-                // Whoever finds no place is closed at once.
+                // Without a place the connection is closed at once.
                 if let Some(seat) = connections.seat(address.ip()) {
                     tasks.spawn(converse(builder.clone(), stream, router.clone(), seat, stop.clone()));
                 }
@@ -93,7 +94,7 @@ pub async fn serve(listener: TcpListener, router: Router, connections: Arc<Conne
     }
 }
 
-/// A client that went away before it was taken is no lack of ours.
+/// The client hung up before the connection was accepted.
 fn is_the_clients(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
@@ -133,7 +134,7 @@ async fn converse(
 
 fn builder() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    // How long a head may take is the connection's to say, together with how long one is waited for.
+    // `connections` has the timeouts for the request head and for keep-alive.
     builder.http1().header_read_timeout(None).max_headers(MOST_HEADERS).max_buf_size(MOST_HEAD_BYTES);
     builder
         .http2()
@@ -150,7 +151,7 @@ fn builder() -> Builder<TokioExecutor> {
     builder
 }
 
-/// The body of an answer. Its request runs until the last of it was handed over.
+/// The body of a response. The request counts as running until the body was handed over.
 struct Answer {
     body: Body,
     _running: Running,

@@ -1,9 +1,8 @@
-//! Who wrote a mail, as far as DNS can tell: SPF, DKIM, DMARC (RFC 9989) and ARC by `mail-auth`.
+//! Authenticates the sender of a mail: SPF, DKIM, DMARC (RFC 9989) and ARC by `mail-auth`.
 //!
-//! Only our own check counts: what other servers wrote into the header is never read. DMARC passes only for a
-//! mail with exactly one From mailbox; anything else, and any failed lookup, is not a pass. A signature vouches for
-//! the fields it covers and for no others, so that a signed mail cannot be sent on with other ones. ARC is written
-//! down and changes nothing.
+//! Only our own check counts: Authentication-Results of other servers are never read. DMARC passes only for a mail
+//! with exactly one From mailbox; a failed lookup is not a pass. A signature authenticates only the fields it
+//! covers, so a signed mail cannot be resent with others. ARC is recorded but has no effect.
 
 mod ask;
 mod judge;

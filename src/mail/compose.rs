@@ -1,8 +1,8 @@
-//! A letter as RFC 5322 bytes (D140, D142): the headers that thread it, a plain and an HTML form, the answered
-//! mail quoted under both. The same letter gives the same bytes, so that a second try is the same mail.
+//! Renders a `Letter` as RFC 5322 bytes (D140, D142): threading headers, a plain and an HTML part, and the
+//! answered mail quoted in both. The same letter gives the same bytes, so that a retry sends the same mail.
 //!
-//! Subject, names, addresses and Message-IDs may come from outside: each is held to one line here, whatever
-//! was checked before.
+//! Subject, names, addresses and Message-IDs may come from outside: here each is reduced to one line, whatever was
+//! checked before.
 
 mod html;
 mod quoted;
@@ -47,13 +47,13 @@ pub fn compose(letter: &Letter, earlier: &Earlier, key: &SecretKey) -> Mail {
         builder = builder.references(MessageId::new_list(chain.into_iter().map(String::as_str)));
     }
     if earlier.automatic {
-        // RFC 3834, and Exchange's own word for it: no machine need answer this.
+        // RFC 3834, and Exchange's own header for it: asks machines not to answer.
         builder = builder
             .header("Auto-Submitted", Raw::new("auto-generated"))
             .header("X-Auto-Response-Suppress", Raw::new("OOF, AutoReply"));
     }
     builder = builder.header(LOOP_FIELD, Raw::new(earlier.mailbox.to_string()));
-    // A reminder answers nobody, so it quotes nobody.
+    // Automatic mail such as a reminder quotes nothing.
     let quoted = earlier.answers.as_ref().filter(|_| !earlier.automatic).map(Quoted::of);
     let written = text::lines(&letter.text);
     // The builder would keep bare line feeds inside base64.
@@ -74,7 +74,7 @@ fn plain(written: &str, quoted: Option<&Quoted>) -> String {
     if let Some(quoted) = quoted {
         plain.push_str(&format!("\n{}\n\n", quoted.opening));
         for line in quoted.text.lines() {
-            // What was quoted already gets one more sign, without a gap.
+            // A quoted line gets one more `>`, without a space.
             let gap = if line.is_empty() || line.starts_with('>') { "" } else { " " };
             plain.push_str(&format!(">{gap}{line}\n"));
         }
@@ -98,7 +98,7 @@ fn is_sound(id: &str) -> bool {
         && id.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>'))
 }
 
-/// The same for every try, and in no text: nobody knows the Message-ID before the mail has left.
+/// Derived from the Message-ID: the same on every try, and unknown to anyone who could put it into a text.
 fn boundary(letter: &Letter) -> String {
     let digest = Sha256::digest(format!("boundary {}", letter.rfc_message_id));
     digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()

@@ -1,5 +1,5 @@
-//! Mail on its way into one inbox, and what became of it.
-//! Whoever brings mail in makes one of these, whether a server, an import or the sandbox.
+//! Mail to be delivered into one inbox, and the result. A `Delivery` is made for every mail, whether it comes by
+//! SMTP or LMTP, from an import or from the sandbox.
 
 use bytes::Bytes;
 
@@ -13,17 +13,17 @@ use crate::workspace::mailboxes::Mailbox;
 pub struct Delivery {
     pub mailbox: Mailbox,
     pub raw: Bytes,
-    /// Header lines of our own: how the mail came here. They are kept in front of it.
+    /// Trace header lines of our own. They are stored in front of the mail.
     pub trace: Bytes,
-    /// The address it was handed over for, when that is known apart from the header.
+    /// The envelope recipient, when there is one.
     pub recipient: Option<String>,
-    /// A conversation the sandbox's caller chose; other mail is placed by what it answers.
+    /// The conversation that a sandbox caller chose; other mail is threaded by its headers.
     pub joins: Option<ConversationId>,
     pub verdict: Verdict,
 }
 
 impl Delivery {
-    /// Mail that did not come from outside.
+    /// Mail that did not arrive over the network: imported or simulated.
     pub fn of(mailbox: Mailbox, raw: Vec<u8>, dmarc: Dmarc) -> Self {
         let verdict = Verdict::unchecked(dmarc);
         Self { mailbox, raw: raw.into(), trace: Bytes::new(), recipient: None, joins: None, verdict }
@@ -33,7 +33,7 @@ impl Delivery {
 #[derive(Debug)]
 pub enum Outcome {
     Stored(Stored),
-    /// The inbox has this very mail already.
+    /// The inbox already has this mail.
     Duplicate(Stored),
     Refused(Refusal),
 }

@@ -1,7 +1,7 @@
-//! The doors for mail from outside: SMTP for the world, LMTP for a mail server of one's own in front.
-//! One task for each connection; `session` is the conversation, `hand_over` what happens to a whole mail.
+//! The mail servers: SMTP for the internet, LMTP for a front mail server of the operator's. One task per
+//! connection; `session` speaks the protocol, `hand_over` processes a whole mail.
 //!
-//! A 250 is said after the mail is stored and committed, and never before.
+//! A 250 is sent only after the mail is committed.
 
 pub mod data;
 mod door;
@@ -26,7 +26,7 @@ use self::session::Session;
 use self::wire::Wire;
 
 impl Door {
-    /// Takes connections until the service stops; mail that is coming in is finished first.
+    /// Accepts connections until the service stops. Mail that is being received is finished first.
     pub async fn serve(self: Arc<Self>, listener: TcpListener) {
         let mut sessions = JoinSet::new();
         loop {
@@ -40,7 +40,7 @@ impl Door {
                     sessions.spawn(self.clone().converse(stream, peer.ip()));
                 }
                 Err(error) => {
-                    // Out of file handles, most likely: a pause lets some come back.
+                    // Most likely out of file descriptors: wait for some to be closed.
                     tracing::warn!(%error, "a mail connection could not be taken");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
@@ -69,7 +69,7 @@ impl Door {
             }
         };
         let protocol = self.protocol;
-        // A broken connection is the other side's to repeat; there is nothing to say about it here.
+        // If the connection broke, the client tries again; there is nothing to do here.
         let _ = Session::new(self, peer, protocol, seat).run(wire).await;
     }
 }

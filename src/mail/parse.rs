@@ -1,6 +1,5 @@
-//! Turns the raw bytes of one mail into what the pipeline needs: who wrote, what was said,
-//! which files came along, and whether a machine wrote it. Every cap is checked before the
-//! work it bounds. Nothing here trusts the sender. Specification 2.3, 2.4 and 4.14.
+//! Parses the raw bytes of a mail: sender, text, attachments, and whether a machine wrote it. Every limit is
+//! checked before the work it bounds, and nothing the sender wrote is trusted. Specification 2.3, 2.4 and 4.14.
 
 mod address;
 mod automatic;
@@ -28,9 +27,9 @@ pub struct ParsedMail {
     pub message_id: Option<String>,
     /// In-Reply-To first, then References from the newest on, without angle brackets.
     pub references: Vec<String>,
-    /// How many of them stand in In-Reply-To.
+    /// How many of `references` are from In-Reply-To.
     pub in_reply_to: usize,
-    /// Those that stand in References, the newest first, whether In-Reply-To has them too or not.
+    /// The ids in References, newest first, including those that are also in In-Reply-To.
     pub referenced: Vec<String>,
     /// The first usable From mailbox.
     pub from: Option<Address>,
@@ -48,13 +47,13 @@ pub struct ParsedMail {
     pub attachments: Vec<Attachment>,
     /// A machine wrote this: out-of-office, bounce, list or bulk mail.
     pub automatic: bool,
-    /// A bounce or a complaint, in the form that machines write.
+    /// A bounce or complaint in its standard format.
     pub report: Option<Report>,
-    /// The inboxes whose mark it carries: it was sent by them.
+    /// Inbox ids in our loop header: inboxes that sent this mail.
     pub sent_by: Vec<String>,
-    /// The same for the same mail that came by another path.
+    /// Hash of what the author wrote; equal for copies of a mail that took different paths.
     pub fingerprint: [u8; 32],
-    /// The same for the same list of people written to, the same mails answered and the same kind of body.
+    /// Hash of recipients, answered mails and content type.
     pub heading: [u8; 32],
 }
 
@@ -101,8 +100,8 @@ pub fn parse(raw: &[u8]) -> Result<ParsedMail, Refusal> {
     })
 }
 
-/// Only fields the author wrote count, never those a relay adds. Each value is framed by its
-/// length, so that bytes cannot wander from one field to the next.
+/// Covers only fields that the author wrote, not those that relays add. Each value is preceded by its length, so
+/// that bytes cannot move from one field to the next.
 fn fingerprint(head: &mime::Head, body: &[u8]) -> [u8; 32] {
     let mut hash = Sha256::new();
     for name in ["message-id", "from", "date", "subject"] {
@@ -114,13 +113,13 @@ fn fingerprint(head: &mime::Head, body: &[u8]) -> [u8; 32] {
             without_cr(value).for_each(|piece| hash.update(piece));
         }
     }
-    // Relays may turn CRLF to LF or add a last line end; neither is other content.
+    // Relays may turn CRLF into LF or add a final line end; the content is still the same.
     without_cr(body.trim_ascii_end()).for_each(|piece| hash.update(piece));
     hash.finalize().into()
 }
 
-/// What else the author wrote into the header: a copy that differs here may stand elsewhere or read otherwise. Relays
-/// break these lines anew, so white space does not count.
+/// The other fields that the author wrote: a copy that differs here may be filed or read differently. White space
+/// is ignored, because relays refold these lines.
 fn heading(head: &mime::Head) -> [u8; 32] {
     let mut hash = Sha256::new();
     for name in ["to", "cc", "in-reply-to", "references", "content-type"] {

@@ -1,8 +1,8 @@
-//! The inbound pipeline, top to bottom: understand, judge, store the bytes, find the place, store the rows
-//! (specification 1, 4.12, 4.14). Simulated, imported and received mail all take this one way.
+//! The inbound pipeline, top to bottom: parse, authenticate, store blobs, thread, store rows (specification 1,
+//! 4.12, 4.14). Simulated, imported and received mail all go through it.
 //!
-//! Bytes are stored before the transaction that names them begins, and everything else is one commit:
-//! whoever acknowledges mail does it after this returns.
+//! Blobs are stored before the transaction that refers to them begins; everything else is one commit. Mail may be
+//! acknowledged after this returns.
 
 pub mod together;
 
@@ -29,9 +29,9 @@ use crate::mail::{quote, scam};
 use crate::workspace::access::By;
 use crate::workspace::mailboxes::{self, Mailbox};
 
-/// The bytes of mail up to this size stand in its row, and need no file of their own.
+/// Raw mail up to this size is stored in its row, larger mail in the blob store.
 const SMALL: usize = 64 * 1024;
-/// Mail of this size is taken apart elsewhere.
+/// Mail from this size on is parsed off the runtime's threads.
 const LARGE: usize = 64 * 1024;
 
 pub async fn receive(app: &App, workspace: WorkspaceId, delivery: Delivery) -> Result<Outcome> {
@@ -41,17 +41,17 @@ pub async fn receive(app: &App, workspace: WorkspaceId, delivery: Delivery) -> R
     }
 }
 
-/// The first half, which is the same for every inbox the mail goes to.
+/// Parses the mail: the part that is the same for every recipient.
 pub async fn take_apart(raw: &Bytes) -> Result<Result<ParsedMail, Refusal>> {
     if raw.len() < LARGE {
         return Ok(parse(raw));
     }
-    // A large mail takes a moment: not on the threads that answer requests.
+    // Parsing a large mail would block a runtime thread.
     let raw = raw.clone();
     tokio::task::spawn_blocking(move || parse(&raw)).await.map_err(Error::internal)
 }
 
-/// The second half: stores the mail in its inbox.
+/// Stores a parsed mail in one inbox.
 pub async fn deliver(
     app: &App,
     workspace: WorkspaceId,
@@ -65,14 +65,14 @@ pub async fn deliver(
         Ok(Outcome::Duplicate(_) | Outcome::Refused(_)) => true,
         Err(error) => !error.is_uncertain(),
     };
-    // What a row may name is left to the sweep.
+    // If the commit is uncertain a row may refer to the blobs; then they are left to the sweep.
     if not_stored {
         app.blobs.discard(&files.keys()).await;
     }
     outcome
 }
 
-/// What of a mail is kept outside the database.
+/// The stored bytes of a mail: its raw form and its attachments.
 struct Files {
     raw: Raw,
     /// One for each attachment, with the hash of its bytes.
@@ -141,7 +141,7 @@ async fn store(
     }
     let placement = match (delivery.joins, &proven) {
         (Some(chosen), _) => Placement::joined(chosen, Why::Chosen),
-        // From nobody on the conversation, and yet only the side that took our mail can have written it.
+        // Its sender takes no part in the conversation, but the proof shows that it is about our mail.
         (None, Some(proven)) => Placement::joined(proven.conversation, Why::Report),
         (None, None) => {
             let age = app.config.app_mail_keep().age;
@@ -165,7 +165,7 @@ async fn store(
         }
     }
     let signs = Signs {
-        // Mail without an id has none to repeat.
+        // Only a mail with a Message-ID can reuse one.
         repeated_id: earlier.other && mail.message_id.is_some(),
         new_sender_in_thread: match &joined {
             Some(conversation) => !wrote_before(&mut tx, conversation, mail).await?,
@@ -173,14 +173,14 @@ async fn store(
         },
     };
     let mut inbound = judged(delivery, &placement, mail, &identity, (&known.us, signs), files);
-    // D146: an inbox of ours is no customer, so what it writes moves and announces nothing.
+    // D146: mail from one of our own inboxes counts as automatic, so it changes no state and is not announced.
     inbound.automatic |= is_ours(&mut tx, &known.us, mail).await?;
     let stored = match &joined {
         Some(conversation) => inbound::join(&mut tx, mailbox, conversation, &inbound).await?,
         None => inbound::start(&mut tx, &[(mailbox, &inbound)]).await?.map(|stored| stored[0]),
     };
     let Ok(stored) = stored else {
-        // Another node stored the same mail between our look and our insert: it is committed now.
+        // Another node stored the same mail between our lookup and our insert. It is committed by now.
         drop(tx);
         let mut tx = app.begin(workspace).await?;
         let known = Known::of(&mut tx, &[(mailbox, &identity)]).await?;
@@ -229,30 +229,29 @@ async fn file_attachments(
     Ok(())
 }
 
-/// What is known before mail is judged, in one look.
+/// What the database knows before mail is judged, read in one query.
 struct Known {
     us: Us,
     /// For each mail.
     earlier: Vec<Earlier>,
-    /// One of the senders is not written to.
+    /// One of the senders is suppressed.
     suppressed: bool,
 }
 
-/// Mail of the same inbox that carries the same Message-ID.
+/// Earlier mail of the same inbox with the same Message-ID.
 #[derive(Clone, Copy)]
 struct Earlier {
-    /// This very mail, from a sender of whom as much is known or more. A copy of whom less is known takes nobody's
-    /// place.
+    /// The same mail, authenticated as well or better. A copy that is authenticated worse does not count.
     twin: Option<Stored>,
-    /// One with another content. To confirmed mail only confirmed mail is another.
+    /// There is one with other content. For confirmed mail only confirmed mail counts here.
     other: bool,
 }
 
-/// What a mail is known again by.
+/// The keys by which a duplicate is found.
 struct Identity<'a> {
-    /// Mail without a Message-ID shares one hash; its content alone tells it apart.
+    /// 0 for all mail without a Message-ID, which only its content distinguishes.
     id_hash: i64,
-    /// As it was stored before the sender's standing counted: such mail is as good as any.
+    /// The content hash of older versions, which had no standing; such a row matches any standing.
     plain: [u8; 32],
     content: [u8; 32],
     standing: Standing,
@@ -275,7 +274,8 @@ impl<'a> Identity<'a> {
         }
     }
 
-    /// The content, and at its end the standing: in an index, all that stand as well or better follow.
+    /// The content hash with the standing as its last byte: in an index, equal content with the same or a better
+    /// standing is one range.
     fn content_hash(&self) -> [u8; 33] {
         let mut hash = [self.standing as u8; 33];
         hash[..32].copy_from_slice(&self.content);
@@ -295,7 +295,7 @@ impl Known {
         let confirmed: Vec<bool> =
             mails.iter().map(|(_, mail)| mail.standing == Standing::Confirmed).collect();
         let senders: Vec<&str> = mails.iter().map(|(_, mail)| mail.sender).collect();
-        // Mail by mail through the index: a join may be planned as a pass over all messages.
+        // One index lookup per mail: a join may be planned as a scan over all messages.
         let row = sqlx::query!(
             r#"select us.name,
                    array(select name from people where workspace_id = $1 and removed_at is null) as "team_names!",
@@ -347,7 +347,7 @@ impl Known {
     }
 }
 
-/// Who a workspace is to the outside: the names and domains that a scam would borrow.
+/// Names and domains of a workspace, which a scam might imitate.
 struct Us {
     name: String,
     team_names: Vec<String>,
@@ -355,13 +355,13 @@ struct Us {
     domains: Vec<String>,
 }
 
-/// What earlier mail makes of this one.
+/// Scam signals that depend on earlier mail.
 struct Signs {
     repeated_id: bool,
     new_sender_in_thread: bool,
 }
 
-/// Whether the sender is an inbox of the same workspace. Most senders are known not to be by their domain.
+/// Whether the sender is an inbox of this workspace. The domain rules that out for most senders without a query.
 async fn is_ours(tx: &mut Tx<'_>, us: &Us, mail: &ParsedMail) -> Result<bool> {
     let Some(from) = mail.from.as_ref().filter(|from| us.domains.iter().any(|ours| ours == from.domain()))
     else {
@@ -371,14 +371,14 @@ async fn is_ours(tx: &mut Tx<'_>, us: &Us, mail: &ParsedMail) -> Result<bool> {
     Ok(mailboxes::at(tx, workspace, &from.email).await?.is_some())
 }
 
-/// Whether the sender is on the conversation. Mostly it is the contact, which is known without asking.
+/// Whether the sender takes part in the conversation. Mostly it is the contact, which needs no query.
 async fn wrote_before(tx: &mut Tx<'_>, conversation: &Conversation, mail: &ParsedMail) -> Result<bool> {
     let Some(sender) = mail.from.as_ref().map(|from| from.email.as_str()) else { return Ok(false) };
     let is_contact = conversation.contact.email.as_deref() == Some(sender);
     Ok(is_contact || takes_part(tx, conversation.id, sender).await?)
 }
 
-/// The mail as it will be stored: history taken away, and the scam check's opinion.
+/// The mail as it will be stored: quoted history removed, scam risk assessed.
 fn judged(
     delivery: &Delivery,
     placement: &Placement,

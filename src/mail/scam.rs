@@ -1,6 +1,6 @@
-//! Scores how likely a mail is a scam, by fixed signals only, so that the same mail always
-//! gets the same answer, in the sandbox too. A label at three points, held at five. Reasons
-//! are sentences of our own and never quote the mail. Specification 2.3, 6.2 and 8.3.
+//! Scores how likely a mail is a scam. Signals are fixed, so that the same mail always gets the same result, in
+//! the sandbox too. It is labelled from three points on and held from five. Reasons are our own sentences and
+//! never quote the mail. Specification 2.3, 6.2 and 8.3.
 
 mod attachments;
 mod domains;
@@ -14,19 +14,19 @@ const LABEL_POINTS: u32 = 3;
 const HOLD_POINTS: u32 = 5;
 const MAX_REASONS: usize = 3;
 
-/// What the mail alone cannot tell.
+/// What the mail itself does not tell.
 pub struct Context<'a> {
     /// What the sender wrote, without quoted history.
     pub text: &'a str,
     pub dmarc_failed: bool,
-    /// The sender's domain asks to refuse mail like this, and the operator holds it.
+    /// DMARC failed, the domain publishes `p=reject`, and the operator's setting is to hold such mail.
     pub unwanted: bool,
     pub our_domains: &'a [String],
     pub team_names: &'a [String],
     pub workspace_name: &'a str,
-    /// Joins a conversation this sender was not part of.
+    /// It joins a conversation in which the sender did not take part.
     pub new_sender_in_thread: bool,
-    /// A known Message-ID with other content.
+    /// It reuses a known Message-ID with other content.
     pub repeated_id: bool,
 }
 
@@ -38,7 +38,7 @@ pub struct Assessment {
     pub held: bool,
 }
 
-/// In the order in which a tie is decided: the costlier mistake first.
+/// Ordered by the cost of a mistake, which decides ties.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Risk {
     Malware,
@@ -120,7 +120,7 @@ const SIGNALS: &[Signal] = &[
         "A link shows one address but leads to another."),
 ];
 
-/// The mail with what several signals need, worked out once.
+/// The mail with values that several signals need, computed once.
 struct Look<'a> {
     mail: &'a ParsedMail,
     context: &'a Context<'a>,
@@ -154,7 +154,7 @@ fn heaviest(found: &[&Signal]) -> Option<Risk> {
         let of_risk = found.iter().filter(|signal| signal.risk == risk);
         of_risk.map(|signal| signal.points).sum()
     };
-    // The last of equals wins, so the order of a tie is turned around.
+    // `max_by_key` returns the last of equals, so the order is reversed.
     Risk::ALL.into_iter().rev().max_by_key(|risk| weight(*risk))
 }
 

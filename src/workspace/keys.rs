@@ -1,5 +1,5 @@
-//! API keys (specification 5.2 to 5.5): made by owners and admins, shown once, kept as a hash, revoked at
-//! once. Each key acts as an agent of its own. There is no verb that changes a key's scopes.
+//! API keys (specification 5.2 to 5.5): made by owners and admins, shown once, stored as a hash, revoked at once.
+//! Each key acts as an agent of its own. The scopes of a key cannot be changed.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use sha2::{Digest, Sha256};
@@ -14,10 +14,10 @@ use crate::workspace::people::{Role, a_name, role_of};
 use crate::workspace::plan::{Plan, plan_of};
 
 const KEY_LETTERS: usize = 48;
-/// No request runs longer than this.
+/// Upper bound for the duration of a request.
 const LONGEST_REQUEST: TimeDelta = TimeDelta::minutes(2);
 
-/// A key that was just made. This is the only moment its text exists here.
+/// A new key. Its plain text exists only here.
 pub struct NewKey {
     pub agent: AgentId,
     pub key: String,
@@ -67,7 +67,7 @@ pub async fn create(
     Ok(NewKey { agent, key })
 }
 
-/// Closes the key for good.
+/// Revokes a key permanently.
 pub async fn revoke(tx: &mut Tx<'_>, agent: AgentId) -> Result<()> {
     let (workspace, now) = (tx.workspace().0, tx.now());
     let revoked = sqlx::query!(
@@ -84,7 +84,7 @@ pub async fn revoke(tx: &mut Tx<'_>, agent: AgentId) -> Result<()> {
     }
 }
 
-/// Closes every key that somebody made, and gives their agents with their names.
+/// Revokes all keys that a person made. Returns their agents with their names.
 pub async fn revoke_all_of(tx: &mut Tx<'_>, maker: PersonId) -> Result<Vec<(AgentId, String)>> {
     let (workspace, now) = (tx.workspace().0, tx.now());
     let revoked = sqlx::query!(
@@ -99,7 +99,7 @@ pub async fn revoke_all_of(tx: &mut Tx<'_>, maker: PersonId) -> Result<Vec<(Agen
     Ok(revoked.into_iter().map(|agent| (agent.id, agent.name)).collect())
 }
 
-/// People who have left the team and have keys that were not closed yet.
+/// People who left the team and still have active keys.
 pub async fn makers_who_left(conn: &mut PgConnection) -> Result<Vec<(WorkspaceId, PersonId)>> {
     let makers = sqlx::query!(
         r#"select people.workspace_id as "workspace: WorkspaceId", people.id as "id: PersonId" from people
@@ -113,7 +113,7 @@ pub async fn makers_who_left(conn: &mut PgConnection) -> Result<Vec<(WorkspaceId
     Ok(makers.into_iter().map(|maker| (maker.workspace, maker.id)).collect())
 }
 
-/// Agents that were revoked and may still hold conversations.
+/// Revoked agents that may still be assigned to conversations.
 pub async fn unreleased(conn: &mut PgConnection) -> Result<Vec<(WorkspaceId, AgentId)>> {
     let agents = sqlx::query!(
         r#"select workspace_id as "workspace: WorkspaceId", id as "id: AgentId" from agents
@@ -124,7 +124,7 @@ pub async fn unreleased(conn: &mut PgConnection) -> Result<Vec<(WorkspaceId, Age
     Ok(agents.into_iter().map(|agent| (agent.workspace, agent.id)).collect())
 }
 
-/// When the next of them should be done with.
+/// When the next of them can be marked as released.
 pub async fn next_unreleased(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
     let revoked = sqlx::query_scalar!(
         "select min(revoked_at) from agents where revoked_at is not null and released_at is null"
@@ -134,7 +134,8 @@ pub async fn next_unreleased(conn: &mut PgConnection) -> Result<Option<DateTime<
     Ok(revoked.map(|revoked| revoked + LONGEST_REQUEST))
 }
 
-/// Holds nothing any more. Not before requests that were running at the revocation have ended.
+/// Marks a revoked agent as released: it is assigned to nothing. Not before requests that ran during the
+/// revocation have ended.
 pub async fn released(tx: &mut Tx<'_>, agent: AgentId) -> Result<()> {
     let (workspace, now) = (tx.workspace().0, tx.now());
     sqlx::query!(
@@ -149,8 +150,8 @@ pub async fn released(tx: &mut Tx<'_>, agent: AgentId) -> Result<()> {
     Ok(())
 }
 
-/// Who the key belongs to, if it opens anything now. Read on every request, so a revoked key is out at once, and so
-/// is one whose maker has left the team.
+/// The actor of a key, if the key is valid now. Read on every request, so that a revocation and a maker's leaving
+/// take effect at once.
 pub async fn authenticate(
     conn: &mut PgConnection,
     workspace: WorkspaceId,

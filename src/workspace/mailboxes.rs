@@ -1,5 +1,5 @@
-//! Inboxes: of the whole team, of one person, or the sandbox (specification 2.5, 5.7, 5.8).
-//! Whoever cannot see an inbox gets the same answer as for one that never was.
+//! Inboxes: of the whole team, of one person, or the sandbox (specification 2.5, 5.7, 5.8). An inbox that the
+//! caller cannot see gives the same answer as one that does not exist.
 
 use sqlx::PgConnection;
 
@@ -83,7 +83,7 @@ async fn insert(
     if inserted.rows_affected() == 0 { Err(taken()) } else { Ok(id) }
 }
 
-/// An inbox someone can see; any other does not exist for them.
+/// An inbox that the caller can see.
 pub async fn find_visible(conn: &mut PgConnection, who: &impl Sees, id: &str) -> Result<Mailbox> {
     let id: MailboxId = id.parse().map_err(|_| NO_MAILBOX)?;
     sqlx::query_as!(

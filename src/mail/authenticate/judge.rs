@@ -1,5 +1,5 @@
-//! What the answers of name servers mean for a whole mail. Asks nobody any more: a record that was not fetched is a
-//! failed lookup.
+//! Turns the DNS answers and the whole mail into a verdict. No lookups here: a record that was not fetched counts
+//! as a failed lookup.
 
 use bytes::Bytes;
 use mail_auth::common::crypto::HashAlgorithm;
@@ -15,11 +15,11 @@ use super::signed::{self, Part};
 use super::verdict::{Check, Verdict};
 use crate::mail::parse::ParsedMail;
 
-/// Hashing more than this takes a moment: not on the threads that answer requests.
+/// Larger mails are hashed off the runtime's threads.
 const LARGE: usize = 256 * 1024;
 
 impl Authenticator {
-    /// What the answers mean for the whole mail. Asks nobody any more.
+    /// The verdict on a whole mail. Does no lookups.
     pub async fn judge(&self, asked: Asked<'_>, mail: &ParsedMail, raw: &Bytes) -> Verdict {
         let Asked { mail: mut header, sender, records, too_many, arc_too_long, inherited } = asked;
         let kinds: Vec<Kind> =
@@ -33,7 +33,7 @@ impl Authenticator {
             .filter_map(|output| output.signature())
             .map(|signature| signature.d.clone())
             .collect();
-        // Two readers of one header may disagree; then nobody vouches for anybody.
+        // If our parser and that of `mail-auth` read different From addresses, DMARC must not pass.
         let author = mail.from.as_ref().filter(|_| mail.single_from);
         let agreed = match (author, header.from.as_slice()) {
             (Some(ours), [theirs]) => ours.email.eq_ignore_ascii_case(theirs),
@@ -48,7 +48,7 @@ impl Authenticator {
             }
         };
         let vouched = match dmarc {
-            // Its own server handed the mail over, as it is and for whom it is.
+            // SPF passed: the domain's own server delivered the mail, so all its fields are authentic.
             Check::Pass if by_spf => Part::ALL.to_vec(),
             Check::Pass => self.signed(&header, &dkim, &records).await,
             _ => Vec::new(),
@@ -67,7 +67,7 @@ impl Authenticator {
         }
     }
 
-    /// What the signatures of the sender's own domain cover.
+    /// The parts that aligned signatures cover.
     async fn signed(
         &self,
         header: &AuthenticatedMessage<'_>,
@@ -116,7 +116,7 @@ impl Authenticator {
     }
 }
 
-/// How a body is hashed: its form, the algorithm, and how much of it.
+/// How a body is hashed: canonicalization, algorithm, and length.
 type Kind = (Canonicalization, HashAlgorithm, u64);
 
 fn passed<'a, 'x>(outputs: &'a [DkimOutput<'x>]) -> impl Iterator<Item = &'a DkimOutput<'x>> {
@@ -129,7 +129,7 @@ fn best(outputs: &[DkimOutput]) -> Check {
     ORDER.into_iter().find(|check| found.contains(check)).unwrap_or_default()
 }
 
-/// `mail-auth` calls a changed body "neutral". To a reader, a signature that does not fit has failed.
+/// `mail-auth` calls a body that was changed "neutral". We call it a failure.
 fn of_dkim(result: &DkimResult) -> Check {
     match result {
         DkimResult::Pass => Check::Pass,

@@ -1,12 +1,12 @@
-//! Everything that was found out about where a mail came from, and what follows from it. Stored with the message,
-//! and read again when somebody asks why it went where it did.
+//! The result of authenticating a mail. Stored with the message, and shown when someone asks why it was filed
+//! where it is.
 
 use serde::{Deserialize, Serialize};
 
 use super::signed::Part;
 use crate::mail::organization;
 
-/// What one check said, in the words of RFC 8601.
+/// The result of one check, in the words of RFC 8601.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Check {
@@ -20,48 +20,49 @@ pub enum Check {
     None,
 }
 
-/// Everything that was found out about where a mail came from.
+/// The result of authenticating a mail.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Verdict {
     pub spf: Check,
-    /// The domain that SPF was asked about.
+    /// The domain that SPF checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spf_domain: Option<String>,
     /// The best of all signatures.
     pub dkim: Check,
-    /// Domains whose signature is good.
+    /// Domains with a valid signature.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dkim_domains: Vec<String>,
     pub dmarc: Check,
     pub arc: Check,
-    /// What the sender's domain vouches for when DMARC passes, beside From and the body.
+    /// Parts that are authentic when DMARC passes, besides From and the body.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vouched: Vec<Part>,
-    /// The envelope named no sender, as for bounces.
+    /// The envelope sender is empty, as for bounces.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub null_sender: bool,
-    /// The author's domain asks that mail like this be refused, because DMARC failed.
+    /// DMARC failed and the author's domain publishes `p=reject`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unwanted: bool,
-    /// And the operator holds what is unwanted.
+    /// The operator's setting is to hold such mail.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub held: bool,
 }
 
-/// How much is known of a mail's sender. A copy of a mail is the same mail only if it is known as well.
+/// How far a sender is authenticated. It is part of the content hash: copies of a mail are the same mail only if
+/// they are authenticated alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Standing {
-    /// The sender's domain says that it is not from it.
+    /// DMARC failed.
     Denied,
     Unknown,
-    /// The sender's domain has nothing to say, but SPF or a signature of its own is good.
+    /// No DMARC result, but SPF or a DKIM signature of the sender's organization passed.
     Plausible,
     Confirmed,
 }
 
-/// What the sender domain's DMARC check said.
+/// DMARC, reduced to what decisions need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dmarc {
     Pass,

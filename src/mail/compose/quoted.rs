@@ -1,10 +1,10 @@
-//! The mail that a letter answers, as it stands below the letter's text.
-//! Names and words are the sender's: they are held to lines here, and cut where they are long.
+//! The answered mail as it is quoted below the text of a letter. Name and text are the sender's: they are reduced
+//! to plain lines here, and cut when long.
 
 use crate::conversations::earlier::{Answered, QUOTED};
 use crate::text;
 
-/// The answered mail as it stands below the text.
+/// A quote with its opening line.
 pub struct Quoted {
     pub opening: String,
     pub text: String,

@@ -1,5 +1,5 @@
-//! What all connections of one protocol share: who is seated, who is asked after, how much is worked on at once;
-//! and from whom connections are taken.
+//! What all connections of one listener share: limits of connections and work, the recipient cache, the
+//! authenticator; and which peers may connect.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,16 +16,17 @@ use crate::error::Result;
 use crate::mail::authenticate::Authenticator;
 use crate::mail::receive::together::Together;
 
-/// The largest mail (D143). The announced SIZE and the true size are both held to it.
+/// The largest mail (D143). Both the announced SIZE and the actual size are checked.
 pub const MAX_MAIL_BYTES: usize = 40 * 1024 * 1024;
-/// Mail is worked on in portions of 64 KB, and as many at the same time as the largest mail has; more waits where it is.
+/// Memory budget for mail in progress, in portions of 64 KB: one mail of the largest size in total. Other mail
+/// waits in its spool.
 pub(super) const PORTION: usize = 64 * 1024;
 pub(super) const PORTIONS: usize = MAX_MAIL_BYTES / PORTION;
-/// Mails that are taken apart at the same time, when that takes a moment.
+/// Larger mails parsed concurrently.
 const TAKEN_APART: usize = 4;
-/// Connections of front servers.
+/// Connections of LMTP front servers.
 pub const LMTP_CONNECTIONS: usize = 200;
-/// Mails that wait for name servers, of all senders and of one.
+/// Mails waiting for DNS: of all senders, of one sender, and how long a mail waits for its turn.
 const ASKING: usize = 256;
 const ASKING_OF_ONE: usize = 5;
 const ASKING_TIME: Duration = Duration::from_secs(5);
@@ -36,7 +37,7 @@ pub enum Protocol {
     Lmtp,
 }
 
-/// What all connections share.
+/// A mail listener.
 pub struct Door {
     pub(super) app: Arc<App>,
     /// What the service calls itself to other mail servers.
@@ -89,7 +90,8 @@ impl Door {
         }))
     }
 
-    /// SMTP is for the world. LMTP believes what it is told of others, and is for the operator's own machines.
+    /// SMTP is open to everyone. LMTP trusts what the client says about the origin of mail, so only the operator's
+    /// own machines may use it.
     pub(super) fn admits(&self, peer: IpAddr, here: Option<IpAddr>) -> bool {
         let peer = peer.to_canonical();
         match self.app.config.lmtp_peers.as_slice() {
@@ -100,7 +102,7 @@ impl Door {
     }
 }
 
-/// On this machine, or in a network that the world does not reach.
+/// On this machine or in a private network.
 fn is_near(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {
@@ -119,7 +121,7 @@ mod tests {
     use super::is_near;
 
     #[test]
-    fn what_the_world_does_not_reach_is_near() {
+    fn private_addresses_are_near() {
         for (address, near) in [
             ("127.0.0.1", true),
             ("10.1.2.3", true),

@@ -1,4 +1,4 @@
-//! What a mail may hold at most, and why one is not taken in. Each cap is checked before the work it bounds.
+//! Limits of a mail, and the reasons why one is refused. Each limit is checked before the work it bounds.
 //! Specification 4.14.
 
 /// How deep multiparts may stand inside each other.
@@ -15,12 +15,12 @@ pub const MAX_RECEIVED: usize = 50;
 pub const MAX_REFERENCES: usize = 50;
 /// The longest Message-ID: one line of RFC 5322.
 pub const MAX_MESSAGE_ID_CHARS: usize = 998;
-/// Mail we send says in this field which inbox sent it. Mail that comes back with it goes in circles.
+/// Header of our mail that names the sending inbox. Mail that arrives with it is in a loop.
 pub const LOOP_FIELD: &str = "X-Rookery-Loop";
 /// Where a subject is cut.
 pub const MAX_SUBJECT_CHARS: usize = 500;
 
-/// Why a mail is not taken in. Each is a sentence that may go into an SMTP answer.
+/// Why a mail is refused. Each is a sentence for an SMTP reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("The parts of this mail are nested more than {MAX_DEPTH} levels deep.")]
@@ -35,7 +35,7 @@ pub enum Refusal {
     Loop,
     #[error("This is not an email: it has no header.")]
     NotMail,
-    /// Not for good: the one that is answered with "later".
+    /// The only temporary refusal.
     #[error("We took as much mail of this kind today as we take in a day. Send it again tomorrow.")]
     EnoughForToday,
 }

@@ -1,5 +1,5 @@
-//! Text of strangers on one line, and the characters that make a name look like another one.
-//! Every name, subject and address of a mail goes through here.
+//! Reduces untrusted text to one line, and knows the characters that disguise a name. Every name, subject and
+//! address of a mail goes through here.
 
 /// One line: controls and runs of white space become one space, the ends are trimmed.
 pub fn one_line(text: &str, max_chars: usize) -> String {
@@ -25,7 +25,7 @@ pub fn one_line(text: &str, max_chars: usize) -> String {
     line
 }
 
-/// Characters that make a name look like another one: direction overrides and zero widths.
+/// Invisible and direction-changing characters, which make a name look like another one.
 pub fn is_deceptive(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'

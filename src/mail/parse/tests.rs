@@ -1,5 +1,5 @@
-//! What holds for every mail that is read, friendly or hostile:
-//! nothing panics, nothing hangs, and every cap refuses with its sentence.
+//! Properties of parsing that hold for every mail, friendly or hostile: nothing panics, nothing hangs, and every
+//! limit refuses with its sentence.
 
 use proptest::prelude::*;
 

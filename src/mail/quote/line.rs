@@ -1,9 +1,9 @@
-//! What is asked of every line of a mail's text: is it quoted, what is left without decoration, does it have a phrase.
-//! Each is linear in the line.
+//! Predicates on one line of text: is it quoted, what is left without decoration, does it contain a phrase. Each
+//! is linear in the line.
 
 use crate::mail::parse::is_deceptive;
 
-/// Whether a line has this phrase, not as a part of longer words where words have spaces.
+/// Whether a line contains this phrase as whole words, in languages that put spaces between words.
 pub fn says(line: &str, phrase: &str) -> bool {
     line.match_indices(phrase).any(|(at, found)| {
         let before = line[..at].chars().next_back();
@@ -13,7 +13,7 @@ pub fn says(line: &str, phrase: &str) -> bool {
     })
 }
 
-/// Without white space and signs of direction around it.
+/// Without surrounding white space and direction marks.
 pub fn bare(line: &str) -> &str {
     line.trim_matches(|c: char| c.is_whitespace() || is_deceptive(c))
 }

@@ -1,5 +1,5 @@
-//! True alarms and, as important, no false ones.
-//! Reasons are our own sentences and never quote the mail.
+//! Scam detection: what must be flagged, and what must not. Reasons are our own sentences and never quote the
+//! mail.
 
 use proptest::prelude::*;
 
@@ -110,7 +110,7 @@ fn borrowed_names_are_impersonation() {
 }
 
 #[test]
-fn what_the_server_knows_counts() {
+fn signals_beyond_the_mail_itself_count() {
     let plain = "From: ann@shop.test\n\nHello";
     assert_eq!(assessed(plain, |c| c.dmarc_failed = true).risk, Some(Risk::Impersonation));
     assert_eq!(assessed(plain, |c| c.repeated_id = true).risk, Some(Risk::Impersonation));

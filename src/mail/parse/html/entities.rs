@@ -1,5 +1,5 @@
-//! `&amp;` and its kin as the characters they stand for. Whatever is not one of them stays as it is.
-//! No name is looked for longer than any name is.
+//! Decodes HTML entities such as `&amp;`. Unknown ones stay as they are. The search for the end of a name is
+//! bounded, so that the cost is linear.
 
 use mail_parser::decoders::html::add_html_token;
 

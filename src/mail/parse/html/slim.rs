@@ -9,11 +9,11 @@ use crate::mail::parse::line::one_line;
 const MAX_DEPTH: usize = 24;
 const MAX_QUOTE_DEPTH: usize = 6;
 const MAX_LINK_CHARS: usize = 2_000;
-/// What Outlook's own text version has where its HTML has a ruler.
+/// How Outlook's plain text version shows a horizontal rule.
 const RULER: &str = "________________________________";
 const MAX_RULERS: usize = 100;
 
-/// Their content is never text.
+/// Elements whose content is never shown as text.
 const SILENT: &[&str] = &["script", "style", "title", "template", "noembed", "object"];
 const BLOCKS: &[&str] = &[
     "address", "article", "aside", "body", "center", "dd", "div", "dl", "dt", "fieldset", "figure", "footer",
@@ -50,7 +50,7 @@ struct Slim {
     links: Vec<Link>,
     max_links: usize,
     link: Option<Link>,
-    /// A quote that never closes was seen; from then on quotes do not protect a `>`.
+    /// An unclosed quote was seen; from then on quotes do not protect a `>`.
     quotes_broken: bool,
 }
 
