@@ -30,7 +30,7 @@ pub enum Error {
 
 /// The connection was lost while a transaction was being committed: it may have happened or not.
 #[derive(Debug, thiserror::Error)]
-#[error("nobody knows whether it was committed: {0}")]
+#[error("it is unknown whether the transaction was committed: {0}")]
 pub struct Uncertain(#[source] pub sqlx::Error);
 
 /// One thing wrong with one field: `body: is required`.

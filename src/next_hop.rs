@@ -50,7 +50,7 @@ impl NextHop {
         }
         let trusted = dns::on_this_machine(servers)?;
         if trusted.is_empty() {
-            tracing::info!(host, "DANE is not looked at: the name servers are not on this machine");
+            tracing::info!(host, "DANE is not used: the name servers are not on this machine");
         }
         let policies = Policies::new(outside, policy_port);
         let (host, dns, own_servers) = (host.to_ascii_lowercase(), Dns::new(servers)?, !servers.is_empty());

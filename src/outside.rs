@@ -112,7 +112,7 @@ impl Outside {
             .with_no_client_auth();
         let resolver = resolver(servers);
         if let Err(error) = &resolver {
-            tracing::warn!(%error, "names of other machines cannot be looked up");
+            tracing::warn!(%error, "host names cannot be resolved");
         }
         Ok(Self {
             resolver: resolver.ok(),

@@ -177,7 +177,7 @@ impl Relay {
         }
         let demand = match &self.next_hop {
             Some(next_hop) => next_hop.demand().await.map_err(|error| {
-                tracing::warn!(%error, host = self.host, "what the relay's name demands cannot be known now");
+                tracing::warn!(%error, host = self.host, "the TLS requirements of the relay's name cannot be looked up now");
                 Failure::Opening(Closed::NotKnown)
             })?,
             None => Demand::Nothing,
@@ -255,7 +255,7 @@ impl Failure {
             Self::Sender(error) => ("sender", error),
             Self::Recipient(error) => ("recipient", error),
             Self::Content(error) => ("content", error),
-            Self::Senseless => return ("content", "an answer out of place".into()),
+            Self::Senseless => return ("content", "an unexpected reply".into()),
             Self::NotWithThisRelay => return ("sender", "the relay has no SMTPUTF8".into()),
         };
         let why = match error.status() {

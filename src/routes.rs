@@ -43,7 +43,7 @@ fn figures(app: Arc<App>) -> Router {
             match worker::metrics(&app).await {
                 Ok(text) => (StatusCode::OK, Bytes::from(text)),
                 Err(error) => {
-                    tracing::warn!(%error, "the figures cannot be read");
+                    tracing::warn!(%error, "the metrics cannot be read");
                     (StatusCode::SERVICE_UNAVAILABLE, Bytes::new())
                 }
             }

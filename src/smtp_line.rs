@@ -40,13 +40,13 @@ pub enum Closed {
     Network(#[from] io::Error),
     #[error("the relay answers {0}")]
     Says(u16),
-    #[error("the relay does not encrypt")]
+    #[error("the relay does not offer TLS")]
     NoTls,
-    #[error("the relay said more than it should before the encryption")]
+    #[error("the relay sent extra data before TLS")]
     TooMuch,
     #[error("tls: {0}")]
     Tls(io::Error),
-    #[error("what the relay's name demands is not known")]
+    #[error("the TLS requirements of the relay's name are not known")]
     NotKnown,
     #[error("the domain's MTA-STS policy does not name this server")]
     Foreign,

@@ -64,7 +64,7 @@ async fn sent_mail(
     let status = response.status();
     let asker = from.map(|Extension(from)| from.asker(&hooks.app.config.trusted_proxies, &headers));
     if status != StatusCode::UNAUTHORIZED || hooks.refusals.is_worth_a_line(asker) {
-        tracing::info!(status = status.as_u16(), milliseconds, "a sending service told of mail");
+        tracing::info!(status = status.as_u16(), milliseconds, "report of a sending service");
     }
     response
 }

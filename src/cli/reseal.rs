@@ -67,7 +67,7 @@ pub async fn reseal(app: &App) -> Result<Found> {
 pub async fn check(app: Arc<App>) {
     let found = match walk(&app, Task::Look, &ProgressBar::hidden()).await {
         Ok(found) => found,
-        Err(error) => return tracing::warn!(%error, "the stored secrets could not be looked at"),
+        Err(error) => return tracing::warn!(%error, "the stored secrets could not be checked"),
     };
     let mut by_key: BTreeMap<Option<&str>, Vec<&str>> = BTreeMap::new();
     for (place, key) in &found.unreadable {

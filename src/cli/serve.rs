@@ -86,7 +86,7 @@ fn share_descriptors(config: &mut Config) {
     }
     (config.http_connections, config.smtp_connections) = (shares.http, shares.mail / 2);
     let (http, mail) = (config.http_connections, config.smtp_connections);
-    tracing::info!(limit, http, mail, "connections that are let in at once");
+    tracing::info!(limit, http, mail, "connection limits");
 }
 
 /// Binds the SMTP and LMTP listeners that are configured. The returned future runs until the service stops.

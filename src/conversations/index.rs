@@ -101,7 +101,7 @@ pub async fn catch_up(app: &App, reading: &mut Reading) {
             Ok(true) => {}
             Ok(false) => return,
             Err(error) => {
-                tracing::info!(%error, %workspace, "a search goes on with what is indexed");
+                tracing::info!(%error, %workspace, "a search continues with what is indexed");
                 return;
             }
         }

@@ -1,5 +1,6 @@
-//! Takes notes of events that are not fanned out yet, some of each workspace, so that a busy workspace does not
-//! delay the others. The caller fans them out in the same transaction.
+//! The reading side of the transactional outbox: takes notes of events that are not fanned out yet, some of each
+//! workspace, so that a busy workspace does not delay the others. The caller fans them out in the same
+//! transaction.
 
 use std::collections::HashMap;
 

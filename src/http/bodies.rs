@@ -130,7 +130,7 @@ impl Room {
                 self.bytes = wanted;
                 return Ok(());
             }
-            let no_room = |_| Error::internal("there is no room for another body");
+            let no_room = |_| Error::internal("the memory budget for request bodies is used up");
             timeout_at(until, freed).await.map_err(no_room)?;
         }
     }

@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn when_all_places_are_taken_the_peer_with_most_idle_connections_loses_one() {
+    fn when_all_places_are_taken_whoever_wastes_the_most_gives_one_up() {
         let connections = connections(5, 5);
         let honest = connections.seat(address(1)).unwrap();
         let flood: Vec<_> = (0..4).map(|_| connections.seat_at(address(2), later(1)).unwrap()).collect();

@@ -26,7 +26,7 @@ use crate::random::Random;
 use crate::sealed::{self, Stored};
 
 const PURPOSE: &str = "dkim";
-/// Listed in `h=` once more than they occur, so that nobody can add a second one to a signed mail.
+/// Oversigned: listed in `h=` once more than they occur, so that nobody can add a second one to a signed mail.
 const ONLY_ONCE: [&str; 4] = ["From", "To", "Subject", "Date"];
 
 /// Prepends the signature. It carries the mail's own date, so that a retry gives the same bytes.

@@ -1,5 +1,5 @@
-//! The envelope sender of our mail, where bounces go: the inbox's address with a tag that names the message and
-//! proves that we made it. The `=` keeps it apart from an app's reference (specification 4.13.1).
+//! The envelope sender of our mail (VERP), where bounces go: the inbox's address with a tag that names the message
+//! and proves that we made it. The `=` keeps it apart from an app's reference (specification 4.13.1).
 //!
 //! `help+r=0mk3c5w9ab1cd=f3k0x…@acme.example`: the message's number, then a MAC. Lower case, because some servers
 //! change case. The tag follows the whole local part of the inbox, which may have a `+` of its own.

@@ -20,7 +20,7 @@ const SMALL: usize = 2_000;
 const LARGE: usize = 12_000;
 /// How much more a read may cost in the large workspace.
 const MOST_GROWTH: f64 = 1.5;
-/// A difference of a few pages is where rows happen to lie.
+/// Tolerance in pages, for where rows happen to be stored.
 const CHANCE: i64 = 40;
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn indexing_a_mail_costs_the_same_however_many_came_before_it() {
             assert_eq!(messages, 1);
             statements.iter().map(|statement| statement.buffers).sum::<i64>()
         };
-        // Now and then a row of the index's list is folded in: the cheapest of a few is what the mail itself costs.
+        // The pending list of the GIN index is flushed now and then, so the cheapest of a few runs is measured.
         let mut cheapest = async || {
             let mut least = i64::MAX;
             for _ in 0..5 {

@@ -221,7 +221,7 @@ fn refused(refusal: Refusal) -> String {
 }
 
 fn excuse(error: &Error) -> String {
-    tracing::warn!(%error, "a mail could not be stored and will be sent again");
+    tracing::warn!(%error, "a mail could not be stored; its sender will try again");
     if has_no_room(error) { FULL.to_owned() } else { LATER.to_owned() }
 }
 

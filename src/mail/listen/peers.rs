@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn when_all_seats_are_taken_the_peer_with_most_loses_its_most_silent_one() {
+    async fn when_all_are_taken_a_newcomer_gets_the_most_silent_seat_of_who_has_most() {
         let peers = peers(10, 10);
         let few: Vec<Seat> = (0..4).map(|_| peers.seat(address(1)).unwrap()).collect();
         let many: Vec<Seat> = (0..5).map(|_| peers.seat(address(2)).unwrap()).collect();

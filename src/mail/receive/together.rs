@@ -67,7 +67,7 @@ impl Together {
         if self.joins(workspace, waiting) {
             tokio::spawn(self.clone().work_off(app.clone(), workspace));
         }
-        outcome.await.map_err(|_| Error::internal("whoever stored the mail did not finish"))?
+        outcome.await.map_err(|_| Error::internal("the task that stored the mail did not finish"))?
     }
 
     /// Adds a mail. True when the caller has to start a task: for the first mail, and for one that fills a batch.
@@ -86,7 +86,7 @@ impl Together {
             // In a task of its own, so that a panic does not stop the next batch.
             let stored = tokio::spawn(store_lot(app.clone(), workspace, lot)).await;
             if let Err(error) = stored {
-                tracing::error!(%error, "a lot of mail was not stored and will be sent again");
+                tracing::error!(%error, "a batch of mail was not stored; its senders will try again");
             }
         }
     }

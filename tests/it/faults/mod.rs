@@ -1,4 +1,4 @@
-//! What must hold when things fail, and when there is more than one of them.
+//! What must hold when things fail: crashes, outages, concurrent clients and several nodes.
 
 mod concurrency;
 mod fencing;

@@ -43,7 +43,7 @@ async fn the_lag_of_every_loop_is_told_and_is_the_wait_of_its_oldest_row() {
     .await;
 }
 
-/// Takes the first mail and gives the word to stop while it has it in its hands.
+/// A mailer that triggers the shutdown during its first handover.
 struct LastMail(Stop, Mutex<usize>);
 
 impl Mailer for LastMail {

@@ -1,5 +1,5 @@
-//! A name server of the test's own: zones written as text, SERVFAIL for names that say so, nothing for
-//! SILENT ones and what is below them.
+//! A DNS server for tests: zones written as text, SERVFAIL for names that say so, no answer for SILENT ones and
+//! what is below them.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;

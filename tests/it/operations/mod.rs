@@ -1,4 +1,4 @@
-//! What the machines' contract promises, through REST and MCP alike.
+//! The API's contract, through REST and MCP alike.
 
 mod app_mail;
 mod assign;

@@ -1,5 +1,5 @@
-//! The world a test plays in: the whole service on a database, clock and chance of its own, asked over real
-//! HTTP. When the story is over, the world checks that no work was left behind and no count drifted.
+//! The fixture of a test: the whole service on a database, clock and randomness of its own, called over real HTTP.
+//! At the end it checks that no work was left behind and no count drifted.
 
 pub mod cluster;
 mod desk;
@@ -46,11 +46,11 @@ pub use self::seed::Message;
 /// Monday morning, far enough ahead that nothing depends on the day the test runs.
 const MORNING: &str = "2031-01-06T09:00:00Z";
 
-/// Who the service is to the database: somebody who does not own the schema.
+/// The service's database role, which does not own the schema.
 const SERVICE_ROLE: &str = "rookery_service";
 const OWNER_ROLE: &str = "postgres";
 
-/// The database's day, which in life is its clock's.
+/// Sets the database's day, which in production is its clock's.
 fn day_is(day: NaiveDate) -> String {
     format!(
         "create or replace function current_day() returns date language sql stable as $$ select date '{day}' $$"
@@ -61,7 +61,7 @@ fn morning() -> DateTime<Utc> {
     MORNING.parse().expect("a time")
 }
 
-/// Who the S3 server of tests/peers/s3 lets in.
+/// Credentials of the S3 server of tests/peers/s3.
 pub const S3_KEY: &str = "ROOKERYTEST";
 pub const S3_SECRET: &str = "only-for-tests";
 
@@ -70,7 +70,7 @@ pub fn s3() -> Option<String> {
     std::env::vars().find(|(name, _)| name == "TEST_S3").map(|(_, address)| address)
 }
 
-/// Tells one story in a world of its own, and then looks behind it.
+/// Runs a test in a world of its own, and then checks the invariants.
 pub async fn story(tell: impl AsyncFnOnce(&World)) {
     story_with(&[], tell).await;
 }
