@@ -1,5 +1,5 @@
 //! Files an attachment as a document (specification 4.12). The same bytes are filed once per conversation. Until
-//! an assistant has read it, a document has its file name as title, no kind and no fields.
+//! the reading helper has read it, a document has its file name as title, no kind and no fields.
 
 use crate::db::Tx;
 use crate::error::Result;

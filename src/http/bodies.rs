@@ -18,7 +18,8 @@ use crate::ids::WorkspaceId;
 /// Bytes of all bodies together, and of one workspace, which is one body of the largest size.
 const BUDGET: usize = 64 << 20;
 const SHARE: usize = 16 << 20;
-/// A body up to this size does not count against the workspace's share.
+/// A body up to this size is not refused for the workspace's share, so that ordinary requests do not wait for
+/// large ones.
 const SMALL: usize = 64 << 10;
 /// A body that takes longer than this to arrive is given up.
 const BODY_TIME: Duration = Duration::from_secs(30);
@@ -120,7 +121,7 @@ impl Taken {
 impl Room {
     async fn grow(&mut self, wanted: usize) -> Result<()> {
         let bodies = self.bodies.clone();
-        // Half the patience: by then a stalled client may have been given up.
+        // Waits: memory becomes free when other bodies are done or stalled clients are given up.
         let until = Instant::now() + bodies.patience / 2;
         loop {
             let mut freed = pin!(bodies.freed.notified());

@@ -1,5 +1,5 @@
-//! The inbound pipeline, top to bottom: parse, authenticate, store blobs, thread, store rows (specification 1,
-//! 4.12, 4.14). Simulated, imported and received mail all go through it.
+//! The inbound pipeline, top to bottom: parse, store blobs, thread, assess the scam risk, store rows
+//! (specification 1, 4.12, 4.14). Simulated, imported and received mail all go through it.
 //!
 //! Blobs are stored before the transaction that refers to them begins; everything else is one commit. Mail may be
 //! acknowledged after this returns.
