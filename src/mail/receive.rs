@@ -116,20 +116,20 @@ impl Files {
     ) -> Result<Self> {
         let mut attachments = Vec::with_capacity(mail.attachments.len());
         for attachment in &mail.attachments {
-            let blob = app.blobs.put(workspace, "file", [attachment.content.clone()]).await?;
+            let written = app.blobs.put(workspace, "file", [attachment.content.clone()]).await?;
             let stored = Attachment {
                 filename: attachment.filename.clone(),
                 content_type: attachment.content_type.clone(),
-                size: attachment.content.len() as i64,
-                blob,
+                size: written.length as i64,
+                blob: written.key,
             };
-            attachments.push((stored, Sha256::digest(&attachment.content).into()));
+            attachments.push((stored, written.hash));
         }
         let raw = match delivery.trace.len() + delivery.raw.len() {
             size if size <= SMALL => Raw::Here([&delivery.trace[..], &delivery.raw[..]].concat()),
             _ => {
                 let both = [delivery.trace.clone(), delivery.raw.clone()];
-                Raw::Blob(app.blobs.put(workspace, "mail", both).await?)
+                Raw::Blob(app.blobs.put(workspace, "mail", both).await?.key)
             }
         };
         Ok(Self { raw, attachments })

@@ -1,5 +1,6 @@
 //! All tests that need more than one module: one binary, one throw-away PostgreSQL, a database per test.
 
+mod blobs;
 mod budgets;
 mod faults;
 mod flows;

@@ -126,12 +126,12 @@ async fn files_that_no_row_names_are_removed_two_days_later_and_no_other_is() {
         key.simulate(mail.clone()).await;
         let kept = world.files();
         assert_eq!(kept.len(), 2, "a file, and a mail that is too large for its row");
-        let orphan = world.app.blobs.put(acme.id, "mail", [b"lost".to_vec().into()]).await.unwrap();
+        let orphan = world.app.blobs.put(acme.id, "mail", [b"lost".to_vec().into()]).await.unwrap().key;
         world.wait(TimeDelta::days(1));
         world.work().await;
         assert!(world.app.blobs.get(&orphan).await.is_ok(), "its row may still be on its way");
         world.wait(TimeDelta::days(1));
-        let fresh = world.app.blobs.put(acme.id, "mail", [b"new".to_vec().into()]).await.unwrap();
+        let fresh = world.app.blobs.put(acme.id, "mail", [b"new".to_vec().into()]).await.unwrap().key;
         world.work().await;
         assert!(world.app.blobs.get(&orphan).await.is_err());
         assert!(world.app.blobs.get(&fresh).await.is_ok());
