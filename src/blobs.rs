@@ -141,11 +141,14 @@ impl Blobs {
         Ok(whole)
     }
 
-    /// Everything that was stored for a workspace on a day.
-    pub async fn of_day(&self, workspace: WorkspaceId, day: NaiveDate) -> Result<Vec<String>> {
-        let folder = Path::from(folder_of(workspace, day));
-        let stored: Vec<_> = self.store.list(Some(&folder)).try_collect().await?;
-        Ok(stored.into_iter().map(|blob| blob.location.to_string()).collect())
+    /// The keys of everything that was stored for a workspace on a day.
+    pub fn of_day(
+        &self,
+        workspace: WorkspaceId,
+        day: NaiveDate,
+    ) -> impl Stream<Item = Result<String>> + use<> {
+        let stored = self.store.list(Some(&Path::from(folder_of(workspace, day))));
+        stored.map_ok(|blob| blob.location.to_string()).err_into()
     }
 
     /// For bytes that have served. What is gone already is no error.

@@ -5,6 +5,8 @@
 //! message and note are one statement, for any number of mails: mail is what there is most of, and most of what a
 //! statement costs does not depend on how many rows it writes.
 
+use std::ops::Range;
+
 use serde_json::json;
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -450,6 +452,27 @@ pub async fn drop_raw(tx: &mut Tx<'_>, messages: &[MessageId]) -> Result<()> {
     .execute(&mut **tx)
     .await?;
     Ok(())
+}
+
+/// Which of these blobs messages with such ids name, as their bytes or as a file that came with them.
+pub async fn held(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    ids: Range<i64>,
+    blobs: &[String],
+) -> Result<Vec<String>> {
+    Ok(sqlx::query_scalar!(
+        r#"select named.blob as "blob!"
+           from messages cross join lateral (
+               select raw_blob union all select jsonb_array_elements(attachments) ->> 'blob') named (blob)
+           where workspace_id = $1 and id >= $2 and id < $3 and named.blob in (select unnest($4::text[]))"#,
+        workspace.0,
+        ids.start,
+        ids.end,
+        blobs
+    )
+    .fetch_all(conn)
+    .await?)
 }
 
 /// Whether an address is on the conversation: the contact's, ours, or one that confirmed mail came from or was

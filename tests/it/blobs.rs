@@ -2,6 +2,7 @@
 //! `just s3` runs these once more against a real S3 server.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -9,11 +10,15 @@ use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use bytes::Bytes;
+use chrono::TimeDelta;
 use futures::{Stream, StreamExt, TryStreamExt, future, stream};
 use rookery::blobs::{Blob, Written};
 use rookery::error::{Error, Result};
 
-use crate::world::{Workspace, World, s3, story};
+use rookery::mail::sweep::OWNERS;
+use serde_json::json;
+
+use crate::world::{Mode, Workspace, World, s3, story};
 
 const PIECE: usize = 64 * 1024;
 /// Much less than the file.
@@ -167,8 +172,67 @@ async fn a_write_that_fails_or_is_dropped_midway_leaves_nothing() {
             assert!(tokio::time::timeout(Duration::from_secs(2), writing).await.is_err());
         }
         assert_nothing_is_left(world).await;
-        let seen: Vec<String> = blobs.of_day(acme.id, world.app.clock.now().date_naive()).await.unwrap();
+        let today = blobs.of_day(acme.id, world.app.clock.now().date_naive());
+        let seen: Vec<String> = today.try_collect().await.unwrap();
         assert_eq!(seen, [""; 0]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn every_column_that_names_files_has_an_owner_whom_the_sweep_asks() {
+    story(async |world| {
+        let named: BTreeSet<String> = sqlx::query_scalar(
+            "select format('%s.%s', relname, attname)
+             from pg_attribute join pg_class c on c.oid = attrelid join pg_namespace n on n.oid = relnamespace
+             where nspname = 'public' and relkind in ('r', 'p') and not relispartition and not attisdropped
+               and attname ~ '(^|_)(blobs?|attachments?)$'",
+        )
+        .fetch_all(&world.app.pool)
+        .await
+        .unwrap()
+        .into_iter()
+        .collect();
+        let asked = OWNERS.iter().flat_map(|owner| owner.columns);
+        assert_eq!(named, asked.map(ToString::to_string).collect());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_file_that_one_row_of_any_owner_names_outlives_the_sweep() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let key = acme.key("bot", "write", Mode::Test).await;
+        for (name, one_owner) in [
+            ("attached.txt", "delete from documents; update messages set raw_blob = null"),
+            ("filed.txt", "update messages set attachments = '[]', raw_blob = null where attachments::text like '%filed%'"),
+            ("raw.txt", "update messages set attachments = '[]' where raw_blob is not null; delete from documents where filename = 'raw.txt'"),
+        ] {
+            let content = "A".repeat(120_000);
+            let file = json!({ "filename": name, "contentType": "text/plain", "content": content });
+            key.simulate(json!({ "from": "ada@x.test", "text": "Hello", "attachments": [file] })).await;
+            world.sql(one_owner).await;
+        }
+        let stored: Vec<String> = sqlx::query_scalar(
+            "select jsonb_array_elements(attachments) ->> 'blob' from messages
+             union all select raw_blob from messages where raw_blob is not null union all select blob from documents",
+        )
+        .fetch_all(&world.app.pool)
+        .await
+        .unwrap();
+        assert_eq!(stored.len(), 3, "each is named once");
+        world.wait(TimeDelta::days(2));
+        world.work().await;
+        for blob in &stored {
+            world.app.blobs.get(blob).await.expect("an owner holds it");
+        }
+        let left = world.app.blobs.of_day(acme.id, world.app.clock.now().date_naive() - TimeDelta::days(2));
+        let mut left: Vec<String> = left.try_collect().await.unwrap();
+        left.sort();
+        let mut stored = stored;
+        stored.sort();
+        assert_eq!(left, stored, "the others are gone");
     })
     .await;
 }
