@@ -12,7 +12,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_lc_rs::digest;
 use bytes::Bytes;
 use chrono::NaiveDate;
 use futures::stream::{self, BoxStream};
@@ -28,6 +27,7 @@ use url::Url;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::hashes::Sha256;
 use crate::ids::WorkspaceId;
 use crate::random::Random;
 
@@ -202,7 +202,7 @@ struct Upload {
     part_size: usize,
     parts: Option<Box<dyn MultipartUpload>>,
     length: u64,
-    hash: digest::Context,
+    hash: Sha256,
 }
 
 impl Upload {
@@ -214,7 +214,7 @@ impl Upload {
             part_size: if blobs.folder.is_some() { FOLDER_PART } else { S3_PART },
             parts: None,
             length: 0,
-            hash: digest::Context::new(&digest::SHA256),
+            hash: Sha256::new(),
         }
     }
 
@@ -279,8 +279,7 @@ impl Upload {
     }
 
     fn written(self, key: String) -> Written {
-        let hash = self.hash.clone().finish();
-        Written { key, length: self.length, hash: hash.as_ref().try_into().expect("SHA-256 has 32 bytes") }
+        Written { key, length: self.length, hash: self.hash.clone().finish() }
     }
 }
 

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
+use aws_lc_rs::digest::{SHA256, SHA512, digest};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
-use sha2::{Digest, Sha256, Sha512};
 
 const TRUST_ANCHOR: u8 = 2;
 const END_ENTITY: u8 = 3;
@@ -38,8 +38,8 @@ impl Tlsa {
         };
         match self.matching {
             0 => self.data == part,
-            1 => self.data == Sha256::digest(part)[..],
-            2 => self.data == Sha512::digest(part)[..],
+            1 => self.data == digest(&SHA256, part).as_ref(),
+            2 => self.data == digest(&SHA512, part).as_ref(),
             _ => false,
         }
     }

@@ -19,6 +19,7 @@ pub mod dns;
 pub mod documents;
 pub mod error;
 pub mod events;
+pub mod hashes;
 pub mod ids;
 pub mod key_ring;
 pub mod links;

@@ -7,11 +7,10 @@
 use std::fmt::Display;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
 
 use crate::config::SecretKey;
 use crate::error::{Error, Result};
+use crate::hashes::hmac;
 use crate::ids::WorkspaceId;
 use crate::key_ring::KeyRing;
 use crate::random::Random;
@@ -105,12 +104,9 @@ pub fn place(workspace: WorkspaceId, id: impl Display) -> String {
 
 /// A key for each purpose, so that nothing else the server key is used for can meet this.
 fn sealing_key(key: &SecretKey, purpose: &str) -> Result<LessSafeKey> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(&key.0).expect("HMAC takes a key of any length");
-    mac.update(b"sealed\0");
-    mac.update(purpose.as_bytes());
-    let bytes = mac.finalize().into_bytes();
-    let unbound =
-        UnboundKey::new(&AES_256_GCM, &bytes).map_err(|_| Error::internal("no key to encrypt with"))?;
+    let derived = hmac(&key.0, &[b"sealed\0", purpose.as_bytes()]);
+    let unbound = UnboundKey::new(&AES_256_GCM, derived.as_ref())
+        .map_err(|_| Error::internal("no key to encrypt with"))?;
     Ok(LessSafeKey::new(unbound))
 }
 

@@ -10,7 +10,6 @@ use std::net::IpAddr;
 use chrono::{DateTime, TimeDelta, Utc};
 use ipnet::IpNet;
 use serde_json::json;
-use sha2::{Digest, Sha256};
 use sqlx::PgConnection;
 
 use crate::app::App;
@@ -18,6 +17,7 @@ use crate::conversations::timeline;
 use crate::daily::Subject;
 use crate::db::Tx;
 use crate::error::Result;
+use crate::hashes::{number, sha256};
 use crate::ids::{ConversationId, MailboxId, WorkspaceId};
 use crate::workspace::access::By;
 
@@ -143,13 +143,18 @@ fn network_of(address: IpAddr) -> String {
 }
 
 fn hash(text: &str) -> i64 {
-    let digest = Sha256::digest(text);
-    i64::from_be_bytes(digest[..8].try_into().expect("a digest has 32 bytes"))
+    number(sha256(text))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Rows hold these numbers.
+    #[test]
+    fn a_sender_has_the_same_hash_for_ever() {
+        assert_eq!(hash("sender anna@customer.example"), -7_621_386_096_638_913_525);
+    }
 
     #[test]
     fn neighbours_are_one_network() {

@@ -13,11 +13,11 @@ use mail_builder::headers::date::Date;
 use mail_builder::headers::message_id::MessageId;
 use mail_builder::headers::raw::Raw;
 use mail_builder::mime::MimePart;
-use sha2::{Digest, Sha256};
 use url::Host;
 
 use crate::config::SecretKey;
 use crate::conversations::earlier::{Answered, Earlier, QUOTED};
+use crate::hashes::sha256;
 use crate::mail::parse::LOOP_FIELD;
 use crate::mail::return_path;
 use crate::mailer::{Letter, Mail};
@@ -131,7 +131,7 @@ fn is_sound(id: &str) -> bool {
 
 /// The same for every try, and in no text: nobody knows the Message-ID before the mail has left.
 fn boundary(letter: &Letter) -> String {
-    let digest = Sha256::digest(format!("boundary {}", letter.rfc_message_id));
+    let digest = sha256(format!("boundary {}", letter.rfc_message_id));
     digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 

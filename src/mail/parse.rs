@@ -11,12 +11,12 @@ mod html;
 mod mime;
 mod report;
 
-use sha2::{Digest, Sha256};
-
 pub use address::Address;
 pub use contents::Attachment;
 pub use html::Link;
 pub use report::{Bounce, Complaint, Failure, Report};
+
+use crate::hashes::Sha256;
 
 /// How deep multiparts may stand inside each other.
 pub const MAX_DEPTH: usize = 32;
@@ -151,7 +151,7 @@ fn fingerprint(head: &mime::Head, body: &[u8]) -> [u8; 32] {
     }
     // Relays may turn CRLF to LF or add a last line end; neither is other content.
     without_cr(body.trim_ascii_end()).for_each(|piece| hash.update(piece));
-    hash.finalize().into()
+    hash.finish()
 }
 
 /// What else the author wrote into the header: a copy that differs here may stand elsewhere or read otherwise. Relays
@@ -166,7 +166,7 @@ fn heading(head: &mime::Head) -> [u8; 32] {
         }
         hash.update(u64::MAX.to_be_bytes());
     }
-    hash.finalize().into()
+    hash.finish()
 }
 
 fn without_cr(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {

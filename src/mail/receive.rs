@@ -8,7 +8,6 @@ pub mod together;
 
 use bytes::Bytes;
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
 use crate::app::App;
 use crate::app_mail::record::answered;
@@ -18,6 +17,7 @@ use crate::conversations::timeline::{self, Attachment};
 use crate::db::Tx;
 use crate::documents::file::{NewDocument, file};
 use crate::error::{Error, Result};
+use crate::hashes::{number, sha256};
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
 use crate::mail::admit::{admit_to, tell};
 use crate::mail::authenticate::{Part, Standing, Verdict};
@@ -290,14 +290,10 @@ struct Identity<'a> {
 impl<'a> Identity<'a> {
     fn of(mail: &'a ParsedMail, verdict: &Verdict) -> Self {
         let sender = mail.from.as_ref().map(|from| from.email.as_str());
-        let digest = mail.message_id.as_ref().map(Sha256::digest);
-        let first =
-            |digest: sha2::digest::Output<Sha256>| digest[..8].try_into().expect("a digest has 32 bytes");
-        let content = Sha256::new().chain_update(mail.fingerprint).chain_update(mail.heading).finalize();
         Self {
-            id_hash: digest.map_or(0, |digest| i64::from_be_bytes(first(digest))),
+            id_hash: mail.message_id.as_ref().map_or(0, |id| number(sha256(id))),
             plain: mail.fingerprint,
-            content: content.into(),
+            content: sha256([mail.fingerprint, mail.heading].concat()),
             standing: verdict.standing(sender),
             sender: sender.unwrap_or_default(),
         }

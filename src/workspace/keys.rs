@@ -2,12 +2,12 @@
 //! once. Each key acts as an agent of its own. There is no verb that changes a key's scopes.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use sha2::{Digest, Sha256};
 use sqlx::PgConnection;
 
 use crate::app::App;
 use crate::db::Tx;
 use crate::error::{Error, Result};
+use crate::hashes::sha256;
 use crate::ids::{AgentId, PersonId, WorkspaceId};
 use crate::workspace::access::{Actor, Scope};
 use crate::workspace::people::{Role, a_name, role_of};
@@ -180,7 +180,7 @@ pub async fn authenticate(
 }
 
 pub fn hash(key: &str) -> [u8; 32] {
-    Sha256::digest(key).into()
+    sha256(key)
 }
 
 /// The scopes in their order, with `read`, which every key holds.
@@ -197,5 +197,15 @@ async fn may_administer(conn: &mut PgConnection, workspace: WorkspaceId, person:
     match role.administers() {
         true => Ok(role),
         false => Err(Error::Forbidden("Only owners and admins can make keys.".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// Rows hold these.
+    #[test]
+    fn a_key_has_the_same_hash_for_ever() {
+        let hash: String = super::hash("rk_live_x").iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hash, "d8ec65529865a60c532bfe20699cf53b66957495485851335bc8e6445481494e");
     }
 }

@@ -227,6 +227,16 @@ fn automatic_mail_is_told_by_its_header() {
     }
 }
 
+/// Rows hold these, and a mail that comes again is known by them.
+#[test]
+fn a_mail_has_the_same_fingerprint_for_ever() {
+    let mail = mail("From: a@b.test\r\nTo: c@d .ef\r\nSubject: Hi\r\n\r\nHello\r\nthere\r\n");
+    let hex = |hash: [u8; 32]| hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let fingerprint = "563f8baac6ba97c17141cb3d1f2c3d0d87345ab86333b30887dd0ef67af02983";
+    let heading = "672987f67ef871d1752441e1dfe04a8c4ecdbec5b42c3c8fe30a119eab414255";
+    assert_eq!((hex(mail.fingerprint), hex(mail.heading)), (fingerprint.into(), heading.into()));
+}
+
 #[test]
 fn the_fingerprint_follows_the_content_not_the_path() {
     let one = mail("Message-ID: <a@x>\nFrom: a@b.test\nDate: d\nSubject: s\n\nbody\n").fingerprint;

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws_lc_rs::digest::{SHA256, SHA512, digest};
 use chrono::TimeDelta;
 use rookery::config::Secret;
 use rookery::ids::{ConversationId, MessageId, WorkspaceId};
@@ -16,7 +17,6 @@ use rookery::relay::Relay;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use sha2::{Digest, Sha256, Sha512};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -137,8 +137,8 @@ const NOWHERE: u16 = 9;
 #[tokio::test]
 async fn a_certificate_that_the_records_are_of_is_taken_and_no_other() {
     let scene = Scene::new().await;
-    let sha256 = |name: &str| Sha256::digest(scene.bytes(name)).to_vec();
-    let sha512 = |name: &str| Sha512::digest(scene.bytes(name)).to_vec();
+    let sha256 = |name: &str| digest(&SHA256, &scene.bytes(name)).as_ref().to_vec();
+    let sha512 = |name: &str| digest(&SHA512, &scene.bytes(name)).as_ref().to_vec();
     let cases = [
         ("own", (3, 1, 1), sha256("own.spki"), true),
         ("own", (3, 0, 1), sha256("own.der"), true),
