@@ -84,6 +84,8 @@ const SIGNALS: &[Signal] = &[
         "An attached file is a web page or can hold macros."),
     signal(4, Risk::Impersonation, is_look_alike,
         "The sender's domain looks like one of yours but is not."),
+    signal(2, Risk::Impersonation, has_our_name,
+        "The sender's domain has the name of one of yours under another ending."),
     signal(3, Risk::Phishing, has_mixed_script_domain,
         "The sender's domain mixes alphabets to look like another name."),
     signal(1, Risk::Phishing, has_punycode_domain,
@@ -164,6 +166,12 @@ fn is_foreign(look: &Look) -> bool {
 
 fn is_look_alike(look: &Look) -> bool {
     domains::looks_like_one_of(&look.sender_domain, look.context.our_domains)
+}
+
+fn has_our_name(look: &Look) -> bool {
+    is_foreign(look)
+        && !is_look_alike(look)
+        && domains::has_the_name_of_one_of(&look.sender_domain, look.context.our_domains)
 }
 
 fn has_mixed_script_domain(look: &Look) -> bool {
