@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value};
 use sqlx::Postgres;
 use sqlx::pool::PoolConnection;
@@ -99,7 +99,10 @@ impl Entry {
 fn entry<O: Operation>() -> Entry {
     Entry {
         spec: O::SPEC,
-        input: Schema::new(schema_in::<O::Input>(SchemaSettings::draft2020_12().for_deserialize())),
+        input: Schema::new(schema_in(
+            SchemaSettings::draft2020_12().for_deserialize(),
+            SchemaGenerator::into_root_schema_for::<O::Input>,
+        )),
         output: schema_of::<O::Output>(),
         check: O::check,
         run: |app, actor, conn, entry, request| run::<O>(app, actor, conn, entry, request).boxed(),
@@ -129,16 +132,21 @@ async fn run<O: Operation>(
 
 /// The schema of what is sent out: a field that is always there is required, null or not.
 pub fn schema_of<T: JsonSchema>() -> Value {
-    schema_in::<T>(SchemaSettings::draft2020_12().for_serialize())
+    schema_by(SchemaGenerator::into_root_schema_for::<T>)
+}
+
+/// The same, for a type that somebody else knows.
+pub fn schema_by(root: impl FnOnce(SchemaGenerator) -> schemars::Schema) -> Value {
+    schema_in(SchemaSettings::draft2020_12().for_serialize(), root)
 }
 
 /// A type's schema with every definition inside it, so that it can stand alone in a document.
-fn schema_in<T: JsonSchema>(settings: SchemaSettings) -> Value {
+fn schema_in(settings: SchemaSettings, root: impl FnOnce(SchemaGenerator) -> schemars::Schema) -> Value {
     let settings = settings.with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });
-    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    let mut schema = root(settings.into_generator()).to_value();
     tidy(&mut schema);
     schema
 }

@@ -49,7 +49,7 @@ pub fn body(
     let fields = fields(event)?;
     Ok(serde_json::value::to_raw_value(&Envelope {
         id,
-        r#type: event.kind(),
+        r#type: event.kind().name(),
         version: VERSION,
         created_at: written(frame.now),
         workspace: frame.workspace.to_string(),
@@ -59,18 +59,7 @@ pub fn body(
 }
 
 fn fields(event: &Event) -> Result<RawFields> {
-    let value = match event {
-        Event::AskCompleted(data) => serde_json::to_value(data),
-        Event::ClientReplied(data) => serde_json::to_value(data),
-        Event::ConversationAssigned(data) => serde_json::to_value(data),
-        Event::TurnChanged(data) => serde_json::to_value(data),
-        Event::DraftApproved(data) => serde_json::to_value(data),
-        Event::MessageSent(data) => serde_json::to_value(data),
-        Event::BookingCreated(data) | Event::BookingCancelled(data) => serde_json::to_value(data),
-        Event::ScoutHeld(data) => serde_json::to_value(data),
-        Event::WebhookTest(data) => serde_json::to_value(data),
-    }?;
-    match value {
+    match event.data()? {
         serde_json::Value::Object(fields) => Ok(fields),
         _ => unreachable!("every kind of event is a struct with named fields"),
     }

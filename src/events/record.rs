@@ -36,7 +36,7 @@ pub async fn record_all(tx: &mut Tx<'_>, events: &[(EventId, Place<'_>, &Event)]
     );
     for (id, place, event) in events {
         ids.push(id.0);
-        kinds.push(event.kind());
+        kinds.push(event.kind().name());
         let url = url(tx, *place);
         bodies.push(envelope::body(*id, event, tx.frame(), place.livemode, place.inbox, url)?);
         livemodes.push(place.livemode);

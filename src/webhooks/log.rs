@@ -7,8 +7,9 @@ use sqlx::{Connection, PgConnection};
 
 use crate::clock::written;
 use crate::error::Result;
+use crate::events::event::Kind;
 use crate::ids::{EventId, WebhookId, WorkspaceId, lowest_at, made_at};
-use crate::webhooks::webhook::{KINDS, find};
+use crate::webhooks::webhook::find;
 
 const MOST: i64 = 100;
 /// Of what waits, so many of the newest are looked at.
@@ -73,7 +74,7 @@ async fn ended(
     };
     let kinds = match &filter.kind {
         Some(kind) => vec![kind.as_str()],
-        None => KINDS.to_vec(),
+        None => Kind::NAMES.to_vec(),
     };
     // One branch for each state and kind, so that every filter is a prefix of the key.
     let rows = sqlx::query!(
