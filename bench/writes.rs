@@ -26,10 +26,11 @@ use rookery::mail::receive::{Delivery, Outcome, receive};
 use rookery::mail::thread::Dmarc;
 use rookery::mail::{quote, scam};
 use rookery::random::Random;
-use rookery::workspace::access::{Actor, Scope};
+use rookery::workspace::access::{Actor, MemberId, Scope};
+use rookery::workspace::keys::{self, Agent};
 use rookery::workspace::mailboxes::Mailbox;
 use rookery::workspace::plan::Plan;
-use rookery::workspace::{found, keys, mailboxes};
+use rookery::workspace::{found, mailboxes};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, PgPool};
 
@@ -214,7 +215,7 @@ struct Bench {
     bare: PgPool,
     workspace: WorkspaceId,
     mailbox: Mailbox,
-    actor: Actor,
+    agent: Agent,
     words: Vec<String>,
     /// Conversations for what agents write, and as many that wait for the customer.
     base: i64,
@@ -257,16 +258,16 @@ impl Bench {
         drop(conn);
         let actor = Actor {
             workspace,
-            agent: key.agent,
+            member: MemberId::Agent(key.agent),
             name: "bot".into(),
             scopes: Scope::ALL.to_vec(),
             livemode: true,
-            plan: Plan::Pro,
-            maker: owner,
+            private_of: owner,
         };
+        let agent = Agent { actor, id: key.agent, plan: Plan::Pro };
         let bare = rookery::db::pool(&url, arguments.clients as u32).expect("a pool");
         let each_round = arguments.count;
-        let bench = Self { app, bare, workspace, mailbox, actor, words, base: 1 << 40, each_round, folder };
+        let bench = Self { app, bare, workspace, mailbox, agent, words, base: 1 << 40, each_round, folder };
         bench.fill(2 * (arguments.rounds + 1) * each_round).await;
         bench
     }
@@ -366,7 +367,7 @@ impl Bench {
                 let entry = OPERATIONS.iter().find(|entry| entry.spec.name == *operation).expect("known");
                 let conn = self.app.connection().await.expect("a connection");
                 let request = Request { id: Some(id), given: Given::Body(body) };
-                entry.call(&self.app, &self.actor, conn, request).await.expect(operation);
+                entry.call(&self.app, &self.agent, conn, request).await.expect(operation);
             }
             Input::Nothing => {}
         }

@@ -29,8 +29,7 @@ use crate::api::{hooks, openapi, rest};
 use crate::app::App;
 use crate::error::{Error, NO_ENDPOINT, Result};
 use crate::rate::{self, Left, Subject};
-use crate::workspace::access::Actor;
-use crate::workspace::keys;
+use crate::workspace::keys::{self, Agent};
 
 const MCP_PATH: &str = "/mcp";
 const MOST_MCP_BYTES: usize = 8 << 20;
@@ -104,7 +103,7 @@ async fn frame(State(door): State<Arc<Door>>, request: Request) -> Response {
         request = id,
         operation = seen.operation,
         workspace = seen.caller.as_ref().map(|actor| actor.workspace.to_string()),
-        agent = seen.caller.as_ref().map(|actor| actor.agent.to_string()),
+        agent = seen.caller.as_ref().map(|actor| actor.id.to_string()),
         status = response.status().as_u16(),
         milliseconds = started.elapsed().as_millis() as u64,
         "request"
@@ -116,7 +115,7 @@ async fn frame(State(door): State<Arc<Door>>, request: Request) -> Response {
 #[derive(Default)]
 struct Seen {
     operation: &'static str,
-    caller: Option<Actor>,
+    caller: Option<Agent>,
 }
 
 impl Door {
@@ -162,7 +161,7 @@ impl Door {
             more => match self.count(&mut conn, &actor, more, self.app.clock.now()).await? {
                 Ok(left) => left,
                 Err(retry_after) => {
-                    let subject = Subject::Requests(actor.workspace, actor.agent);
+                    let subject = Subject::Requests(actor.workspace, actor.id);
                     self.app.rate.give_back(subject, self.app.config.request_limit(), asked).await;
                     return Ok(self.slow_down(retry_after));
                 }
@@ -194,7 +193,7 @@ impl Door {
     }
 
     /// Whose key it is. Until here nothing was read but the head.
-    async fn judge(&self, key_hash: [u8; 32]) -> Result<(PoolConnection<Postgres>, Actor)> {
+    async fn judge(&self, key_hash: [u8; 32]) -> Result<(PoolConnection<Postgres>, Agent)> {
         let directory = &self.app.directory;
         let workspace = directory.workspace_of_key(key_hash).await?.ok_or(Error::Unauthorized)?;
         let mut conn = self.app.connection().await?;
@@ -213,7 +212,7 @@ impl Door {
         conn: PoolConnection<Postgres>,
         body: Body,
         most: usize,
-        actor: &Actor,
+        actor: &Agent,
     ) -> Result<(PoolConnection<Postgres>, Whole)> {
         let mut reading = pin!(self.bodies.read(body, most, actor.workspace));
         if let Ok(read) = tokio::time::timeout(AT_HAND, reading.as_mut()).await {
@@ -224,7 +223,7 @@ impl Door {
         Ok((self.app.connection().await?, whole))
     }
 
-    async fn answer_mcp(&self, headers: &HeaderMap, actor: Actor, body: Bytes) -> Result<Response> {
+    async fn answer_mcp(&self, headers: &HeaderMap, actor: Agent, body: Bytes) -> Result<Response> {
         actor.plan.needs_api()?;
         let caller = Caller { app: self.app.clone(), actor };
         let mut response = self.mcp.answer(headers, Arc::new(caller), body).await;
@@ -236,12 +235,12 @@ impl Door {
     async fn count(
         &self,
         conn: &mut sqlx::PgConnection,
-        actor: &Actor,
+        actor: &Agent,
         times: usize,
         now: DateTime<Utc>,
     ) -> Result<Result<Left, Duration>> {
         let limit = self.app.config.request_limit();
-        let subject = Subject::Requests(actor.workspace, actor.agent);
+        let subject = Subject::Requests(actor.workspace, actor.id);
         let mut left = Left { remaining: 0, reset: Duration::ZERO };
         for taken in 0..times {
             match self.app.rate.take(conn, subject, limit, now).await? {

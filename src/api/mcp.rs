@@ -26,7 +26,7 @@ use serde_json::{json, value::RawValue};
 
 use self::tools::Tools;
 use crate::app::App;
-use crate::workspace::access::Actor;
+use crate::workspace::keys::Agent;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const VERSION_HEADER: &str = "mcp-protocol-version";
@@ -42,7 +42,7 @@ const OUR_FAULT: &str = "Something went wrong on our side. Try again shortly.";
 /// Whose request it is. The frame has checked the key and counted the request.
 pub struct Caller {
     pub app: Arc<App>,
-    pub actor: Actor,
+    pub actor: Agent,
 }
 
 /// The door, opened once at start and shared by all requests.

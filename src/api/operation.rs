@@ -14,6 +14,7 @@ use crate::conversations::conversation::{Conversation, Locked, find_visible, loc
 use crate::db::{Connected, Handle, Tx};
 use crate::error::{Error, NO_CONVERSATION, Problem, Result};
 use crate::workspace::access::{Actor, Scope};
+use crate::workspace::keys::Agent;
 
 pub trait Operation: Send + Sync + 'static {
     const SPEC: Spec;
@@ -162,7 +163,7 @@ pub enum Sending {
 /// One call of an operation.
 pub struct Call<'a, D> {
     pub app: &'a App,
-    pub actor: &'a Actor,
+    pub actor: &'a Agent,
     pub db: D,
 }
 

@@ -19,7 +19,7 @@ use crate::api::operations::*;
 use crate::app::App;
 use crate::db::Handle;
 use crate::error::{Problem, Result};
-use crate::workspace::access::Actor;
+use crate::workspace::keys::Agent;
 
 pub static OPERATIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
     vec![
@@ -54,7 +54,7 @@ pub struct Entry {
 
 type Run = for<'a> fn(
     &'a App,
-    &'a Actor,
+    &'a Agent,
     PoolConnection<Postgres>,
     &'a Entry,
     Request<'a>,
@@ -81,7 +81,7 @@ impl Entry {
     pub async fn call(
         &self,
         app: &App,
-        actor: &Actor,
+        actor: &Agent,
         conn: PoolConnection<Postgres>,
         request: Request<'_>,
     ) -> Result<Answer> {
@@ -90,7 +90,7 @@ impl Entry {
     }
 
     /// Plan and scope.
-    pub fn permit(&self, actor: &Actor, given: &Given<'_>) -> Result<()> {
+    pub fn permit(&self, actor: &Agent, given: &Given<'_>) -> Result<()> {
         actor.plan.needs_api()?;
         self.spec.needs.check(actor, || given.sending())
     }
@@ -108,7 +108,7 @@ fn entry<O: Operation>() -> Entry {
 
 async fn run<O: Operation>(
     app: &App,
-    actor: &Actor,
+    actor: &Agent,
     conn: PoolConnection<Postgres>,
     entry: &Entry,
     request: Request<'_>,

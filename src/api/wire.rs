@@ -8,13 +8,14 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::app_mail::record;
 use crate::clock::written;
-use crate::conversations::conversation::{self, MemberId};
+use crate::conversations::conversation;
 use crate::conversations::list;
+use crate::conversations::read::{self, Whole};
 use crate::conversations::status::Status;
 use crate::conversations::timeline;
 use crate::ids::{ConversationId, MessageId, NoteId};
+use crate::workspace::access::MemberId;
 
 /// A moment as `yyyy-mm-ddThh:mm:ss.mmmZ`.
 #[derive(Clone, Copy, Debug)]
@@ -227,13 +228,9 @@ impl From<list::Summary> for Summary {
     }
 }
 
-impl Conversation {
-    pub fn new(
-        conversation: conversation::Conversation,
-        timeline: Vec<timeline::Item>,
-        team: Vec<conversation::Member>,
-        app_sent: Option<record::Sent>,
-    ) -> Self {
+impl From<Whole> for Conversation {
+    fn from(whole: Whole) -> Self {
+        let conversation = whole.conversation;
         let to: Vec<String> = conversation.contact.email.iter().cloned().collect();
         Self {
             id: conversation.id,
@@ -249,17 +246,17 @@ impl Conversation {
             risk: conversation.risk,
             risk_reasons: conversation.risk_reasons,
             snoozed_until: conversation.snoozed_until.map(Timestamp),
-            timeline: timeline.into_iter().map(|item| TimelineItem::of(item, &to)).collect(),
-            team: Team::from(team),
+            timeline: whole.timeline.into_iter().map(|item| TimelineItem::of(item, &to)).collect(),
+            team: Team::from(whole.team),
             reference: conversation.reference,
-            app_sent: app_sent.map(AppSent::from),
+            app_sent: whole.app_sent.map(AppSent::from),
             answers_in: conversation.answers_in,
         }
     }
 }
 
-impl From<record::Sent> for AppSent {
-    fn from(sent: record::Sent) -> Self {
+impl From<read::AppSent> for AppSent {
+    fn from(sent: read::AppSent) -> Self {
         Self {
             message_id: sent.message_id,
             reference: sent.reference,
@@ -289,18 +286,15 @@ impl From<conversation::Member> for Assignee {
 
 impl From<Vec<conversation::Member>> for Team {
     fn from(members: Vec<conversation::Member>) -> Self {
-        let mut team = Self { people: Vec::new(), agents: Vec::new() };
-        for member in members {
-            match member.id {
-                MemberId::Person(id) => {
-                    team.people.push(TeamMember { id: format!("user:{id}"), name: member.name })
-                }
-                MemberId::Agent(id) => {
-                    team.agents.push(TeamMember { id: format!("agent:{id}"), name: member.name })
-                }
-            }
-        }
-        team
+        let (people, agents): (Vec<_>, Vec<_>) =
+            members.into_iter().partition(|member| matches!(member.id, MemberId::Person(_)));
+        let named = |members: Vec<conversation::Member>| {
+            members
+                .into_iter()
+                .map(|member| TeamMember { id: member.id.to_string(), name: member.name })
+                .collect()
+        };
+        Self { people: named(people), agents: named(agents) }
     }
 }
 

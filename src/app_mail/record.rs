@@ -5,12 +5,11 @@
 //! a wider list of recipients would let new people join.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use sqlx::PgConnection;
 
 use crate::config::Keep;
 use crate::db::Tx;
 use crate::error::Result;
-use crate::ids::{ConversationId, SendingServiceId, WorkspaceId};
+use crate::ids::{ConversationId, SendingServiceId};
 
 #[derive(Clone, Debug)]
 pub struct Record {
@@ -156,33 +155,4 @@ pub async fn answered(
     .execute(&mut **tx)
     .await?;
     Ok(())
-}
-
-/// The email an app sent, as the conversation shows it.
-#[derive(Debug)]
-pub struct Sent {
-    pub message_id: String,
-    pub reference: Option<String>,
-    pub recipients: Vec<String>,
-    pub subject: String,
-    /// When it left, or was recorded when only that is known.
-    pub sent_at: DateTime<Utc>,
-    pub text: Option<String>,
-}
-
-pub async fn of_conversation(
-    conn: &mut PgConnection,
-    workspace: WorkspaceId,
-    conversation: ConversationId,
-) -> Result<Option<Sent>> {
-    Ok(sqlx::query_as!(
-        Sent,
-        r#"select message_id, reference, recipients, subject, coalesce(sent_at, recorded_at) as "sent_at!",
-                  left(body_text, 8000) as text
-           from app_mail where workspace_id = $1 and conversation_id = $2"#,
-        workspace.0,
-        conversation.0
-    )
-    .fetch_optional(conn)
-    .await?)
 }

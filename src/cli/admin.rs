@@ -20,8 +20,8 @@ use crate::mail::replay::{Replayed, replay};
 use crate::mail::thread::Dmarc;
 use crate::replies::{approve, discard, revoke, stop};
 use crate::text;
-use crate::workspace::access::{Scope, Teammate};
-use crate::workspace::people::{self, Role};
+use crate::workspace::access::Scope;
+use crate::workspace::people::{self, Person, Role};
 use crate::workspace::plan::Plan;
 use crate::workspace::{found, keys, mailboxes};
 
@@ -194,7 +194,7 @@ pub struct NamedMessage {
 }
 
 impl NamedMessage {
-    async fn begin(&self, app: &App) -> Result<(Tx<'static>, Teammate)> {
+    async fn begin(&self, app: &App) -> Result<(Tx<'static>, Person)> {
         let mut tx = app.begin(self.workspace).await.map_err(no_workspace)?;
         let person = people::teammate(&mut tx, self.workspace, self.person).await?;
         Ok((tx, person))

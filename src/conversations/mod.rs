@@ -11,6 +11,7 @@ pub mod index;
 pub mod list;
 pub mod notes;
 pub mod outbound;
+pub mod read;
 pub mod release;
 pub mod search;
 pub mod sending;

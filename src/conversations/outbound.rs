@@ -5,14 +5,14 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::conversations::conversation::{Locked, MemberId, lock_visible};
+use crate::conversations::conversation::{Locked, lock_visible};
 use crate::conversations::inbound::SNIPPET;
 use crate::conversations::index;
 use crate::db::Tx;
 use crate::error::{Error, NO_MESSAGE, Result};
 use crate::ids::{AgentId, ConversationId, MessageId};
 use crate::text;
-use crate::workspace::access::Sees;
+use crate::workspace::access::{Actor, MemberId};
 
 pub struct Outbound<'a> {
     pub message: MessageId,
@@ -86,7 +86,7 @@ pub struct Ours {
 }
 
 /// A message of ours that someone can see, by its own id, with its conversation locked.
-pub async fn lock_message(tx: &mut Tx<'_>, who: &impl Sees, message: MessageId) -> Result<(Locked, Ours)> {
+pub async fn lock_message(tx: &mut Tx<'_>, who: &Actor, message: MessageId) -> Result<(Locked, Ours)> {
     let workspace = tx.workspace().0;
     let conversation = sqlx::query_scalar!(
         r#"select conversation_id as "id: ConversationId" from messages

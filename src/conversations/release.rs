@@ -10,10 +10,10 @@ use crate::error::Result;
 use crate::events::event::{ClientReplied, Event};
 use crate::events::record::record;
 use crate::ids::MessageId;
-use crate::workspace::access::Teammate;
+use crate::workspace::people::Person;
 
 /// False when there was nothing to release.
-pub async fn release(tx: &mut Tx<'_>, person: &Teammate, conversation: &str) -> Result<bool> {
+pub async fn release(tx: &mut Tx<'_>, person: &Person, conversation: &str) -> Result<bool> {
     let conversation = lock_visible(tx, person, conversation).await?;
     if conversation.risk.is_none() {
         return Ok(false);

@@ -9,7 +9,7 @@ use sqlx::PgConnection;
 
 use crate::conversations::list::{Filter, branches};
 use crate::error::Result;
-use crate::workspace::access::Sees;
+use crate::workspace::access::Actor;
 
 /// How deep each walk goes, and how few it must find for the index to be asked next. The first walk answers common words
 /// from a few pages. A word that it hardly meets is looked up in the index, whose cost follows how many conversations of
@@ -22,7 +22,7 @@ const MANY: i64 = 7_000;
 /// The newest conversations of a filter that have all words.
 pub async fn find(
     conn: &mut PgConnection,
-    who: &impl Sees,
+    who: &Actor,
     now: DateTime<Utc>,
     filter: &Filter,
     words: &[i64],
@@ -81,7 +81,7 @@ macro_rules! walked {
 
 async fn walk(
     conn: &mut PgConnection,
-    who: &impl Sees,
+    who: &Actor,
     now: DateTime<Utc>,
     filter: &Filter,
     words: &[i64],
@@ -95,7 +95,7 @@ async fn walk(
 /// say when the newest mail was, so only as many conversations are looked at as it takes to fill the page.
 async fn by_index(
     conn: &mut PgConnection,
-    who: &impl Sees,
+    who: &Actor,
     now: DateTime<Utc>,
     filter: &Filter,
     words: &[i64],
@@ -136,7 +136,7 @@ async fn by_index(
                          and ($8::text is null or reference = $8)
                        offset 0) c
                    limit $9) as "found!""#,
-        who.workspace().0,
+        who.workspace.0,
         now,
         &who.audiences(),
         filter.view.as_str(),

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 use sqlx::PgConnection;
 
-use crate::conversations::conversation::{Locked, MemberId};
+use crate::conversations::conversation::Locked;
 use crate::conversations::inbound::SNIPPET;
 use crate::conversations::timeline;
 use crate::conversations::transitions::{Trigger, apply};
@@ -18,7 +18,7 @@ use crate::events::record::record;
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
 use crate::mailer::{Letter, Refusal};
 use crate::text;
-use crate::workspace::access::{By, SANDBOX};
+use crate::workspace::access::{By, MemberId, SANDBOX};
 
 /// A message in the hands of this node, until its lease ends.
 #[derive(Debug)]

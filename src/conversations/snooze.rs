@@ -9,22 +9,27 @@ use crate::conversations::transitions::{Trigger, apply};
 use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, WorkspaceId};
-use crate::workspace::access::By;
+use crate::workspace::access::Actor;
 
 const SHORTEST: TimeDelta = TimeDelta::minutes(1);
 const LONGEST: TimeDelta = TimeDelta::days(366);
 
-pub async fn until(tx: &mut Tx<'_>, conversation: &Locked, by: &By, until: DateTime<Utc>) -> Result<()> {
+pub async fn until(
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    actor: &Actor,
+    until: DateTime<Utc>,
+) -> Result<()> {
     let ahead = until - tx.now();
     if ahead < SHORTEST || ahead > LONGEST {
         return Err(Error::problem("until", "must be between a minute and a year ahead"));
     }
-    apply(tx, conversation, Trigger::SnoozeChosen(until), by).await
+    apply(tx, conversation, Trigger::SnoozeChosen(until), &actor.by()).await
 }
 
 /// A person brings it back before its time.
-pub async fn wake(tx: &mut Tx<'_>, conversation: &Locked, by: &By) -> Result<()> {
-    apply(tx, conversation, Trigger::WokenByPerson, by).await
+pub async fn wake(tx: &mut Tx<'_>, conversation: &Locked, actor: &Actor) -> Result<()> {
+    apply(tx, conversation, Trigger::WokenByPerson, &actor.by()).await
 }
 
 /// Snoozes that have run out, a batch at a time, oldest first.

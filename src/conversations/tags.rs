@@ -13,7 +13,7 @@ use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::TagId;
 use crate::text;
-use crate::workspace::access::{Actor, By, SANDBOX, Sees};
+use crate::workspace::access::{Actor, SANDBOX};
 
 #[derive(Debug)]
 pub struct CountedTag {
@@ -55,7 +55,7 @@ pub async fn list(conn: &mut PgConnection, actor: &Actor) -> Result<Vec<CountedT
 pub async fn change(
     tx: &mut Tx<'_>,
     conversation: &Locked,
-    by: &By,
+    actor: &Actor,
     add: &[String],
     remove: &[String],
 ) -> Result<()> {
@@ -67,7 +67,8 @@ pub async fn change(
     if added.is_empty() && removed.is_empty() {
         return Ok(());
     }
-    timeline::append(tx, conversation.id, by, "tags", json!({ "added": added, "removed": removed })).await
+    let data = json!({ "added": added, "removed": removed });
+    timeline::append(tx, conversation.id, &actor.by(), "tags", data).await
 }
 
 async fn take_away(tx: &mut Tx<'_>, conversation: &Locked, names: &Names) -> Result<Vec<String>> {

@@ -14,7 +14,7 @@ use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::events::event::{Assignee, Event, Turn, TurnChanged};
 use crate::events::record::record;
-use crate::workspace::access::By;
+use crate::workspace::access::{Actor, By};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
@@ -102,6 +102,11 @@ impl Row {
             Status::Closed => self.closed,
         }
     }
+}
+
+/// Somebody chooses a status (specification 4.5). The one it has already changes nothing.
+pub async fn set_status(tx: &mut Tx<'_>, conversation: &Locked, actor: &Actor, status: Status) -> Result<()> {
+    apply(tx, conversation, Trigger::StatusChosen(status), &actor.by()).await
 }
 
 /// Moves a conversation by the table.

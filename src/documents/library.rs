@@ -11,7 +11,7 @@ use sqlx::PgConnection;
 use crate::error::Result;
 use crate::ids::{ConversationId, DocumentId};
 use crate::words;
-use crate::workspace::access::{Actor, Sees};
+use crate::workspace::access::Actor;
 
 /// Documents looked at, newest first. A word that the first walk hardly meets is left to the index.
 const FIRST_WALK: i64 = 250;

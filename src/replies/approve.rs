@@ -5,7 +5,6 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 
 use crate::app::App;
-use crate::conversations::conversation::MemberId;
 use crate::conversations::outbound::{lock_message, schedule};
 use crate::conversations::timeline;
 use crate::db::Tx;
@@ -15,7 +14,8 @@ use crate::events::event::{Author, Doer, DraftApproved, Drafter, Event};
 use crate::events::record::record;
 use crate::ids::MessageId;
 use crate::text;
-use crate::workspace::access::Teammate;
+use crate::workspace::access::MemberId;
+use crate::workspace::people::Person;
 
 const LONGEST_BODY: usize = 50_000;
 
@@ -23,7 +23,7 @@ const LONGEST_BODY: usize = 50_000;
 pub async fn approve(
     app: &App,
     tx: &mut Tx<'_>,
-    person: &Teammate,
+    person: &Person,
     message: MessageId,
     edited: Option<&str>,
 ) -> Result<DateTime<Utc>> {

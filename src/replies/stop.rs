@@ -10,10 +10,11 @@ use crate::db::Tx;
 use crate::documents::request::{self, Carrier};
 use crate::error::{Error, Result};
 use crate::ids::MessageId;
-use crate::workspace::access::{By, Teammate};
+use crate::workspace::access::By;
+use crate::workspace::people::Person;
 
 /// A person takes it back.
-pub async fn undo(tx: &mut Tx<'_>, person: &Teammate, message: MessageId) -> Result<()> {
+pub async fn undo(tx: &mut Tx<'_>, person: &Person, message: MessageId) -> Result<()> {
     let (conversation, ours) = lock_message(tx, person, message).await?;
     if stop(tx, &conversation, &ours, &person.by(), "undo").await? {
         return Ok(());

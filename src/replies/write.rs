@@ -5,7 +5,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::app::App;
-use crate::conversations::conversation::{Locked, MemberId};
+use crate::conversations::conversation::Locked;
 use crate::conversations::outbound::{self, Outbound};
 use crate::db::Tx;
 use crate::documents::request::{self, Asked, Carrier};
@@ -23,6 +23,9 @@ pub struct NewReply<'a> {
     pub send: bool,
 }
 
+/// What stands above the checklist when its author writes nothing.
+const POLITE: &str = "Hello,\n\nplease send us the documents listed below. Thank you!";
+
 #[derive(Debug)]
 pub struct Written {
     pub message: MessageId,
@@ -31,6 +34,21 @@ pub struct Written {
     pub request: Option<DocumentRequestId>,
     /// Whom it goes to.
     pub to: String,
+}
+
+/// Asks the customer for documents (specification 4.9): a reply whose point is its checklist.
+pub async fn ask(
+    app: &App,
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    author: &Actor,
+    asked: Asked,
+    message: Option<&str>,
+    send: bool,
+) -> Result<Written> {
+    let message = message.map(str::trim).filter(|message| !message.is_empty());
+    let reply = NewReply { body: message.unwrap_or(POLITE), summary: None, asks: Some(asked), send };
+    write(app, tx, conversation, author, reply).await
 }
 
 pub async fn write(
@@ -56,7 +74,7 @@ pub async fn write(
     };
     let outbound = Outbound {
         message,
-        author: Some(MemberId::Agent(author.agent)),
+        author: Some(author.member),
         text: whole.as_deref().unwrap_or(&written),
         written: whole.as_ref().map(|_| written.as_str()),
         summary: reply.summary.map(text::line),

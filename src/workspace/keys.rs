@@ -1,6 +1,8 @@
 //! API keys (specification 5.2 to 5.5): made by owners and admins, shown once, kept as a hash, revoked at
 //! once. Each key acts as an agent of its own. There is no verb that changes a key's scopes.
 
+use std::ops::Deref;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use sha2::{Digest, Sha256};
 use sqlx::PgConnection;
@@ -9,7 +11,7 @@ use crate::app::App;
 use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::ids::{AgentId, PersonId, WorkspaceId};
-use crate::workspace::access::{Actor, Scope};
+use crate::workspace::access::{Actor, MemberId, Scope};
 use crate::workspace::people::{Role, a_name, role_of};
 use crate::workspace::plan::{Plan, plan_of};
 
@@ -149,13 +151,28 @@ pub async fn released(tx: &mut Tx<'_>, agent: AgentId) -> Result<()> {
     Ok(())
 }
 
+/// An agent at work: the key of a request. It ends when its maker leaves.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    pub actor: Actor,
+    pub id: AgentId,
+    pub plan: Plan,
+}
+
+impl Deref for Agent {
+    type Target = Actor;
+    fn deref(&self) -> &Actor {
+        &self.actor
+    }
+}
+
 /// Who the key belongs to, if it opens anything now. Read on every request, so a revoked key is out at once, and so
 /// is one whose maker has left the team.
 pub async fn authenticate(
     conn: &mut PgConnection,
     workspace: WorkspaceId,
     hash: [u8; 32],
-) -> Result<Option<Actor>> {
+) -> Result<Option<Agent>> {
     let row = sqlx::query!(
         r#"select agents.id as "id: AgentId", agents.name, scopes, livemode, plan as "plan: Plan",
                   people.id as "maker: PersonId"
@@ -168,14 +185,17 @@ pub async fn authenticate(
     )
     .fetch_optional(conn)
     .await?;
-    Ok(row.map(|row| Actor {
-        workspace,
-        agent: row.id,
-        name: row.name,
-        scopes: row.scopes.iter().filter_map(|scope| scope.parse().ok()).collect(),
-        livemode: row.livemode,
+    Ok(row.map(|row| Agent {
+        actor: Actor {
+            workspace,
+            member: MemberId::Agent(row.id),
+            name: row.name,
+            scopes: row.scopes.iter().filter_map(|scope| scope.parse().ok()).collect(),
+            livemode: row.livemode,
+            private_of: row.maker,
+        },
+        id: row.id,
         plan: row.plan,
-        maker: row.maker,
     }))
 }
 

@@ -4,9 +4,8 @@
 use super::NoInput;
 use crate::api::operation::{Call, Operation, Spec};
 use crate::api::wire;
-use crate::app_mail::record;
 use crate::conversations::conversation::Conversation;
-use crate::conversations::{team, timeline};
+use crate::conversations::read;
 use crate::db::Snapshot;
 use crate::error::Result;
 
@@ -28,10 +27,6 @@ impl Operation for GetConversation {
         conversation: Conversation,
         _: NoInput,
     ) -> Result<Self::Output> {
-        let workspace = call.actor.workspace;
-        let timeline = timeline::read(&mut call.db, workspace, conversation.id).await?;
-        let team = team::of(&mut call.db, workspace, &conversation).await?;
-        let app_sent = record::of_conversation(&mut call.db, workspace, conversation.id).await?;
-        Ok(wire::Conversation::new(conversation, timeline, team, app_sent))
+        Ok(read::whole(&mut call.db, conversation).await?.into())
     }
 }

@@ -5,6 +5,7 @@ mod canary;
 mod commands;
 mod import;
 mod inbound;
+mod people;
 mod released;
 mod sandbox;
 mod sending;
