@@ -134,6 +134,7 @@ ids! {
     NoteId "not_"
     NoticeId "ntc_"
     PersonId "usr_"
+    RequestItemId "itm_"
     SendingServiceId "svc_"
     SuppressionChangeId "sch_"
     TagId "tag_"

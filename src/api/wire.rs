@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use crate::clock::written;
 use crate::conversations::conversation;
 use crate::conversations::list;
+use crate::conversations::message::MessageStatus;
 use crate::conversations::read::{self, Whole};
 use crate::conversations::status::Status;
 use crate::conversations::timeline;
@@ -147,10 +148,10 @@ pub enum TimelineItem {
         id: MessageId,
         at: Timestamp,
         /// `inbound` or `outbound`
-        direction: String,
+        direction: &'static str,
         from: Sender,
         /// `draft`, `scheduled`, `sending`, `sent` or `failed`; null for mail that came in.
-        status: Option<String>,
+        status: Option<&'static str>,
         /// Plain text without quoted history, cut after 8,000 characters.
         #[schemars(length(max = 8000))]
         text: String,
@@ -307,9 +308,9 @@ impl TimelineItem {
                 sender_confirmed: message.sender_confirmed,
                 id: message.id,
                 at: Timestamp(message.at),
-                direction: message.direction,
+                direction: message.direction.as_str(),
                 from: Sender { name: message.from_name, email: message.from_email },
-                status: message.status,
+                status: message.status.map(MessageStatus::as_str),
                 text: message.text,
                 attachments: message.attachments.into_iter().map(Attachment::from).collect(),
             },

@@ -19,7 +19,7 @@ pub struct Earlier {
     pub mailbox: MailboxId,
     /// When the message was to leave.
     pub date: DateTime<Utc>,
-    /// Nobody wrote it: mail of the service's own.
+    /// Mail of the service's own.
     pub automatic: bool,
     /// The mail it answers: the newest that its addressee knew when it was written. A machine's only if there is no
     /// other.
@@ -42,7 +42,7 @@ pub async fn earlier(conn: &mut PgConnection, letter: &Letter) -> Result<Earlier
     let (workspace, conversation) = (letter.workspace.0, letter.conversation.0);
     let row = sqlx::query!(
         r#"select m.mailbox_id as "mailbox: MailboxId", m.sends_at as "sends_at!", m.at, m.item,
-               m.author_type is null as "automatic!", a.id as "answered?", a.rfc_message_id, a.at as "answered_at?",
+               (m.author_type is null and m.origin is distinct from 'assistant') as "automatic!", a.id as "answered?", a.rfc_message_id, a.at as "answered_at?",
                a.from_name, a.from_email as "from_email?", left(a.text, $4) as text
            from messages m left join lateral (
                select * from messages

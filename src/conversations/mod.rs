@@ -9,6 +9,7 @@ pub mod inbound;
 pub mod inboxes;
 pub mod index;
 pub mod list;
+pub mod message;
 pub mod notes;
 pub mod outbound;
 pub mod read;

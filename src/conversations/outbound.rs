@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use crate::conversations::conversation::{Locked, lock_visible};
 use crate::conversations::inbound::SNIPPET;
 use crate::conversations::index;
+use crate::conversations::message::{Author, MessageStatus, Origin};
 use crate::db::Tx;
 use crate::error::{Error, NO_MESSAGE, Result};
 use crate::ids::{AgentId, ConversationId, MessageId};
@@ -16,8 +17,7 @@ use crate::workspace::access::{Actor, MemberId};
 
 pub struct Outbound<'a> {
     pub message: MessageId,
-    /// Nobody for the service's own mail.
-    pub author: Option<MemberId>,
+    pub author: Author,
     /// What the customer will read.
     pub text: &'a str,
     /// What the author wrote, when something of ours stands under it in `text`.
@@ -31,7 +31,7 @@ pub struct Outbound<'a> {
 pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>) -> Result<()> {
     let (workspace, now) = (tx.workspace().0, tx.now());
     let scheduled = outbound.sends_at.is_some();
-    let (author_type, author_id) = outbound.author.map(MemberId::columns).unzip();
+    let (author_type, author_id) = outbound.author.member().map(MemberId::columns).unzip();
     // Fixed now, so that every later try of this message carries the same one; and unguessable, so that
     // only who got the mail can answer it.
     let domain = conversation.mailbox_address.rsplit('@').next().unwrap_or_default();
@@ -47,9 +47,10 @@ pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>)
              returning last_item, mailbox_id)
          insert into messages
              (workspace_id, conversation_id, id, mailbox_id, item, at, direction, status, sends_at, due_at,
-              from_name, from_email, text, rfc_message_id, author_type, author_id, summary, written)
+              from_name, from_email, text, rfc_message_id, author_type, author_id, summary, written,
+              origin)
          select $1, $2, $3, mailbox_id, last_item, $5, 'outbound', case when $4 then 'scheduled' else 'draft' end,
-             $7, $7, $8, $9, $10, $11, $12, $13, $14, $15
+             $7, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16
          from numbered",
         workspace,
         conversation.id.0,
@@ -65,7 +66,8 @@ pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>)
         author_type,
         author_id,
         outbound.summary,
-        outbound.written
+        outbound.written,
+        outbound.author.origin() as Origin
     )
     .execute(&mut **tx)
     .await?;
@@ -79,10 +81,10 @@ pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>)
 #[derive(Debug)]
 pub struct Ours {
     pub id: MessageId,
-    pub status: String,
+    pub status: MessageStatus,
     pub text: String,
     pub written: Option<String>,
-    pub author: Option<MemberId>,
+    pub author: Author,
 }
 
 /// A message of ours that someone can see, by its own id, with its conversation locked.
@@ -110,7 +112,8 @@ pub async fn lock_message(tx: &mut Tx<'_>, who: &Actor, message: MessageId) -> R
 pub async fn find(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId) -> Result<Option<Ours>> {
     let workspace = tx.workspace().0;
     let row = sqlx::query!(
-        r#"select status as "status!", text, written, author_type, author_id from messages
+        r#"select status as "status!: MessageStatus", text, written, author_type, author_id, origin as "origin: Origin"
+           from messages
            where workspace_id = $1 and conversation_id = $2 and id = $3 and direction = 'outbound'"#,
         workspace,
         conversation.id.0,
@@ -120,7 +123,7 @@ pub async fn find(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId) ->
     .await?;
     Ok(row.map(|row| Ours {
         id: message,
-        author: MemberId::stored(row.author_type.as_deref(), row.author_id.unwrap_or_default()),
+        author: Author::stored(row.origin, row.author_type.as_deref(), row.author_id),
         status: row.status,
         text: row.text,
         written: row.written,

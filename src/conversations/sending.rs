@@ -9,16 +9,17 @@ use sqlx::PgConnection;
 
 use crate::conversations::conversation::Locked;
 use crate::conversations::inbound::SNIPPET;
+use crate::conversations::message::{Author, Channel, Origin};
 use crate::conversations::timeline;
 use crate::conversations::transitions::{Trigger, apply};
 use crate::db::Tx;
 use crate::error::Result;
-use crate::events::event::{Author, Event, MemberKind, MessageSent};
+use crate::events::event::{Event, MessageSent};
 use crate::events::record::record;
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
 use crate::mailer::{Letter, Refusal};
 use crate::text;
-use crate::workspace::access::{By, MemberId, SANDBOX};
+use crate::workspace::access::{By, SANDBOX};
 
 /// A message in the hands of this node, until its lease ends.
 #[derive(Debug)]
@@ -101,7 +102,7 @@ pub async fn sent(tx: &mut Tx<'_>, conversation: &Locked, claimed: &Claimed) -> 
                select at, item from messages where workspace_id = $1 and conversation_id = $2 and id = $3)
            update messages set status = 'sent', sent_at = $5, at = $5, due_at = null
            where workspace_id = $1 and conversation_id = $2 and id = $3 and status = 'sending' and claim = $4
-           returning author_type, author_id, exists (
+           returning author_type, author_id, origin as "origin: Origin", channel as "channel: Channel", exists (
                select from messages mail, before
                where mail.workspace_id = $1 and mail.conversation_id = $2 and mail.direction = 'inbound'
                  and not mail.automatic and (mail.at, mail.item) > (before.at, before.item)) as "answered!""#,
@@ -126,18 +127,18 @@ pub async fn sent(tx: &mut Tx<'_>, conversation: &Locked, claimed: &Claimed) -> 
     )
     .execute(&mut **tx)
     .await?;
-    let author = MemberId::stored(row.author_type.as_deref(), row.author_id.unwrap_or_default());
+    let author = Author::stored(row.origin, row.author_type.as_deref(), row.author_id);
     let trigger = match (author, row.answered) {
-        (None, _) => Trigger::ServiceMailSent,
-        (Some(_), true) => Trigger::SentAfterCustomerWrote,
-        (Some(_), false) => Trigger::Sent,
+        (Author::Service, _) => Trigger::ServiceMailSent,
+        (_, true) => Trigger::SentAfterCustomerWrote,
+        (_, false) => Trigger::Sent,
     };
     let event = MessageSent {
         conversation_id: conversation.id,
         message_id: message,
         mailbox_id: conversation.mailbox_id,
-        author: author.map(Author::from),
-        secure: false,
+        author: author.of_sent(),
+        secure: row.channel == Channel::Secure,
     };
     record(tx, conversation.place(), &Event::MessageSent(event)).await?;
     apply(tx, conversation, trigger, &By::System).await?;
@@ -231,13 +232,4 @@ async fn again(tx: &mut Tx<'_>, claimed: &Claimed, due_at: DateTime<Utc>, tried:
     .execute(&mut **tx)
     .await?;
     Ok(given_back.rows_affected() == 1)
-}
-
-impl From<MemberId> for Author {
-    fn from(member: MemberId) -> Self {
-        match member {
-            MemberId::Person(id) => Self { r#type: MemberKind::User, id: Some(id.to_string()) },
-            MemberId::Agent(id) => Self { r#type: MemberKind::Agent, id: Some(id.to_string()) },
-        }
-    }
 }

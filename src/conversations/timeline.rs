@@ -9,6 +9,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
+use crate::conversations::message::{Direction, MessageStatus};
 use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::{ConversationId, MessageId, NoteId, WorkspaceId};
@@ -28,10 +29,10 @@ pub enum Item {
 pub struct Message {
     pub id: MessageId,
     pub at: DateTime<Utc>,
-    pub direction: String,
+    pub direction: Direction,
     pub from_name: Option<String>,
     pub from_email: String,
-    pub status: Option<String>,
+    pub status: Option<MessageStatus>,
     pub text: String,
     pub attachments: Vec<Attachment>,
     /// Of mail that came in: whether the sender's domain confirmed it.
@@ -56,7 +57,8 @@ pub async fn read(
     conversation: ConversationId,
 ) -> Result<Vec<Item>> {
     let rows = sqlx::query!(
-        r#"select 'message' as "kind!", item as "item!", at as "at!", id, direction, status, from_name, from_email,
+        r#"select 'message' as "kind!", item as "item!", at as "at!", id, direction as "direction: Direction",
+                  status as "status: MessageStatus", from_name, from_email,
                   left(text, $3) as text, attachments as "attachments: Json<Vec<Attachment>>",
                   null as name, null::jsonb as data,
                   case when direction = 'inbound' then coalesce(verdict ->> 'dmarc' = 'pass', false) end as confirmed
@@ -77,7 +79,7 @@ pub async fn read(
             "message" => Item::Message(Message {
                 id: MessageId(row.id.unwrap_or_default()),
                 at: row.at,
-                direction: row.direction.unwrap_or_default(),
+                direction: row.direction.unwrap_or(Direction::Inbound),
                 from_name: row.from_name,
                 from_email: row.from_email.unwrap_or_default(),
                 status: row.status,

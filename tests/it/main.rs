@@ -11,5 +11,6 @@ mod requirements;
 mod roles;
 mod strangers;
 mod tidy;
+mod upgrade;
 mod webhooks;
 mod world;

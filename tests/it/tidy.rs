@@ -51,7 +51,7 @@ const OWNERS: &[(&str, &[&str])] = &[
             "withheld_replies",
         ],
     ),
-    ("documents", &["documents", "document_requests"]),
+    ("documents", &["documents", "document_requests", "document_request_items"]),
     ("app_mail", &["app_mail", "sending_services"]),
     ("replies", &["suppressed_addresses", "suppression_changes", "automatic_mail"]),
     ("mail", &["sandbox_mail", "sandbox_answers", "sending_domains", "mail_received"]),

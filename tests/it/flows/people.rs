@@ -9,8 +9,9 @@ use rookery::conversations::status::Status;
 use rookery::conversations::timeline::Item;
 use rookery::conversations::{inboxes, notes, read, snooze, tags, transitions};
 use rookery::db::{Handle, Snapshot, Tx};
+use rookery::documents::items;
 use rookery::documents::library;
-use rookery::documents::request;
+use rookery::documents::request::Asked;
 use rookery::error::{NO_CONVERSATION, Result};
 use rookery::ids::{ConversationId, MailboxId, PersonId};
 use rookery::replies::write::{NewReply, Written, ask, write};
@@ -221,8 +222,8 @@ async fn a_person_asks_for_documents_and_a_colleague_approves_a_persons_draft() 
         let id = acme.mail(inbox, "ada@customer.example", "Hi", "Hello").await;
         let mia = acme.person("Mia Member", Role::Member).await;
         let who = person(&acme, mia).await;
-        let item = request::Item { label: "Passport".into(), description: None, required: true };
-        let asked = request::Asked { items: vec![item], due: None };
+        let item = items::Item { label: "Passport".into(), description: None, required: true };
+        let asked = Asked { items: vec![item], due: None };
         let written = act(world, &who, id, async |tx, locked| {
             ask(&world.app, tx, locked, &who, asked, None, false).await
         })
