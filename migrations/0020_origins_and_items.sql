@@ -30,10 +30,10 @@ begin
         and (raw is null or raw_blob is null)
         and char_length(summary) <= 500
         and jsonb_typeof(verdict) = 'object'
-        and origin in ('person', 'agent', 'assistant', 'service')
-        and (direction = 'outbound' or origin is null)
-        and (origin = 'person') = (author_type is not null and author_type = 'user')
-        and (origin = 'agent') = (author_type is not null and author_type = 'agent')
+        and (origin is null or (direction = 'outbound'
+            and origin in ('person', 'agent', 'assistant', 'service')
+            and (origin = 'person') = (author_type is not distinct from 'user')
+            and (origin = 'agent') = (author_type is not distinct from 'agent')))
         and channel in ('mail', 'secure');
 end
 $$;

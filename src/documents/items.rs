@@ -1,14 +1,14 @@
 //! What a document request asks for (specification 2.9, 4.9): rows in the order of the checklist, each with a state.
 //! docs/states.md has the states. What is missing is what nothing came for, or what came and will not do.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::{DocumentRequestId, RequestItemId};
 
 /// One thing that is asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Item {
     pub label: String,
     pub description: Option<String>,
@@ -38,7 +38,7 @@ impl ItemState {
 }
 
 /// An item of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Listed {
     pub id: RequestItemId,
     pub item: Item,
