@@ -21,6 +21,7 @@ pub mod error;
 pub mod events;
 pub mod ids;
 pub mod key_ring;
+pub mod lease;
 pub mod links;
 pub mod mail;
 pub mod mailer;

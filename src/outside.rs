@@ -94,6 +94,9 @@ pub enum Failure {
     Closed,
     #[error("timeout")]
     TooSlow,
+    /// Something of ours.
+    #[error("internal error")]
+    Internal,
 }
 
 impl Outside {

@@ -129,7 +129,7 @@ async fn forward(outside: &Outside, clock: &Clock, to: &Url, secret: &Secret, bo
     let id: EventId =
         event.id.parse().map_err(|_| Error::internal("The server sent something that is no event."))?;
     let letter = Letter {
-        to: &outside.check(to).await,
+        to: outside.check(to).await,
         path: &to[Position::BeforePath..Position::AfterQuery],
         secrets: std::slice::from_ref(secret),
     };

@@ -12,7 +12,7 @@ use crate::db::Tx;
 use crate::error::{Error, NO_MESSAGE, Result};
 use crate::ids::{AgentId, ConversationId, MessageId};
 use crate::text;
-use crate::workspace::access::Sees;
+use crate::workspace::access::{SANDBOX, Sees};
 
 pub struct Outbound<'a> {
     pub message: MessageId,
@@ -44,12 +44,12 @@ pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>)
                  last_message_at = case when $4 then $5 else last_message_at end,
                  snippet = case when $4 then $6 else snippet end
              where workspace_id = $1 and id = $2
-             returning last_item, mailbox_id)
+             returning last_item, mailbox_id, audience)
          insert into messages
              (workspace_id, conversation_id, id, mailbox_id, item, at, direction, status, sends_at, due_at,
-              from_name, from_email, text, rfc_message_id, author_type, author_id, summary, written)
+              from_name, from_email, text, rfc_message_id, author_type, author_id, summary, written, sandbox)
          select $1, $2, $3, mailbox_id, last_item, $5, 'outbound', case when $4 then 'scheduled' else 'draft' end,
-             $7, $7, $8, $9, $10, $11, $12, $13, $14, $15
+             $7, $7, $8, $9, $10, $11, $12, $13, $14, $15, audience = $16
          from numbered",
         workspace,
         conversation.id.0,
@@ -65,7 +65,8 @@ pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>)
         author_type,
         author_id,
         outbound.summary,
-        outbound.written
+        outbound.written,
+        SANDBOX
     )
     .execute(&mut **tx)
     .await?;

@@ -3,26 +3,25 @@
 //! turns is written down together, a few times a second.
 
 use std::collections::VecDeque;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures::{FutureExt, StreamExt, stream};
+use futures::{StreamExt, stream};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::app::App;
 use crate::clock::Clock;
 use crate::error::Result;
-use crate::outside::Outside;
-use crate::webhooks::attempt::{Letter, attempt};
-use crate::webhooks::claim::{Lane, LaneKey, Waiting, claim};
+use crate::ids::EventId;
+use crate::lease::unharmed;
+use crate::outside::{Failure, Outside};
+use crate::webhooks::attempt::{Letter, Try, attempt};
+use crate::webhooks::claim::{Lane, LaneKey, TURN, Target, Waiting, claim};
 use crate::webhooks::record::{Done, Outcome, record};
 use crate::webhooks::webhook::State;
 
 /// Tries at once of one webhook (specification is silent; decision D229).
 const AT_ONCE: usize = 10;
-/// A turn begins no try after this.
-const TURN: Duration = Duration::from_secs(2);
 /// How long results wait for company before they are written, and how many are written together.
 const LINGER: Duration = Duration::from_millis(50);
 const TOGETHER: usize = 2000;
@@ -112,17 +111,24 @@ struct Courier {
 }
 
 impl Courier {
-    /// Delivers for one webhook, and gives its lane back whatever happens.
+    /// Delivers for one webhook, and gives its lane back whatever happens. A turn that comes too late to be written
+    /// down under its lease is not begun.
     async fn turn(self: Arc<Self>, lane: Lane, news: Sender<News>) {
         let key = lane.key;
-        if AssertUnwindSafe(self.deliver(lane, &news)).catch_unwind().await.is_err() {
-            tracing::error!(webhook = %key.webhook, "a turn panicked");
+        if lane.lease.has_room(self.clock.now()) {
+            let turn = async {
+                self.deliver(lane, &news).await;
+                Ok(())
+            };
+            if let Err(error) = unharmed(turn).await {
+                tracing::error!(%error, webhook = %key.webhook, "a turn was cut short");
+            }
         }
         let _ = news.send(News::Released(key)).await;
     }
 
     async fn deliver(&self, lane: Lane, news: &Sender<News>) {
-        let Lane { key, url, secrets, state, in_plan, run, rows } = lane;
+        let Lane { key, target, state, in_plan, run, rows, .. } = lane;
         let sends = state == State::Active && in_plan;
         let (wanted, dropped): (Vec<Waiting>, Vec<Waiting>) = rows
             .into_iter()
@@ -134,14 +140,15 @@ impl Courier {
         if wanted.is_empty() {
             return;
         }
-        let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
-        let letter = Letter { to: &self.outside.check(&url).await, path, secrets: &secrets };
+        let letter = match &target {
+            Some(target) => self.address(target).await.ok(),
+            None => None,
+        };
         let began = Instant::now();
         stream::iter(wanted)
             .take_while(|_| std::future::ready(began.elapsed() < TURN))
             .for_each_concurrent(AT_ONCE, async |row: Waiting| {
-                let body = row.body.unwrap_or_default();
-                let result = attempt(&self.outside, &self.clock, &letter, row.event, body).await;
+                let result = self.attempt(letter.as_ref(), row.event, row.body.unwrap_or_default()).await;
                 let done = Done {
                     event: row.event,
                     tries: row.tries + 1,
@@ -151,5 +158,24 @@ impl Courier {
                 let _ = news.send(News::Done(key, done)).await;
             })
             .await;
+    }
+
+    async fn address<'a>(&self, target: &'a Target) -> Result<Letter<'a>> {
+        unharmed(async {
+            let path = &target.url[url::Position::BeforePath..url::Position::AfterQuery];
+            Ok(Letter { to: self.outside.check(&target.url).await, path, secrets: &target.secrets })
+        })
+        .await
+    }
+
+    /// One try. An error of ours counts like any other.
+    async fn attempt(&self, letter: Option<&Letter<'_>>, event: EventId, body: String) -> Try {
+        let tried = async {
+            match letter {
+                Some(letter) => Ok(attempt(&self.outside, &self.clock, letter, event, body).await),
+                None => Ok(Try::failed(&self.clock, Failure::Internal)),
+            }
+        };
+        unharmed(tried).await.unwrap_or_else(|_| Try::failed(&self.clock, Failure::Internal))
     }
 }

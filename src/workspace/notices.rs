@@ -58,6 +58,8 @@ pub struct Claimed {
     pub workspace: WorkspaceId,
     pub id: NoticeId,
     pub claim: i32,
+    /// Tries in vain.
+    pub tries: i16,
     pub recipient: String,
     pub subject: String,
     pub body: String,
@@ -81,8 +83,8 @@ pub async fn claim(
                where try_enter_workspace(workspace_id))
            update notices n set due_at = $2, claim = n.claim + 1
            from due, entered where n.ctid = due.ctid and entered.workspace_id = due.workspace_id
-           returning n.workspace_id as "workspace: WorkspaceId", n.id as "id: NoticeId", n.claim, n.recipient,
-                     n.subject, n.body, n.created_at"#,
+           returning n.workspace_id as "workspace: WorkspaceId", n.id as "id: NoticeId", n.claim, n.tries,
+                     n.recipient, n.subject, n.body, n.created_at"#,
         now,
         lease_ends
     )
@@ -97,33 +99,49 @@ pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
         .await?)
 }
 
-/// What came of it: it was sent when there is no time for another try. Only the newest claim is heard.
-pub async fn done(tx: &mut Tx<'_>, notice: &Claimed, again_at: Option<DateTime<Utc>>) -> Result<()> {
+/// It has left. False when this claim is not the newest any more.
+pub async fn sent(tx: &mut Tx<'_>, notice: &Claimed) -> Result<bool> {
     let (workspace, now) = (tx.workspace().0, tx.now());
-    sqlx::query!(
-        "update notices set due_at = $4, sent_at = case when $4::timestamptz is null then $5::timestamptz end
+    let sent = sqlx::query!(
+        "update notices set due_at = null, sent_at = $4
          where workspace_id = $1 and id = $2 and claim = $3 and due_at is not null",
         workspace,
         notice.id.0,
         notice.claim,
-        again_at,
         now
     )
     .execute(&mut **tx)
     .await?;
-    Ok(())
+    Ok(sent.rows_affected() == 1)
+}
+
+/// Another try at another time, or the first when it was given back untried.
+pub async fn again(tx: &mut Tx<'_>, notice: &Claimed, due_at: DateTime<Utc>, tried: bool) -> Result<bool> {
+    let workspace = tx.workspace().0;
+    let given_back = sqlx::query!(
+        "update notices set due_at = $4, tries = tries + $5
+         where workspace_id = $1 and id = $2 and claim = $3 and due_at is not null",
+        workspace,
+        notice.id.0,
+        notice.claim,
+        due_at,
+        i16::from(tried)
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(given_back.rows_affected() == 1)
 }
 
 /// Nobody will ever read it.
-pub async fn drop(tx: &mut Tx<'_>, notice: &Claimed) -> Result<()> {
+pub async fn drop(tx: &mut Tx<'_>, notice: &Claimed) -> Result<bool> {
     let workspace = tx.workspace().0;
-    sqlx::query!(
-        "delete from notices where workspace_id = $1 and id = $2 and claim = $3",
+    let dropped = sqlx::query!(
+        "delete from notices where workspace_id = $1 and id = $2 and claim = $3 and due_at is not null",
         workspace,
         notice.id.0,
         notice.claim
     )
     .execute(&mut **tx)
     .await?;
-    Ok(())
+    Ok(dropped.rows_affected() == 1)
 }

@@ -11,6 +11,7 @@ mod making;
 pub mod receiver;
 mod retrying;
 mod scoping;
+mod slow_names;
 
 use rookery::ids::{EventId, PersonId, WebhookId};
 use rookery::webhooks::create::{NewSecret, Wanted, create};
