@@ -71,6 +71,10 @@ impl Bodies {
         loop {
             let part = match timeout_at(due.min(last), coming.next()).await {
                 Ok(Some(Ok(part))) => part,
+                // Part of a body that was to be longer, from a connection that is gone.
+                Ok(None) if told.exact().is_some_and(|told| told != whole.len() as u64) => {
+                    return Err(Error::TooLarge);
+                }
                 Ok(None) => return Ok(Whole { bytes: whole.freeze(), _room: room }),
                 // A connection that broke, where nobody reads the answer.
                 Ok(Some(Err(_))) => return Err(Error::TooLarge),

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use chrono::{DateTime, Utc};
@@ -24,7 +25,7 @@ use crate::api::mcp::{self, Caller, McpDoor};
 use crate::api::recent::Recent;
 use crate::api::refusals::Refusals;
 use crate::api::registry;
-use crate::api::serve::From;
+use crate::api::serve::{Client, From};
 use crate::api::{hooks, openapi, rest};
 use crate::app::App;
 use crate::error::{Error, NO_ENDPOINT, Result};
@@ -84,7 +85,7 @@ async fn frame(State(door): State<Arc<Door>>, request: Request) -> Response {
     let started = Instant::now();
     let (parts, body) = request.into_parts();
     let mut seen = Seen::default();
-    let mut response = match door.handle(&parts.method, &parts.uri, &parts.headers, body, &mut seen).await {
+    let mut response = match door.handle(&parts, body, &mut seen).await {
         Ok(response) => response,
         Err(error) => refusal(&error),
     };
@@ -112,6 +113,14 @@ async fn frame(State(door): State<Arc<Door>>, request: Request) -> Response {
     response
 }
 
+/// A request that may be carried out, whole.
+struct Admitted {
+    conn: PoolConnection<Postgres>,
+    actor: Actor,
+    body: Whole,
+    left: Left,
+}
+
 /// What the log line of a request says.
 #[derive(Default)]
 struct Seen {
@@ -120,14 +129,8 @@ struct Seen {
 }
 
 impl Door {
-    async fn handle(
-        &self,
-        method: &Method,
-        uri: &Uri,
-        headers: &HeaderMap,
-        body: Body,
-        seen: &mut Seen,
-    ) -> Result<Response> {
+    async fn handle(&self, parts: &Parts, body: Body, seen: &mut Seen) -> Result<Response> {
+        let Parts { method, uri, headers, .. } = parts;
         let is_mcp = uri.path() == MCP_PATH;
         self.check_origin(headers)?;
         if is_mcp {
@@ -145,28 +148,15 @@ impl Door {
         if body.size_hint().lower() > most as u64 {
             return Err(Error::TooLarge);
         }
-        let (mut conn, actor) = self.judge(bearer(headers)?).await?;
-        seen.caller = Some(actor.clone());
-        let asked = self.app.clock.now();
-        let counted = match self.count(&mut conn, &actor, 1, asked).await? {
-            Ok(left) => left,
-            Err(retry_after) => return Ok(self.slow_down(retry_after)),
+        let client = parts.extensions.get::<Client>().cloned().unwrap_or_else(Client::staying);
+        let admitted = tokio::select! {
+            admitted = self.admit(headers, body, (most, is_mcp), seen) => admitted?,
+            // Nothing was changed until here.
+            () = client.clone().left() => return Ok(nobody()),
         };
-        let (mut conn, body) = match self.read(conn, body, most, &actor).await {
-            Ok(read) => read,
-            Err(error) => return Ok(self.with_limit(refusal(&error), counted)),
-        };
-        let more = if is_mcp { mcp::request_count(&body.bytes) - 1 } else { 0 };
-        let left = match more {
-            0 => counted,
-            more => match self.count(&mut conn, &actor, more, self.app.clock.now()).await? {
-                Ok(left) => left,
-                Err(retry_after) => {
-                    let subject = Subject::Requests(actor.workspace, actor.agent);
-                    self.app.rate.give_back(subject, self.app.config.request_limit(), asked).await;
-                    return Ok(self.slow_down(retry_after));
-                }
-            },
+        let Admitted { conn, actor, body, left } = match admitted {
+            Ok(admitted) => admitted,
+            Err(refused) => return Ok(refused),
         };
 
         let answered = if is_mcp {
@@ -182,15 +172,51 @@ impl Door {
                         crate::api::operation::Method::Post => Given::Body(&body.bytes),
                     };
                     let request = registry::Request { id, given };
-                    entry
-                        .call(&self.app, &actor, conn, request)
-                        .await
-                        .map(|done| answer(status(done.status), done.body))
+                    let called = entry.call(&self.app, &actor, conn, request);
+                    let done = tokio::select! {
+                        done = called => done,
+                        () = client.left(), if entry.spec.waits => return Ok(nobody()),
+                    };
+                    done.map(|done| answer(status(done.status), done.body))
                 }
                 Err(error) => Err(error),
             }
         };
         Ok(self.with_limit(answered.unwrap_or_else(|error| refusal(&error)), left))
+    }
+
+    /// Key, rate and body, or the answer to a request that is refused for one of them.
+    async fn admit(
+        &self,
+        headers: &HeaderMap,
+        body: Body,
+        (most, is_mcp): (usize, bool),
+        seen: &mut Seen,
+    ) -> Result<Result<Admitted, Response>> {
+        let (mut conn, actor) = self.judge(bearer(headers)?).await?;
+        seen.caller = Some(actor.clone());
+        let asked = self.app.clock.now();
+        let counted = match self.count(&mut conn, &actor, 1, asked).await? {
+            Ok(left) => left,
+            Err(retry_after) => return Ok(Err(self.slow_down(retry_after))),
+        };
+        let (mut conn, body) = match self.read(conn, body, most, &actor).await {
+            Ok(read) => read,
+            Err(error) => return Ok(Err(self.with_limit(refusal(&error), counted))),
+        };
+        let more = if is_mcp { mcp::request_count(&body.bytes) - 1 } else { 0 };
+        let left = match more {
+            0 => counted,
+            more => match self.count(&mut conn, &actor, more, self.app.clock.now()).await? {
+                Ok(left) => left,
+                Err(retry_after) => {
+                    let subject = Subject::Requests(actor.workspace, actor.agent);
+                    self.app.rate.give_back(subject, self.app.config.request_limit(), asked).await;
+                    return Ok(Err(self.slow_down(retry_after)));
+                }
+            },
+        };
+        Ok(Ok(Admitted { conn, actor, body, left }))
     }
 
     /// Whose key it is. Until here nothing was read but the head.
@@ -367,6 +393,11 @@ pub(super) fn answer(status: StatusCode, body: impl Into<Body>) -> Response {
     let mut response = (status, body.into()).into_response();
     dress(response.headers_mut());
     response
+}
+
+/// What is given to a client that has left.
+fn nobody() -> Response {
+    StatusCode::NO_CONTENT.into_response()
 }
 
 /// Every error is one JSON field. What caused a 500 is for the log alone.

@@ -55,6 +55,8 @@ pub struct Spec {
     /// Below the REST prefix. `{id}` is a conversation's id.
     pub path: &'static str,
     pub needs: Needs,
+    /// It waits for something to happen, and is given up when its client leaves.
+    pub waits: bool,
     /// The status of success.
     pub status: u16,
     /// The status when the same was done before, where that differs.
@@ -79,6 +81,7 @@ impl Spec {
             method: Method::Get,
             path,
             needs: Needs::Scope(Scope::Read),
+            waits: false,
             status: 200,
             repeat_status: None,
             repeatable: true,

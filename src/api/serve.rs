@@ -1,5 +1,8 @@
 //! Serves HTTP on a socket: one task for each connection, HTTP/1 and HTTP/2, with every limit of both written down.
 //! `connections` says who may stay.
+//!
+//! A request has a task of its own. A client that hangs up does not cut it off in the middle of a change; it keeps its
+//! connection's place until it is over, and the service stops after it.
 
 use std::convert::Infallible;
 use std::io;
@@ -19,7 +22,8 @@ use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use ipnet::IpNet;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
+use tokio::sync::{mpsc, watch};
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::api::connections::{Connections, Running, Seat, asker};
@@ -53,12 +57,33 @@ impl From {
     }
 }
 
+/// Whether the client that sent a request is still there.
+#[derive(Clone)]
+pub struct Client(Option<watch::Receiver<()>>);
+
+impl Client {
+    /// One that is not on a socket.
+    pub fn staying() -> Self {
+        Self(None)
+    }
+
+    /// Until it has its answer or hangs up.
+    pub async fn left(self) {
+        match self.0 {
+            Some(mut there) => while there.changed().await.is_ok() {},
+            None => std::future::pending().await,
+        }
+    }
+}
+
 /// Takes connections until the service stops; requests that run are finished first.
 pub async fn serve(listener: TcpListener, router: Router, connections: Arc<Connections>, stop: Stop) {
     let builder = Arc::new(builder());
     let mut look = interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut tasks = JoinSet::new();
+    // Every request holds one end until it is over.
+    let (under_way, mut over) = mpsc::channel(1);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept(), if !stop.told() => accepted,
@@ -73,7 +98,8 @@ pub async fn serve(listener: TcpListener, router: Router, connections: Arc<Conne
             Ok((stream, address)) => {
                 // Whoever finds no place is closed at once.
                 if let Some(seat) = connections.seat(address.ip()) {
-                    tasks.spawn(converse(builder.clone(), stream, router.clone(), seat, stop.clone()));
+                    let requests = Requests { router: router.clone(), under_way: under_way.clone() };
+                    tasks.spawn(converse(builder.clone(), stream, requests, seat, stop.clone()));
                 }
             }
             Err(error) if is_the_clients(&error) => {}
@@ -91,6 +117,8 @@ pub async fn serve(listener: TcpListener, router: Router, connections: Arc<Conne
             _ = look.tick() => connections.sweep(),
         }
     }
+    drop(under_way);
+    over.recv().await;
 }
 
 /// A client that went away before it was taken is no lack of ours.
@@ -99,26 +127,50 @@ fn is_the_clients(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
+/// Where requests go, and the end that each holds.
+struct Requests {
+    router: Router,
+    under_way: mpsc::Sender<Infallible>,
+}
+
+impl Requests {
+    fn answer(
+        &self,
+        seat: &Arc<Seat>,
+        mut request: Request<Incoming>,
+    ) -> impl Future<Output = Result<Response<Answer>, JoinError>> + use<> {
+        let running = seat.connection.begins(request.version() == Version::HTTP_2);
+        let (there, client) = watch::channel(());
+        request.extensions_mut().insert(From(seat.connection.address));
+        request.extensions_mut().insert(Client(Some(client)));
+        let answering = TowerToHyperService::new(self.router.clone()).call(request.map(Body::new));
+        let (seat, under_way) = (seat.clone(), self.under_way.clone());
+        let task = tokio::spawn(async move {
+            let Ok(response) = answering.await;
+            drop((seat, under_way));
+            response.map(|body| Answer { body, _running: running })
+        });
+        // Dropped when the client hangs up, and the task goes on.
+        async move {
+            let answered = task.await;
+            drop(there);
+            answered
+        }
+    }
+}
+
 async fn converse(
     builder: Arc<Builder<TokioExecutor>>,
     stream: TcpStream,
-    router: Router,
+    requests: Requests,
     seat: Seat,
     stop: Stop,
 ) {
     let _ = stream.set_nodelay(true);
+    let seat = Arc::new(seat);
     let connection = &seat.connection;
     let io = TokioIo::new(Paced::new(stream, connection.clone()));
-    let router = TowerToHyperService::new(router);
-    let answer = service_fn(move |mut request: Request<Incoming>| {
-        let running = connection.begins(request.version() == Version::HTTP_2);
-        request.extensions_mut().insert(From(connection.address));
-        let answering = router.call(request.map(Body::new));
-        async move {
-            let response: Response<Body> = answering.await?;
-            Ok::<_, Infallible>(response.map(|body| Answer { body, _running: running }))
-        }
-    });
+    let answer = service_fn(|request| requests.answer(&seat, request));
     let mut talking = pin!(builder.serve_connection(io, answer));
     tokio::select! {
         _ = talking.as_mut() => return,
