@@ -25,6 +25,7 @@ use rookery::mail::parse::{ParsedMail, parse};
 use rookery::mail::receive::{Delivery, Outcome, receive};
 use rookery::mail::thread::Dmarc;
 use rookery::mail::{quote, scam};
+use rookery::put_off::Aside;
 use rookery::random::Random;
 use rookery::workspace::access::{Actor, Scope};
 use rookery::workspace::mailboxes::Mailbox;
@@ -414,7 +415,9 @@ impl Bench {
     /// Works off everything that waits to be indexed.
     async fn index(&self) {
         let mut conn = self.app.connection().await.expect("a connection");
-        while let [workspace] = index::unindexed(&mut conn, self.app.clock.now()).await.expect("notes")[..] {
+        while let [workspace] =
+            index::unindexed(&mut conn, self.app.clock.now(), &Aside::default()).await.expect("notes")[..]
+        {
             let mut tx = self.app.begin(workspace).await.expect("a transaction");
             index::index(&mut tx, index::OF_THE_WORKER).await.expect("the words are indexed");
             tx.commit().await.expect("a commit");

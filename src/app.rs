@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::ids::WorkspaceId;
 use crate::mailer::{Mailer, NoRelay};
 use crate::outside::Outside;
-use crate::put_off::PutOff;
+use crate::put_off::Loops;
 use crate::random::Random;
 use crate::rate::RateLimit;
 use crate::relay::Relay;
@@ -37,8 +37,8 @@ pub struct App {
     pub directory: Directory,
     pub blobs: Blobs,
     pub rate: RateLimit,
-    /// Workspaces whose words could not be indexed.
-    pub indexing: PutOff,
+    /// What the worker's loops could not do here.
+    pub loops: Loops,
     /// Mail that this node has taken today, by sender, network and conversation.
     pub received: Counts,
     /// Carries live mail.
@@ -79,7 +79,7 @@ impl App {
             blobs: Blobs::open(&config, random.clone(), clock.clone())?,
             directory: Directory::new(directory),
             rate: RateLimit::new(&random),
-            indexing: PutOff::default(),
+            loops: Loops::default(),
             received: Counts::default(),
             mailer,
             unsigned: Mutex::default(),

@@ -33,6 +33,11 @@ pub enum Error {
 #[error("nobody knows whether it was committed: {0}")]
 pub struct Uncertain(#[source] pub sqlx::Error);
 
+/// What was done panicked.
+#[derive(Debug, thiserror::Error)]
+#[error("it panicked")]
+struct Panicked;
+
 /// One thing wrong with one field: `body: is required`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -57,6 +62,47 @@ impl Error {
     /// Whether what failed may have happened all the same.
     pub fn is_uncertain(&self) -> bool {
         matches!(self, Self::Internal(cause) if cause.is::<Uncertain>())
+    }
+
+    pub fn panicked() -> Self {
+        Self::internal(Panicked)
+    }
+
+    pub fn is_panic(&self) -> bool {
+        matches!(self, Self::Internal(cause) if cause.is::<Panicked>())
+    }
+
+    /// Whether the workspace lets nobody in.
+    pub fn is_fenced(&self) -> bool {
+        matches!(self.of_the_database(), Some(sqlx::Error::Database(error)) if error.code().as_deref() == Some("RK001"))
+    }
+
+    /// Whether the database could not be asked, whatever was to be asked of it.
+    pub fn is_outage(&self) -> bool {
+        match self.of_the_database() {
+            Some(sqlx::Error::Database(error)) => {
+                // Connections that break, a lack of memory, disk or connections, a server that stops.
+                let code = error.code().unwrap_or_default();
+                ["08", "53", "57P"].iter().any(|class| code.starts_with(class))
+            }
+            Some(error) => matches!(
+                error,
+                sqlx::Error::Io(_)
+                    | sqlx::Error::Tls(_)
+                    | sqlx::Error::Protocol(_)
+                    | sqlx::Error::PoolTimedOut
+                    | sqlx::Error::PoolClosed
+                    | sqlx::Error::WorkerCrashed
+            ),
+            None => self.is_uncertain(),
+        }
+    }
+
+    fn of_the_database(&self) -> Option<&sqlx::Error> {
+        match self {
+            Self::Internal(cause) => cause.downcast_ref(),
+            _ => None,
+        }
     }
 
     pub fn status(&self) -> u16 {

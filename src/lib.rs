@@ -40,5 +40,6 @@ pub mod stop;
 pub mod text;
 pub mod webhooks;
 pub mod words;
+pub mod work_off;
 pub mod worker;
 pub mod workspace;

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::http::StatusCode;
 use axum::routing::get;
 use futures::future::join_all;
 use tokio::net::TcpListener;
@@ -57,41 +56,41 @@ pub async fn serve(mut config: Config) -> Result<()> {
 
     tokio::spawn(reseal::check(app.clone()));
     let mail = tokio::spawn(mail_doors(&app).await?);
-    let work = tokio::spawn(worker::run(app.clone()));
+    let mut work = tokio::spawn(worker::run(app.clone()));
     let connections = Connections::of(&app.config);
     let server = tokio::spawn(http::serve(listener, router(app.clone()), connections, app.stop.clone()));
 
-    wait_for_signal().await?;
+    // A service whose worker is gone would take mail that nobody sends on: somebody has to start it anew.
+    let worked = tokio::select! {
+        signal = wait_for_signal() => {
+            signal?;
+            None
+        }
+        ended = &mut work => Some(ended.map_err(Error::internal).flatten()),
+    };
     tracing::info!("stopping: running requests are finished first");
     app.stop.tell();
     let finished = async {
         let _ = server.await;
         let _ = mail.await;
-        let _ = work.await;
+        match worked {
+            Some(ended) => ended.and(Err(Error::internal("The worker has ended by itself."))),
+            None => work.await.map_err(Error::internal).flatten(),
+        }
     };
-    if tokio::time::timeout(GRACE, finished).await.is_err() {
+    let ended = tokio::time::timeout(GRACE, finished).await.unwrap_or_else(|_| {
         tracing::warn!("some requests did not finish in time and were cut off");
-    }
+        Ok(())
+    });
     app.pool.close().await;
-    Ok(())
+    ended
 }
 
 /// The doors, and beside them how far the background work is behind.
 fn router(app: Arc<App>) -> Router {
     let door = door::router(app.clone());
     let recent = Arc::new(Recent::default());
-    let figures = async move || {
-        let counting = async {
-            match worker::metrics(&app).await {
-                Ok(text) => (StatusCode::OK, Bytes::from(text)),
-                Err(error) => {
-                    tracing::warn!(%error, "the figures cannot be read");
-                    (StatusCode::SERVICE_UNAVAILABLE, Bytes::new())
-                }
-            }
-        };
-        recent.get(counting).await
-    };
+    let figures = async move || recent.get(async { Bytes::from(worker::metrics(&app).await) }).await;
     door.route("/metrics", get(figures))
 }
 

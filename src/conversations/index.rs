@@ -16,7 +16,11 @@ use crate::app::App;
 use crate::db::{Handle, Reading, Tx};
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
+use crate::put_off::Aside;
 use crate::words;
+
+/// The worker's loop.
+pub const LOOP: &str = "index words";
 
 /// What one transaction takes on at most. A single message may go beyond the words, never beyond those of one message.
 #[derive(Clone, Copy, Debug)]
@@ -91,7 +95,7 @@ pub async fn note_message(tx: &mut Tx<'_>, conversation: ConversationId, message
 /// long for that: it goes on with what is indexed.
 pub async fn catch_up(app: &App, reading: &mut Reading) {
     let (workspace, now) = (reading.frame().workspace, reading.now());
-    if app.indexing.is_put_off(workspace, now) {
+    if app.loops.of(LOOP).is_put_off(workspace, now) {
         return;
     }
     let (began, patience) = (Instant::now(), app.config.search_patience());
@@ -146,7 +150,11 @@ pub async fn index(tx: &mut Tx<'_>, batch: Batch) -> Result<Indexed> {
 }
 
 /// Workspaces with something to work off.
-pub async fn unindexed(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<Vec<WorkspaceId>> {
+pub async fn unindexed(
+    conn: &mut PgConnection,
+    now: DateTime<Utc>,
+    aside: &Aside,
+) -> Result<Vec<WorkspaceId>> {
     Ok(sqlx::query_scalar!(
         r#"with recursive messages as (
                (select workspace_id from unindexed_messages order by workspace_id limit 1)
@@ -161,13 +169,17 @@ pub async fn unindexed(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<Ve
                        order by workspace_id limit 1)
                from conversations where conversations.workspace_id is not null)
            select workspace_id as "id!: WorkspaceId" from (select * from messages union select * from conversations) noted
-           where exists (select from unindexed_messages fresh where fresh.workspace_id = noted.workspace_id and tries = 0)
-              or exists (select from unindexed_messages failed
-                         where failed.workspace_id = noted.workspace_id and tries > 0 and retry_at <= $1)
-              or exists (select from unindexed_conversations anew
-                         where anew.workspace_id = noted.workspace_id and (tries = 0 or retry_at <= $1))
+           where workspace_id not in (select unnest($2::bigint[]))
+             and workspace_id not in (select id from workspaces where fenced_at is not null)
+             and (exists (select from unindexed_messages fresh
+                          where fresh.workspace_id = noted.workspace_id and tries = 0)
+               or exists (select from unindexed_messages failed
+                          where failed.workspace_id = noted.workspace_id and tries > 0 and retry_at <= $1)
+               or exists (select from unindexed_conversations anew
+                          where anew.workspace_id = noted.workspace_id and (tries = 0 or retry_at <= $1)))
            order by workspace_id limit 10000"#,
-        now
+        now,
+        &aside.workspaces
     )
     .fetch_all(conn)
     .await?)
@@ -186,7 +198,7 @@ pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
 /// Puts off what the next batch would take on: it has just failed. Each is then tried again alone, later and later.
 pub async fn put_off(tx: &mut Tx<'_>, batch: Batch) -> Result<()> {
     let (workspace, now) = (tx.workspace().0, tx.now());
-    let anew = take_anew(tx).await?;
+    let anew = take_anew(tx, batch).await?;
     let taken = if anew.alone { Taken::default() } else { take(tx, batch).await? };
     let conversations: Vec<i64> = anew.notes.iter().map(|(conversation, _)| *conversation).collect();
     sqlx::query!(
@@ -214,7 +226,7 @@ pub async fn put_off(tx: &mut Tx<'_>, batch: Batch) -> Result<()> {
 }
 
 async fn work_off(tx: &mut Tx<'_>, batch: Batch) -> Result<Indexed> {
-    let anew = take_anew(tx).await?;
+    let anew = take_anew(tx, batch).await?;
     let anew_more = begin_anew(tx, &anew.notes).await?;
     if anew.alone {
         return Ok(Indexed { more: true, ..Indexed::default() });
@@ -242,13 +254,13 @@ struct Anew {
     alone: bool,
 }
 
-async fn take_anew(tx: &mut Tx<'_>) -> Result<Anew> {
+async fn take_anew(tx: &mut Tx<'_>, batch: Batch) -> Result<Anew> {
     let (workspace, now) = (tx.workspace().0, tx.now());
     let fresh = sqlx::query!(
         "select conversation_id, noted_to from unindexed_conversations where workspace_id = $1 and tries = 0
          order by since desc, conversation_id limit $2 for update",
         workspace,
-        ANEW
+        ANEW.min(batch.messages)
     )
     .fetch_all(&mut **tx)
     .await?;

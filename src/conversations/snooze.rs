@@ -9,6 +9,7 @@ use crate::conversations::transitions::{Trigger, apply};
 use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, WorkspaceId};
+use crate::put_off::Aside;
 use crate::workspace::access::By;
 
 const SHORTEST: TimeDelta = TimeDelta::minutes(1);
@@ -31,11 +32,17 @@ pub async fn wake(tx: &mut Tx<'_>, conversation: &Locked, by: &By) -> Result<()>
 pub async fn ran_out(
     conn: &mut PgConnection,
     now: DateTime<Utc>,
+    aside: &Aside,
 ) -> Result<Vec<(WorkspaceId, ConversationId)>> {
     let due = sqlx::query!(
         r#"select workspace_id as "workspace: WorkspaceId", id as "id: ConversationId" from conversations
-           where snoozed_until <= $1 order by snoozed_until limit 100"#,
-        now
+           where snoozed_until <= $1
+             and id not in (select unnest($2::bigint[])) and workspace_id not in (select unnest($3::bigint[]))
+             and workspace_id not in (select id from workspaces where fenced_at is not null)
+           order by snoozed_until limit 100"#,
+        now,
+        &aside.rows,
+        &aside.workspaces
     )
     .fetch_all(conn)
     .await?;

@@ -15,6 +15,7 @@ use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::{ConversationId, DocumentRequestId, MessageId, WorkspaceId};
 use crate::links;
+use crate::put_off::Aside;
 use crate::workspace::access::By;
 
 /// Days after the request's mail left on which its customer is reminded.
@@ -152,13 +153,23 @@ pub struct Due {
     pub request: DocumentRequestId,
 }
 
-pub async fn due_for_a_reminder(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<Vec<Due>> {
+pub async fn due_for_a_reminder(
+    conn: &mut PgConnection,
+    now: DateTime<Utc>,
+    aside: &Aside,
+) -> Result<Vec<Due>> {
     Ok(sqlx::query_as!(
         Due,
         r#"select workspace_id as "workspace: WorkspaceId", conversation_id as "conversation: ConversationId",
                   id as "request: DocumentRequestId"
-           from document_requests where remind_at <= $1 order by remind_at limit 100"#,
-        now
+           from document_requests
+           where remind_at <= $1
+             and id not in (select unnest($2::bigint[])) and workspace_id not in (select unnest($3::bigint[]))
+             and workspace_id not in (select id from workspaces where fenced_at is not null)
+           order by remind_at limit 100"#,
+        now,
+        &aside.rows,
+        &aside.workspaces
     )
     .fetch_all(conn)
     .await?)

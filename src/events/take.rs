@@ -8,11 +8,13 @@ use sqlx::PgConnection;
 
 use crate::error::Result;
 use crate::ids::{EventId, WorkspaceId, made_at};
+use crate::put_off::Aside;
 
 /// Workspaces looked at in one go, and notes taken of each.
 const WORKSPACES: i64 = 64;
 const NOTES_EACH: i64 = 1000;
-const NOTES: i64 = 4000;
+/// Notes taken at once.
+pub const MOST: i64 = 4000;
 
 /// Notes, as columns.
 #[derive(Default)]
@@ -26,8 +28,8 @@ pub struct Notes {
     pub all: bool,
 }
 
-/// Takes notes of the workspaces after this one. A workspace that is being moved is passed over.
-pub async fn take(conn: &mut PgConnection, after: WorkspaceId) -> Result<Notes> {
+/// Takes notes of the workspaces after this one, `most` at most. A workspace that is being moved is passed over.
+pub async fn take(conn: &mut PgConnection, after: WorkspaceId, most: i64, aside: &Aside) -> Result<Notes> {
     let rows = sqlx::query!(
         r#"with recursive waiting (workspace_id) as (
                (select workspace_id from unfanned_events where workspace_id > $1 order by workspace_id limit 1)
@@ -40,6 +42,7 @@ pub async fn take(conn: &mut PgConnection, after: WorkspaceId) -> Result<Notes> 
            delete from unfanned_events note using (
                select first.ctid from entered cross join lateral (
                    select note.ctid from unfanned_events note where note.workspace_id = entered.workspace_id
+                     and note.event_id not in (select unnest($5::bigint[]))
                    order by note.event_id limit $3 for update skip locked) first
                limit $4) first
            where note.ctid = first.ctid
@@ -47,14 +50,15 @@ pub async fn take(conn: &mut PgConnection, after: WorkspaceId) -> Result<Notes> 
         after.0,
         WORKSPACES,
         NOTES_EACH,
-        NOTES
+        most,
+        &aside.rows
     )
     .fetch_all(conn)
     .await?;
     let mut each: HashMap<i64, i64> = HashMap::new();
     rows.iter().for_each(|row| *each.entry(row.workspace_id).or_default() += 1);
     let fewer = each.values().all(|count| *count < NOTES_EACH) && (each.len() as i64) < WORKSPACES;
-    let mut notes = Notes { all: fewer && (rows.len() as i64) < NOTES, ..Notes::default() };
+    let mut notes = Notes { all: fewer && (rows.len() as i64) < most, ..Notes::default() };
     for row in rows {
         notes.workspaces.push(row.workspace_id);
         notes.events.push(row.event_id);

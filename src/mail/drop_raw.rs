@@ -7,6 +7,8 @@ use crate::app::App;
 use crate::conversations::inbound;
 use crate::error::Result;
 use crate::ids::{self, MessageId, WorkspaceId};
+use crate::put_off::{PutOff, Work};
+use crate::work_off::{Pass, Progress};
 use crate::workspace::swept;
 
 /// Whole days; the day of the mail itself is not yet over when it comes.
@@ -14,21 +16,24 @@ const KEPT: Days = Days::new(30);
 const BATCH: i64 = 500;
 
 /// Drops what is due in every workspace.
-pub async fn drop_due(app: &App) -> Result<()> {
+pub async fn drop_due(app: &App, put_off: &PutOff) -> Result<()> {
     let last = app.clock.now().date_naive() - KEPT - Days::new(1);
-    let mut conn = app.connection().await?;
+    let mut pass = Pass::begin(app, put_off);
     loop {
-        let behind = swept::behind_with_raw(&mut conn, last).await?;
-        if behind.is_empty() {
+        let behind = swept::behind_with_raw(&mut *app.connection().await?, last, &pass.aside()).await?;
+        if pass.is_over(&behind) {
             return Ok(());
         }
         for (workspace, done) in behind {
-            if !drop_days(app, workspace, done + Days::new(1), last).await? {
-                return Ok(());
-            }
-            let mut tx = app.begin(workspace).await?;
-            swept::note_raw(&mut tx, last).await?;
-            tx.commit().await?;
+            let dropping = async {
+                if drop_days(app, workspace, done + Days::new(1), last).await? {
+                    let mut tx = app.begin(workspace).await?;
+                    swept::note_raw(&mut tx, last).await?;
+                    tx.commit().await?;
+                }
+                Ok(Progress::Done)
+            };
+            pass.turn(Work::Workspace(workspace), dropping).await?;
         }
     }
 }

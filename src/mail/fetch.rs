@@ -17,7 +17,11 @@ use crate::app_mail::words::{self, Claimed};
 use crate::error::{Error, Result};
 use crate::mail::receive::take_apart;
 use crate::mail::send::LATER;
+use crate::put_off::caught;
 use crate::text;
+
+/// The worker's loop.
+pub const LOOP: &str = "fetch words of app mail";
 
 const MOST_ANSWER_BYTES: usize = 8 << 20;
 /// Characters, as an app may record them.
@@ -43,7 +47,8 @@ pub async fn fetch_due(app: &App, at_once: usize) -> Result<()> {
         }
         stream::iter(&claimed)
             .for_each_concurrent(at_once, async |claimed| {
-                if let Err(error) = fetch(app, claimed).await {
+                if let Err(error) = caught(fetch(app, claimed)).await {
+                    app.loops.of(LOOP).count(&error);
                     let (workspace, service) = (claimed.workspace, claimed.service);
                     tracing::warn!(%error, %workspace, %service, "words were not fetched; their lease will end");
                 }

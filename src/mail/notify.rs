@@ -10,7 +10,11 @@ use crate::app::App;
 use crate::error::Result;
 use crate::ids::{ConversationId, MessageId};
 use crate::mailer::{Handover, Letter, Mail};
+use crate::put_off::caught;
 use crate::workspace::notices::{self, Claimed};
+
+/// The worker's loop.
+pub const LOOP: &str = "send notices";
 
 /// Waits after tries that ended with "later"; the last is repeated.
 const LATER: [TimeDelta; 5] = [
@@ -32,24 +36,32 @@ pub async fn notify_due(app: &App) -> Result<()> {
             break;
         }
         for notice in &claimed {
-            let outcome = hand_over(app, notice).await?;
-            let mut tx = app.begin(notice.workspace).await?;
-            match outcome {
-                Handover::Accepted => notices::done(&mut tx, notice, None).await?,
-                Handover::Later if notice.created_at + STALE > now => {
-                    let tries = usize::try_from(notice.claim - 1).unwrap_or_default().min(LATER.len() - 1);
-                    let again_at = tx.now() + LATER[tries];
-                    notices::done(&mut tx, notice, Some(again_at)).await?;
-                }
-                Handover::Later | Handover::Refused(_) => {
-                    tracing::warn!(workspace = %notice.workspace, notice = %notice.id, "a notice cannot be sent");
-                    notices::drop(&mut tx, notice).await?;
-                }
+            if let Err(error) = caught(notify(app, notice)).await {
+                app.loops.of(LOOP).count(&error);
+                let (workspace, notice) = (notice.workspace, notice.id);
+                tracing::warn!(%error, %workspace, %notice, "a notice was not sent; its lease will end");
             }
-            tx.commit().await?;
         }
     }
     Ok(())
+}
+
+async fn notify(app: &App, notice: &Claimed) -> Result<()> {
+    let outcome = hand_over(app, notice).await?;
+    let mut tx = app.begin(notice.workspace).await?;
+    match outcome {
+        Handover::Accepted => notices::done(&mut tx, notice, None).await?,
+        Handover::Later if notice.created_at + STALE > tx.now() => {
+            let tries = usize::try_from(notice.claim - 1).unwrap_or_default().min(LATER.len() - 1);
+            let again_at = tx.now() + LATER[tries];
+            notices::done(&mut tx, notice, Some(again_at)).await?;
+        }
+        Handover::Later | Handover::Refused(_) => {
+            tracing::warn!(workspace = %notice.workspace, notice = %notice.id, "a notice cannot be sent");
+            notices::drop(&mut tx, notice).await?;
+        }
+    }
+    tx.commit().await
 }
 
 async fn hand_over(app: &App, notice: &Claimed) -> Result<Handover> {

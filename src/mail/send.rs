@@ -17,7 +17,11 @@ use crate::mail::sandbox::answer;
 use crate::mail::sandbox::deliver::deliver;
 use crate::mail::{compose, dkim};
 use crate::mailer::{Handover, Mail, Refusal};
+use crate::put_off::caught;
 use crate::replies::suppress::{Reason, suppress};
+
+/// The worker's loop.
+pub const LOOP: &str = "send";
 
 /// Waits after a try in vain (D131), a day in all; after the last of them nobody tries again.
 pub const LATER: [TimeDelta; 7] = [
@@ -50,7 +54,8 @@ pub async fn send_due(app: &App, at_once: usize) -> Result<()> {
 async fn send_all(app: &App, claimed: Vec<&Claimed>, lease_ends: DateTime<Utc>, at_once: usize) {
     stream::iter(claimed)
         .for_each_concurrent(at_once, async |claimed| {
-            if let Err(error) = send(app, claimed, lease_ends).await {
+            if let Err(error) = caught(send(app, claimed, lease_ends)).await {
+                app.loops.of(LOOP).count(&error);
                 let (workspace, message) = (claimed.letter.workspace, claimed.letter.message);
                 tracing::warn!(%error, %workspace, %message, "a message was not sent; its lease will end");
             }

@@ -10,31 +10,37 @@ use sqlx::PgConnection;
 use crate::app::App;
 use crate::error::Result;
 use crate::ids::{self, WorkspaceId};
+use crate::put_off::{PutOff, Work};
+use crate::work_off::{Pass, Progress};
 use crate::workspace::swept;
 
 const LATER: Days = Days::new(2);
 
 /// Looks through every day that is due.
-pub async fn sweep(app: &App) -> Result<()> {
+pub async fn sweep(app: &App, put_off: &PutOff) -> Result<()> {
     let last = app.clock.now().date_naive() - LATER;
-    let mut conn = app.connection().await?;
+    let mut pass = Pass::begin(app, put_off);
     loop {
-        let behind = swept::behind(&mut conn, last).await?;
-        if behind.is_empty() || app.stop.told() {
+        let behind = swept::behind(&mut *app.connection().await?, last, &pass.aside()).await?;
+        if pass.is_over(&behind) {
             return Ok(());
         }
         for (workspace, done) in behind {
-            for day in done.iter_days().skip(1).take_while(|day| *day <= last) {
-                sweep_day(app, &mut conn, workspace, day).await?;
-            }
-            let mut tx = app.begin(workspace).await?;
-            swept::note(&mut tx, last).await?;
-            tx.commit().await?;
+            let sweeping = async {
+                for day in done.iter_days().skip(1).take_while(|day| *day <= last) {
+                    sweep_day(app, workspace, day).await?;
+                }
+                let mut tx = app.begin(workspace).await?;
+                swept::note(&mut tx, last).await?;
+                tx.commit().await?;
+                Ok(Progress::Done)
+            };
+            pass.turn(Work::Workspace(workspace), sweeping).await?;
         }
     }
 }
 
-async fn sweep_day(app: &App, conn: &mut PgConnection, workspace: WorkspaceId, day: NaiveDate) -> Result<()> {
+async fn sweep_day(app: &App, workspace: WorkspaceId, day: NaiveDate) -> Result<()> {
     let unfinished = app.blobs.discard_unfinished(workspace, day).await?;
     if unfinished > 0 {
         tracing::info!(%workspace, %day, files = unfinished, "files that were never finished are removed");
@@ -43,7 +49,7 @@ async fn sweep_day(app: &App, conn: &mut PgConnection, workspace: WorkspaceId, d
     if left.is_empty() {
         return Ok(());
     }
-    let named = named(conn, workspace, day).await?;
+    let named = named(&mut *app.connection().await?, workspace, day).await?;
     left.retain(|blob| !named.contains(blob));
     if !left.is_empty() {
         tracing::info!(%workspace, %day, files = left.len(), "files that no row names are removed");

@@ -2,12 +2,14 @@
 //! its time nobody else delivers there, so deliveries themselves are not written before they are done.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use sqlx::{Connection, PgConnection};
+use sqlx::PgConnection;
 use url::Url;
 
 use crate::app::App;
+use crate::db::Across;
 use crate::error::Result;
 use crate::ids::{EventId, WebhookId, WorkspaceId};
+use crate::put_off::Aside;
 use crate::signed::Secret;
 use crate::webhooks::secret::{decrypt, still_signs};
 use crate::webhooks::webhook::State;
@@ -48,11 +50,11 @@ pub struct Waiting {
     pub body: Option<String>,
 }
 
-pub async fn claim(app: &App, most: usize) -> Result<Vec<Lane>> {
+pub async fn claim(app: &App, most: usize, aside: &Aside) -> Result<Vec<Lane>> {
     let now = app.clock.now();
     let mut conn = app.connection().await?;
-    let mut tx = conn.begin().await?;
-    let mut lanes = lease(&mut tx, app, now, LANES.min(most as i64)).await?;
+    let mut tx = Across::begin(&mut conn).await?;
+    let mut lanes = lease(&mut tx, app, now, LANES.min(most as i64), aside).await?;
     if !lanes.is_empty() {
         read_rows(&mut tx, &mut lanes, now).await?;
     }
@@ -73,12 +75,19 @@ pub async fn next(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<Option<
     .await?)
 }
 
-async fn lease(conn: &mut PgConnection, app: &App, now: DateTime<Utc>, most: i64) -> Result<Vec<Lane>> {
+async fn lease(
+    conn: &mut PgConnection,
+    app: &App,
+    now: DateTime<Utc>,
+    most: i64,
+    aside: &Aside,
+) -> Result<Vec<Lane>> {
     let rows = sqlx::query!(
         r#"with due as materialized (
                select lane.ctid, lane.workspace_id from webhook_lanes lane
                where next_due <= $1 and (leased_until is null or leased_until <= $1)
                  and workspace_id not in (select id from workspaces where fenced_at is not null)
+                 and webhook_id not in (select unnest($4::bigint[]))
                order by next_due limit $2 for no key update of lane skip locked),
            entered as materialized (
                select workspace_id from (select distinct workspace_id from due) each_one
@@ -94,7 +103,8 @@ async fn lease(conn: &mut PgConnection, app: &App, now: DateTime<Utc>, most: i64
            join workspaces on workspaces.id = leased.workspace_id"#,
         now,
         most,
-        now + app.config.lease().min(LEASE)
+        now + app.config.lease().min(LEASE),
+        &aside.rows
     )
     .fetch_all(conn)
     .await?;

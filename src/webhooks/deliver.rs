@@ -2,7 +2,7 @@
 //! within two seconds. So one that hangs holds its own lane and nothing else. What came of the tries of all
 //! turns is written down together, a few times a second.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::outside::Outside;
+use crate::put_off::{PutOff, Work, caught};
 use crate::webhooks::attempt::{Letter, attempt};
 use crate::webhooks::claim::{Lane, LaneKey, Waiting, claim};
 use crate::webhooks::record::{Done, Outcome, record};
@@ -40,7 +41,7 @@ enum News {
 }
 
 /// Works off everything that is due, and what becomes due meanwhile, for so many webhooks at the same time.
-pub async fn run(app: &App, most: usize) -> Result<()> {
+pub async fn run(app: &App, put_off: &PutOff, most: usize) -> Result<()> {
     let courier = Arc::new(Courier { outside: app.outside.clone(), clock: app.clock.clone() });
     let (sender, mut receiver) = channel(TOGETHER);
     let mut held = 0;
@@ -50,7 +51,7 @@ pub async fn run(app: &App, most: usize) -> Result<()> {
         young.retain(|(claimed_at, _)| claimed_at.elapsed() < YOUNG);
         let working = young.iter().map(|(_, rows)| rows).sum::<usize>();
         if !app.stop.told() && held < most && working < MOST_YOUNG {
-            match claim(app, most - held).await {
+            match claim(app, most - held, &put_off.aside(app.clock.now())).await {
                 Ok(lanes) => claimed = lanes,
                 Err(error) if held == 0 => return Err(error),
                 Err(error) => tracing::warn!(%error, "webhooks cannot be claimed"),
@@ -67,9 +68,33 @@ pub async fn run(app: &App, most: usize) -> Result<()> {
         let (done, released) = gather(&mut receiver).await;
         held -= released.len();
         finish_oldest(&mut young, done.len());
-        if let Err(error) = record(app, &done, &released).await {
+        match caught(record(app, &done, &released)).await {
+            Ok(()) => {}
             // The leases run out and somebody tries again.
-            tracing::warn!(%error, "what came of webhook deliveries cannot be written");
+            Err(error) if error.is_outage() => {
+                tracing::warn!(%error, "what came of webhook deliveries cannot be written");
+                put_off.count(&error);
+            }
+            Err(_) => record_apart(app, put_off, done, released).await,
+        }
+    }
+}
+
+/// Something of one webhook cannot be written: that one is put off, and the others are not delivered twice for it.
+async fn record_apart(app: &App, put_off: &PutOff, done: Vec<(LaneKey, Done)>, released: Vec<LaneKey>) {
+    let mut lanes: BTreeMap<LaneKey, Vec<(LaneKey, Done)>> = BTreeMap::new();
+    for (lane, result) in done {
+        lanes.entry(lane).or_default().push((lane, result));
+    }
+    for lane in &released {
+        lanes.entry(*lane).or_default();
+    }
+    for (lane, done) in lanes {
+        let given_back: &[LaneKey] = if released.contains(&lane) { &[lane] } else { &[] };
+        let work = Work::Row(lane.workspace, lane.webhook.0);
+        match caught(record(app, &done, given_back)).await {
+            Ok(()) => put_off.succeeded(work),
+            Err(error) => put_off.failed(work, &error, app.clock.now()),
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::app::App;
 use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::ids::{AgentId, PersonId, WorkspaceId};
+use crate::put_off::Aside;
 use crate::workspace::access::{Actor, Scope};
 use crate::workspace::people::{Role, a_name, role_of};
 use crate::workspace::plan::{Plan, plan_of};
@@ -100,13 +101,17 @@ pub async fn revoke_all_of(tx: &mut Tx<'_>, maker: PersonId) -> Result<Vec<(Agen
 }
 
 /// People who have left the team and have keys that were not closed yet.
-pub async fn makers_who_left(conn: &mut PgConnection) -> Result<Vec<(WorkspaceId, PersonId)>> {
+pub async fn makers_who_left(conn: &mut PgConnection, aside: &Aside) -> Result<Vec<(WorkspaceId, PersonId)>> {
     let makers = sqlx::query!(
         r#"select people.workspace_id as "workspace: WorkspaceId", people.id as "id: PersonId" from people
            where removed_at is not null and exists (
                select from agents where agents.workspace_id = people.workspace_id and maker_id = people.id
                  and revoked_at is null)
-           limit 100"#
+             and id not in (select unnest($1::bigint[])) and workspace_id not in (select unnest($2::bigint[]))
+             and workspace_id not in (select id from workspaces where fenced_at is not null)
+           limit 100"#,
+        &aside.rows,
+        &aside.workspaces
     )
     .fetch_all(conn)
     .await?;
@@ -114,10 +119,15 @@ pub async fn makers_who_left(conn: &mut PgConnection) -> Result<Vec<(WorkspaceId
 }
 
 /// Agents that were revoked and may still hold conversations.
-pub async fn unreleased(conn: &mut PgConnection) -> Result<Vec<(WorkspaceId, AgentId)>> {
+pub async fn unreleased(conn: &mut PgConnection, aside: &Aside) -> Result<Vec<(WorkspaceId, AgentId)>> {
     let agents = sqlx::query!(
         r#"select workspace_id as "workspace: WorkspaceId", id as "id: AgentId" from agents
-           where revoked_at is not null and released_at is null order by revoked_at limit 100"#
+           where revoked_at is not null and released_at is null
+             and id not in (select unnest($1::bigint[])) and workspace_id not in (select unnest($2::bigint[]))
+             and workspace_id not in (select id from workspaces where fenced_at is not null)
+           order by revoked_at limit 100"#,
+        &aside.rows,
+        &aside.workspaces
     )
     .fetch_all(conn)
     .await?;

@@ -24,9 +24,13 @@ use crate::mail::sandbox::invoice;
 use crate::mail::sandbox::magic::Magic;
 use crate::mail::thread::Dmarc;
 use crate::mailer::Letter;
+use crate::put_off::caught;
 use crate::replies::suppress::{Reason, suppress};
 use crate::workspace::access::By;
 use crate::workspace::mailboxes;
+
+/// The worker's loop.
+pub const LOOP: &str = "answer in the sandbox";
 
 const AFTER: TimeDelta = TimeDelta::seconds(5);
 
@@ -72,7 +76,8 @@ pub async fn answer_due(app: &App, at_once: usize) -> Result<()> {
         }
         stream::iter(&claimed)
             .for_each_concurrent(at_once, async |answer| {
-                if let Err(error) = give(app, answer).await {
+                if let Err(error) = caught(give(app, answer)).await {
+                    app.loops.of(LOOP).count(&error);
                     let workspace = answer.workspace;
                     tracing::warn!(%error, %workspace, "a simulated answer failed and will be given later");
                 }

@@ -20,6 +20,7 @@ async fn a_node_that_slept_through_its_lease_cannot_overwrite_what_another_finis
     let pool = sqlx::PgPool::connect(site.database.url()).await.unwrap();
 
     // The ledger is held, so that the first node is caught with the mail in its hands.
+    #[expect(clippy::disallowed_methods, reason = "the pool is the test's own")]
     let mut held = pool.begin().await.unwrap();
     sqlx::query("lock table sandbox_mail in exclusive mode").execute(&mut *held).await.unwrap();
     let post = async |path: &str, body: Value| {

@@ -4,6 +4,7 @@ mod concurrency;
 mod fencing;
 mod floods;
 mod hang_ups;
+mod poison;
 mod rollback;
 mod sends;
 mod smtp_sends;

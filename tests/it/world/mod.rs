@@ -192,13 +192,18 @@ impl World {
         self.app.clock.now()
     }
 
-    /// Does what the worker would do now.
+    /// Does what the worker would do now, all of it.
     pub async fn work(&self) {
+        self.works().await.expect("the worker can work");
+    }
+
+    /// Does of it what can be done, and says whether something could not.
+    pub async fn works(&self) -> rookery::error::Result<()> {
         let today = self.now().date_naive();
         if std::mem::replace(&mut *self.day.lock().unwrap(), today) != today {
             self.sql(&day_is(today)).await;
         }
-        worker::run_once(&self.app).await.expect("the worker can work");
+        worker::run_once(&self.app).await
     }
 
     /// The bodies of all recorded events of a kind, oldest first.
