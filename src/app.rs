@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use chrono::TimeDelta;
 use sqlx::PgPool;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::Postgres;
@@ -110,7 +111,7 @@ impl App {
     /// Sets the clock by the database's, which all nodes share.
     pub async fn follow_the_databases_clock(&self) -> Result<()> {
         let mut conn = self.connection().await?;
-        let mut quickest = Duration::MAX;
+        let (mut quickest, mut back) = (Duration::MAX, TimeDelta::zero());
         // The quickest of a few answers is the closest.
         for _ in 0..4 {
             let asked = Instant::now();
@@ -118,8 +119,15 @@ impl App {
                 sqlx::query_scalar!(r#"select clock_timestamp() as "time!""#).fetch_one(&mut *conn).await?;
             if asked.elapsed() < quickest {
                 quickest = asked.elapsed();
-                self.clock.follow(time);
+                back = back.max(self.clock.follow(time));
             }
+        }
+        if back > TimeDelta::seconds(1) {
+            let seconds = back.num_seconds();
+            tracing::warn!(
+                seconds,
+                "the database's clock went back: this node's runs at half speed until it has caught up"
+            );
         }
         Ok(())
     }

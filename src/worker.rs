@@ -20,6 +20,7 @@ use crate::ids::WorkspaceId;
 use crate::mail::sandbox::answer;
 use crate::mail::{admit, drop_raw, fetch, notify, send, sweep};
 use crate::partitions;
+use crate::rate;
 use crate::replies::{remind, revoke};
 use crate::webhooks::{claim, deliver, fan_out};
 use crate::workspace::{keys, notices};
@@ -279,6 +280,8 @@ async fn next_forgotten(app: &App) -> Result<Option<DateTime<Utc>>> {
 async fn keep_days(app: &App) -> Result<()> {
     let (mut conn, now) = (app.connection().await?, app.clock.now());
     partitions::keep(&mut conn).await?;
+    rate::forget(&mut conn, now).await?;
+    notices::forget(&mut conn, now).await?;
     admit::forget(&mut conn, now).await
 }
 

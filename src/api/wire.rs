@@ -97,6 +97,7 @@ pub struct Conversation {
     pub mailbox: String,
     pub last_message_at: Timestamp,
     pub assignee: Option<Assignee>,
+    /// By name, the first 500.
     pub tags: Vec<String>,
     pub topic: Option<String>,
     /// `low`, `normal` or `high`.
@@ -106,8 +107,13 @@ pub struct Conversation {
     #[schemars(length(max = 3))]
     pub risk_reasons: Vec<String>,
     pub snoozed_until: Option<Timestamp>,
-    /// Oldest first.
+    /// Oldest first. Of a long timeline the newest 500 items, or as many of them as have four million bytes of text.
+    #[schemars(length(max = timeline::MOST.items))]
     pub timeline: Vec<TimelineItem>,
+    /// There are items before these: give this as `before` to read them. Left out when there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub earlier: Option<String>,
     /// The people and agents it can be assigned to.
     pub team: Team,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -230,7 +236,7 @@ impl From<list::Summary> for Summary {
 impl Conversation {
     pub fn new(
         conversation: conversation::Conversation,
-        timeline: Vec<timeline::Item>,
+        timeline: timeline::Page,
         team: Vec<conversation::Member>,
         app_sent: Option<record::Sent>,
     ) -> Self {
@@ -249,7 +255,8 @@ impl Conversation {
             risk: conversation.risk,
             risk_reasons: conversation.risk_reasons,
             snoozed_until: conversation.snoozed_until.map(Timestamp),
-            timeline: timeline.into_iter().map(|item| TimelineItem::of(item, &to)).collect(),
+            timeline: timeline.items.into_iter().map(|item| TimelineItem::of(item, &to)).collect(),
+            earlier: timeline.earlier.map(|earlier| earlier.to_string()),
             team: Team::from(team),
             reference: conversation.reference,
             app_sent: app_sent.map(AppSent::from),

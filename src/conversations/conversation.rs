@@ -196,7 +196,7 @@ async fn fetch(
                array(select name from conversation_tags tagged
                      join tags on tags.workspace_id = tagged.workspace_id and tags.id = tagged.tag_id
                      where tagged.workspace_id = $1 and tagged.conversation_id = c.id
-                     order by folded) as "tags!"
+                     order by folded limit 500) as "tags!"
            from conversations c
            where c.workspace_id = $1 and c.id = $2 and ($3::bigint[] is null or c.audience = any($3))"#,
         workspace.0,

@@ -65,7 +65,8 @@ pub async fn take(conn: &mut PgConnection, after: WorkspaceId) -> Result<Notes> 
     Ok(notes)
 }
 
-/// Since when the oldest note has been waiting, of those that can be taken.
+/// Since when the oldest note has been waiting, of those that can be taken. When very many workspaces wait, some of them
+/// say how long.
 pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
     let oldest = sqlx::query_scalar!(
         r#"with recursive first (workspace_id, event_id) as (
@@ -75,8 +76,11 @@ pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
                    select workspace_id, event_id from unfanned_events
                    where unfanned_events.workspace_id > first.workspace_id
                    order by workspace_id, event_id limit 1) note)
-           select min(event_id) as "oldest: EventId" from first
-           where workspace_id not in (select id from workspaces where fenced_at is not null)"#
+           select min(event_id) as "oldest: EventId" from (
+               select event_id from first
+               where workspace_id not in (select id from workspaces where fenced_at is not null)
+               limit $1) few"#,
+        WORKSPACES
     )
     .fetch_one(conn)
     .await?;

@@ -1,13 +1,17 @@
 //! Mail of the service to its own people, about things they look after. A notice is written in the transaction
 //! of what it tells of, and waits to be sent.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 
 use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::{Id, NoticeId, PersonId, WorkspaceId};
 use crate::random::Random;
+
+/// How long a notice is kept after it was sent.
+const KEPT: TimeDelta = TimeDelta::days(30);
+const FORGOTTEN_AT_ONCE: i64 = 1000;
 
 pub struct Notice<'a> {
     /// Who looks after it; when they are gone, all owners are told.
@@ -88,6 +92,31 @@ pub async fn claim(
     )
     .fetch_all(conn)
     .await?)
+}
+
+/// Deletes notices that were sent long ago, some at a time, except of workspaces that cannot be entered now.
+pub async fn forget(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<()> {
+    loop {
+        let forgotten = sqlx::query!(
+            "with old as (
+                 select ctid, workspace_id from notices
+                 where sent_at <= $1
+                   and workspace_id <> all (array(select id from workspaces where fenced_at is not null))
+                 order by sent_at limit $2 for update skip locked),
+             entered as materialized (
+                 select workspace_id from (select distinct workspace_id from old) those
+                 where try_enter_workspace(workspace_id))
+             delete from notices using old, entered
+             where notices.ctid = old.ctid and entered.workspace_id = old.workspace_id",
+            now - KEPT,
+            FORGOTTEN_AT_ONCE
+        )
+        .execute(&mut *conn)
+        .await?;
+        if (forgotten.rows_affected() as i64) < FORGOTTEN_AT_ONCE {
+            return Ok(());
+        }
+    }
 }
 
 /// When the next notice is due.

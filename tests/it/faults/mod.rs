@@ -1,6 +1,8 @@
 //! What must hold when things fail, and when there is more than one of them.
 
+mod clock;
 mod concurrency;
+mod days;
 mod fencing;
 mod floods;
 mod hang_ups;

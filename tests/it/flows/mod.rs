@@ -3,6 +3,7 @@
 mod announced;
 mod canary;
 mod commands;
+mod forgetting;
 mod import;
 mod inbound;
 mod released;

@@ -11,6 +11,7 @@ mod errors;
 mod filters;
 mod general;
 mod list;
+mod long_timelines;
 mod mailboxes;
 mod mcp;
 mod me;
