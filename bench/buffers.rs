@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode, header};
-use rookery::api::door;
 use rookery::app::App;
 use rookery::clock::Clock;
 use rookery::config::Config;
 use rookery::random::Random;
+use rookery::routes;
 use serde_json::Value;
 use sqlx::PgConnection;
 use tower::ServiceExt;
@@ -164,7 +164,7 @@ impl Reader {
         let given = given.map(|(name, value)| (format!("ROOKERY_{name}"), value.to_owned()));
         let config = Config::load(None, given.into_iter()).expect("the settings are sound");
         let app = Arc::new(App::new(config, clock, Random::seeded(3)).expect("an app"));
-        Self { router: door::router(app.clone()), app, notices, _listening: listening }
+        Self { router: routes::router(app.clone()), app, notices, _listening: listening }
     }
 
     /// Asks the service and gives the JSON of its answer.

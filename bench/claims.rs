@@ -108,7 +108,7 @@ async fn claims(app: &App, arguments: &Arguments) -> f64 {
         for _ in 0..each {
             let now = app.clock.now();
             let ends = now + TimeDelta::hours(10);
-            let claimed = sending::claim(&mut conn, now, ends).await.expect("a claim");
+            let claimed = sending::claim(&mut conn, false, now, ends).await.expect("a claim");
             assert_eq!(claimed.len(), BATCH as usize);
         }
     }))
@@ -121,7 +121,7 @@ fn pgbench(cluster: &Cluster, arguments: &Arguments) -> f64 {
     script
         .1
         .write_all(
-            b"with due as (select ctid from messages where status in ('scheduled', 'sending') and due_at <= now()
+            b"with due as (select ctid from messages where status in ('scheduled', 'sending') and sandbox = false and due_at <= now()
                   order by due_at limit 100 for update skip locked)
               update messages m set status = 'sending', due_at = now() + interval '10 hours', claim = claim + 1
               from due where m.ctid = due.ctid;\n",

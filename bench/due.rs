@@ -49,7 +49,7 @@ pub async fn load(app: &App, future: usize, due: usize) {
 
 /// One claim of a hundred; gives how many it took.
 pub async fn claim(conn: &mut PgConnection, now: DateTime<Utc>) -> usize {
-    sending::claim(conn, now, now + TimeDelta::hours(1)).await.expect("a claim").len()
+    sending::claim(conn, false, now, now + TimeDelta::hours(1)).await.expect("a claim").len()
 }
 
 async fn run(conn: &mut PgConnection, statement: &str) {

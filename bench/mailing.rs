@@ -10,8 +10,9 @@ use rookery::clock::Clock;
 use rookery::config::Config;
 use rookery::conversations::index;
 use rookery::ids::{MailboxId, WorkspaceId};
-use rookery::mail::receive::{Delivery, receive};
-use rookery::mail::thread::Dmarc;
+use rookery::mail::authenticate::Dmarc;
+use rookery::mail::delivery::Delivery;
+use rookery::mail::receive::receive;
 use rookery::random::Random;
 use rookery::workspace::mailboxes;
 

@@ -218,7 +218,7 @@ async fn throughput(arguments: &Arguments, cluster: &Cluster, receiver: &Receive
         tell("end to end", began.elapsed(), meter.read() - before);
         assert_eq!(bench.delivered().await, 2 * arguments.events);
         bench.app.stop.tell();
-        work.await.expect("the worker stops");
+        work.await.expect("the worker stops").expect("every loop was looked after");
         bench.app.pool.close().await;
     }
 }
@@ -309,7 +309,7 @@ async fn fairness(arguments: &Arguments, cluster: &Cluster, receiver: &Receiver)
     let tried = bench.number("select count(*) from deliveries where tries <> '[]'").await;
     let took = began.elapsed().as_secs_f64();
     bench.app.stop.tell();
-    work.await.expect("the worker stops");
+    work.await.expect("the worker stops").expect("every loop was looked after");
     let delays: Vec<f64> = sqlx::query_scalar(
         "select extract(epoch from (tries->0->>'at')::timestamptz)::float8
                 - ((event_id >> 22) + 1577836800000) / 1000.0::float8

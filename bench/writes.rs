@@ -21,15 +21,18 @@ use rookery::config::Config;
 use rookery::conversations::index;
 use rookery::db::MIGRATIONS;
 use rookery::ids::{ConversationId, Id, WorkspaceId};
+use rookery::mail::authenticate::Dmarc;
+use rookery::mail::delivery::{Delivery, Outcome};
 use rookery::mail::parse::{ParsedMail, parse};
-use rookery::mail::receive::{Delivery, Outcome, receive};
-use rookery::mail::thread::Dmarc;
+use rookery::mail::receive::receive;
 use rookery::mail::{quote, scam};
+use rookery::put_off::Aside;
 use rookery::random::Random;
-use rookery::workspace::access::{Actor, Scope};
+use rookery::workspace::access::{Actor, MemberId, Scope};
+use rookery::workspace::keys::{self, Agent};
 use rookery::workspace::mailboxes::Mailbox;
 use rookery::workspace::plan::Plan;
-use rookery::workspace::{found, keys, mailboxes};
+use rookery::workspace::{found, mailboxes};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, PgPool};
 
@@ -214,7 +217,7 @@ struct Bench {
     bare: PgPool,
     workspace: WorkspaceId,
     mailbox: Mailbox,
-    actor: Actor,
+    agent: Agent,
     words: Vec<String>,
     /// Conversations for what agents write, and as many that wait for the customer.
     base: i64,
@@ -257,16 +260,16 @@ impl Bench {
         drop(conn);
         let actor = Actor {
             workspace,
-            agent: key.agent,
+            member: MemberId::Agent(key.agent),
             name: "bot".into(),
             scopes: Scope::ALL.to_vec(),
             livemode: true,
-            plan: Plan::Pro,
-            maker: owner,
+            private_of: owner,
         };
+        let agent = Agent { actor, id: key.agent, plan: Plan::Pro };
         let bare = rookery::db::pool(&url, arguments.clients as u32).expect("a pool");
         let each_round = arguments.count;
-        let bench = Self { app, bare, workspace, mailbox, actor, words, base: 1 << 40, each_round, folder };
+        let bench = Self { app, bare, workspace, mailbox, agent, words, base: 1 << 40, each_round, folder };
         bench.fill(2 * (arguments.rounds + 1) * each_round).await;
         bench
     }
@@ -366,7 +369,7 @@ impl Bench {
                 let entry = OPERATIONS.iter().find(|entry| entry.spec.name == *operation).expect("known");
                 let conn = self.app.connection().await.expect("a connection");
                 let request = Request { id: Some(id), given: Given::Body(body) };
-                entry.call(&self.app, &self.actor, conn, request).await.expect(operation);
+                entry.call(&self.app, &self.agent, conn, request).await.expect(operation);
             }
             Input::Nothing => {}
         }
@@ -414,7 +417,9 @@ impl Bench {
     /// Works off everything that waits to be indexed.
     async fn index(&self) {
         let mut conn = self.app.connection().await.expect("a connection");
-        while let [workspace] = index::unindexed(&mut conn, self.app.clock.now()).await.expect("notes")[..] {
+        while let [workspace] =
+            index::unindexed(&mut conn, self.app.clock.now(), &Aside::default()).await.expect("notes")[..]
+        {
             let mut tx = self.app.begin(workspace).await.expect("a transaction");
             index::index(&mut tx, index::OF_THE_WORKER).await.expect("the words are indexed");
             tx.commit().await.expect("a commit");

@@ -3,6 +3,9 @@
 
 use std::time::{Duration, Instant};
 
+#[path = "../src/hashes.rs"]
+pub mod hashes;
+
 #[path = "../src/text.rs"]
 pub mod text;
 

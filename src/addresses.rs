@@ -1,10 +1,10 @@
-//! Which addresses of the network belong to the whole world. What we send to the outside goes nowhere else:
-//! not to this machine, not to the networks it stands in, in whatever form such an address is written.
-//! And which addresses are one peer's.
+//! Tells global (public) IP addresses from special-purpose ones. Connections to hosts that customers choose go to
+//! global addresses only: never to this machine or its private networks, also when such an address is embedded in
+//! IPv6. Also says which addresses count as one peer.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether anybody on the internet would reach the same machine at this address.
+/// Whether the address is globally routable: it names the same host from anywhere on the internet.
 pub fn is_global(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_global_v4(address),
@@ -12,7 +12,8 @@ pub fn is_global(address: IpAddr) -> bool {
     }
 }
 
-/// One peer: an address, or an IPv6 network of the size one customer gets, because whoever has one has a whole /64.
+/// The address that stands for one peer in limits: an IPv4 address itself, or the /64 network of an IPv6 address,
+/// because one customer usually has a whole /64.
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -63,7 +64,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_worlds_addresses_are_global() {
+    fn public_addresses_are_global() {
         for text in [
             "1.1.1.1",
             "93.184.216.34",
@@ -140,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn carrying_an_address_makes_it_no_more_global(octets in any::<[u8; 4]>()) {
+        fn embedding_an_ipv4_address_does_not_make_it_global(octets in any::<[u8; 4]>()) {
             let plain = Ipv4Addr::from(octets);
             let [a, b, c, d] = octets.map(u16::from);
             let (high, low) = (a << 8 | b, c << 8 | d);

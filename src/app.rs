@@ -1,10 +1,11 @@
-//! Everything the program is made of, handed in once: databases, blob store, clock, chance and limits.
-//! Nothing else is global, so a test has a whole service of its own.
+//! `App` holds all shared state: database pools, blob store, clock, randomness and limits. There are no other
+//! globals, so a test can run a whole service of its own.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use chrono::TimeDelta;
 use sqlx::PgPool;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::Postgres;
@@ -20,13 +21,13 @@ use crate::error::Result;
 use crate::ids::WorkspaceId;
 use crate::mailer::{Mailer, NoRelay};
 use crate::outside::Outside;
-use crate::put_off::PutOff;
+use crate::put_off::Loops;
 use crate::random::Random;
 use crate::rate::RateLimit;
 use crate::relay::Relay;
 use crate::stop::Stop;
 
-/// Where domains publish their MTA-STS policy.
+/// The port on which domains publish their MTA-STS policy.
 const HTTPS: u16 = 443;
 
 pub struct App {
@@ -37,14 +38,14 @@ pub struct App {
     pub directory: Directory,
     pub blobs: Blobs,
     pub rate: RateLimit,
-    /// Workspaces whose words could not be indexed.
-    pub indexing: PutOff,
+    /// What the worker's loops could not do here.
+    pub loops: Loops,
     /// Mail that this node has taken today, by sender, network and conversation.
     pub received: Counts,
     /// Carries live mail.
     pub mailer: Arc<dyn Mailer>,
     pub outside: Arc<Outside>,
-    /// Domains whose mail leaves without a signature, so that the log says it once.
+    /// Domains whose mail leaves without a DKIM signature, so that each is logged only once.
     pub unsigned: Mutex<BTreeSet<String>>,
     pub stop: Stop,
     public_url: Arc<Url>,
@@ -79,7 +80,7 @@ impl App {
             blobs: Blobs::open(&config, random.clone(), clock.clone())?,
             directory: Directory::new(directory),
             rate: RateLimit::new(&random),
-            indexing: PutOff::default(),
+            loops: Loops::default(),
             received: Counts::default(),
             mailer,
             unsigned: Mutex::default(),
@@ -110,21 +111,28 @@ impl App {
     /// Sets the clock by the database's, which all nodes share.
     pub async fn follow_the_databases_clock(&self) -> Result<()> {
         let mut conn = self.connection().await?;
-        let mut quickest = Duration::MAX;
-        // The quickest of a few answers is the closest.
+        let (mut quickest, mut back) = (Duration::MAX, TimeDelta::zero());
+        // The answer with the shortest round trip is the most accurate.
         for _ in 0..4 {
             let asked = Instant::now();
             let time =
                 sqlx::query_scalar!(r#"select clock_timestamp() as "time!""#).fetch_one(&mut *conn).await?;
             if asked.elapsed() < quickest {
                 quickest = asked.elapsed();
-                self.clock.follow(time);
+                back = back.max(self.clock.follow(time));
             }
+        }
+        if back > TimeDelta::seconds(1) {
+            let seconds = back.num_seconds();
+            tracing::warn!(
+                seconds,
+                "the database's clock went back: this node's runs at half speed until it has caught up"
+            );
         }
         Ok(())
     }
 
-    /// Begins one change of one workspace.
+    /// Begins a write transaction in one workspace.
     pub async fn begin(&self, workspace: WorkspaceId) -> Result<Tx<'static>> {
         Tx::begin(self.connection().await?, self.frame(workspace)).await
     }

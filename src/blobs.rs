@@ -1,33 +1,43 @@
 //! Bytes that do not belong in a database: raw mail and files, in a folder or an object store.
 //!
 //! A blob is stored before the row that names it commits, under a random key, so a row never names a
-//! missing blob and a file name from outside is never a path. A folder is for the service alone: other users of
-//! the machine can neither look into it nor read a file.
+//! missing blob and a file name from outside is never a path. It is written and read in parts, so memory does not grow
+//! with its size, and nobody sees it before it is whole. A folder is for the service alone: other users of the machine
+//! can neither look into it nor read a file.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::NaiveDate;
-use futures::TryStreamExt;
+use futures::stream::{self, BoxStream};
+use futures::{Stream, StreamExt, TryStreamExt};
 use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::prefix::PrefixStore;
-use object_store::{ClientOptions, ObjectStore, ObjectStoreExt, PutPayload, RetryConfig};
+use object_store::{ClientOptions, MultipartUpload, ObjectStore, ObjectStoreExt, RetryConfig};
+use tokio::runtime::Handle;
 use url::Url;
 
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::hashes::Sha256;
 use crate::ids::WorkspaceId;
 use crate::random::Random;
 
 /// A store that does not answer makes a sender try again later; it must hear that soon.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// What is written at once to a folder, and to S3, which takes no less but for the last part of a file.
+const FOLDER_PART: usize = 256 * 1024;
+const S3_PART: usize = 5 * 1024 * 1024;
+/// What is read at once.
+const PIECE: u64 = 1024 * 1024;
 
 #[derive(Clone)]
 pub struct Blobs {
@@ -36,6 +46,24 @@ pub struct Blobs {
     folder: Option<PathBuf>,
     random: Random,
     clock: Clock,
+}
+
+/// A blob that is stored, whole and for good.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// What it can be read by.
+    pub key: String,
+    pub length: u64,
+    /// SHA-256 of its bytes.
+    pub hash: [u8; 32],
+}
+
+/// A blob to be read.
+pub struct Blob {
+    pub length: u64,
+    /// Piece by piece, each asked for when it is wanted: whoever is slow to take it holds neither memory nor a
+    /// connection to the store.
+    pub bytes: BoxStream<'static, Result<Bytes>>,
 }
 
 impl Blobs {
@@ -53,32 +81,74 @@ impl Blobs {
         Ok(Self { store, folder, random, clock })
     }
 
-    /// Stores the bytes and gives the key they can be read by. It begins with the day, so that what was left
-    /// behind on a day can be found.
+    /// Stores what comes, but no more than `at_most` bytes: beyond that it is [`Error::TooLarge`]. A write that fails
+    /// or is dropped leaves nothing behind; should it be cut off at its very end, the sweep finds the blob.
+    pub async fn write<E: Into<Error>>(
+        &self,
+        workspace: WorkspaceId,
+        what: &str,
+        bytes: impl Stream<Item = Result<Bytes, E>>,
+        at_most: u64,
+    ) -> Result<Written> {
+        // The day comes first, so that what was left behind on a day can be found.
+        let day = folder_of(workspace, self.clock.now().date_naive());
+        let key = format!("{day}/{what}/{}", self.random.hex(32));
+        let mut upload = Upload::new(self, &key);
+        if let Err(error) = upload.take(bytes, at_most).await {
+            upload.abort().await;
+            return Err(error);
+        }
+        if let Some(folder) = &self.folder {
+            tokio::fs::set_permissions(folder.join(&key), Permissions::from_mode(0o600)).await?;
+        }
+        Ok(upload.written(key))
+    }
+
+    /// Stores bytes that are here already.
     pub async fn put(
         &self,
         workspace: WorkspaceId,
         what: &str,
         bytes: impl IntoIterator<Item = Bytes>,
-    ) -> Result<String> {
-        let name = self.random.hex(32);
-        let key = format!("{}/{what}/{name}", folder_of(workspace, self.clock.now().date_naive()));
-        self.store.put(&Path::from(key.as_str()), PutPayload::from_iter(bytes)).await?;
-        if let Some(folder) = &self.folder {
-            tokio::fs::set_permissions(folder.join(&key), Permissions::from_mode(0o600)).await?;
-        }
-        Ok(key)
+    ) -> Result<Written> {
+        let bytes = stream::iter(bytes.into_iter().map(Ok::<_, Error>));
+        self.write(workspace, what, bytes, u64::MAX).await
     }
 
+    pub async fn read(&self, key: &str) -> Result<Blob> {
+        let (store, path) = (self.store.clone(), Path::from(key));
+        let length = store.head(&path).await?.size;
+        let bytes = stream::try_unfold(0, move |from| {
+            let (store, path) = (store.clone(), path.clone());
+            async move {
+                let to = length.min(from + PIECE);
+                if from == to {
+                    return Ok(None);
+                }
+                Ok(Some((store.get_range(&path, from..to).await?, to)))
+            }
+        });
+        Ok(Blob { length, bytes: bytes.boxed() })
+    }
+
+    /// All of it at once, for what can only be understood as a whole.
     pub async fn get(&self, key: &str) -> Result<Vec<u8>> {
-        Ok(self.store.get(&Path::from(key)).await?.bytes().await?.into())
+        let Blob { length, mut bytes } = self.read(key).await?;
+        let mut whole = Vec::with_capacity(length as usize);
+        while let Some(piece) = bytes.try_next().await? {
+            whole.extend_from_slice(&piece);
+        }
+        Ok(whole)
     }
 
-    /// Everything that was stored for a workspace on a day.
-    pub async fn of_day(&self, workspace: WorkspaceId, day: NaiveDate) -> Result<Vec<String>> {
-        let folder = Path::from(folder_of(workspace, day));
-        let stored: Vec<_> = self.store.list(Some(&folder)).try_collect().await?;
-        Ok(stored.into_iter().map(|blob| blob.location.to_string()).collect())
+    /// The keys of everything that was stored for a workspace on a day.
+    pub fn of_day(
+        &self,
+        workspace: WorkspaceId,
+        day: NaiveDate,
+    ) -> impl Stream<Item = Result<String>> + use<> {
+        let stored = self.store.list(Some(&Path::from(folder_of(workspace, day))));
+        stored.map_ok(|blob| blob.location.to_string()).err_into()
     }
 
     /// For bytes that have served. What is gone already is no error.
@@ -93,7 +163,7 @@ impl Blobs {
     }
 
     /// Removes what a node was still writing on a day when it died, and tells how many that were. They have a `#` in
-    /// their name, and no listing of the store shows them. S3 shows and keeps only what is whole.
+    /// their name, and no listing of the store shows them. On S3 the bucket's own rule does it (docs/mail.md).
     pub async fn discard_unfinished(&self, workspace: WorkspaceId, day: NaiveDate) -> Result<usize> {
         let Some(folder) = &self.folder else { return Ok(0) };
         let mut open = vec![folder.join(folder_of(workspace, day))];
@@ -119,6 +189,111 @@ impl Blobs {
                 tracing::warn!(%error, key, "a blob without a row was left behind");
             }
         }
+    }
+}
+
+/// A blob on its way. What fits into one part is stored in one step; of more, the parts are handed over one after the
+/// other, and the store makes them one when the last is there. One that is dropped before is taken away again.
+struct Upload {
+    store: Arc<dyn ObjectStore>,
+    path: Path,
+    /// What is not handed over yet, up to the size of a part.
+    part: Vec<u8>,
+    part_size: usize,
+    parts: Option<Box<dyn MultipartUpload>>,
+    length: u64,
+    hash: Sha256,
+}
+
+impl Upload {
+    fn new(blobs: &Blobs, key: &str) -> Self {
+        Self {
+            store: blobs.store.clone(),
+            path: Path::from(key),
+            part: Vec::new(),
+            part_size: if blobs.folder.is_some() { FOLDER_PART } else { S3_PART },
+            parts: None,
+            length: 0,
+            hash: Sha256::new(),
+        }
+    }
+
+    async fn take<E: Into<Error>>(
+        &mut self,
+        bytes: impl Stream<Item = Result<Bytes, E>>,
+        at_most: u64,
+    ) -> Result<()> {
+        let mut bytes = pin!(bytes);
+        while let Some(piece) = bytes.next().await {
+            let piece = piece.map_err(Into::into)?;
+            self.length += piece.len() as u64;
+            if self.length > at_most {
+                return Err(Error::TooLarge);
+            }
+            self.add(&piece).await?;
+        }
+        self.finish().await
+    }
+
+    /// Copies: a piece can be a few bytes of a large buffer, which would stay as long as the piece does.
+    async fn add(&mut self, mut bytes: &[u8]) -> Result<()> {
+        while !bytes.is_empty() {
+            if self.part.len() == self.part_size {
+                self.hand_over().await?;
+            }
+            let room = self.part_size - self.part.len();
+            let (now, later) = bytes.split_at(room.min(bytes.len()));
+            self.hash.update(now);
+            self.part.extend_from_slice(now);
+            bytes = later;
+        }
+        Ok(())
+    }
+
+    async fn hand_over(&mut self) -> Result<()> {
+        let parts = match &mut self.parts {
+            Some(parts) => parts,
+            none => none.insert(self.store.put_multipart(&self.path).await?),
+        };
+        parts.put_part(std::mem::take(&mut self.part).into()).await?;
+        Ok(())
+    }
+
+    async fn finish(&mut self) -> Result<()> {
+        if self.parts.is_none() {
+            self.store.put(&self.path, std::mem::take(&mut self.part).into()).await?;
+            return Ok(());
+        }
+        self.hand_over().await?;
+        if let Some(parts) = &mut self.parts {
+            parts.complete().await?;
+        }
+        self.parts = None;
+        Ok(())
+    }
+
+    async fn abort(&mut self) {
+        if let Some(parts) = self.parts.take() {
+            abort(parts).await;
+        }
+    }
+
+    fn written(self, key: String) -> Written {
+        Written { key, length: self.length, hash: self.hash.clone().finish() }
+    }
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        if let (Some(parts), Ok(runtime)) = (self.parts.take(), Handle::try_current()) {
+            runtime.spawn(abort(parts));
+        }
+    }
+}
+
+async fn abort(mut parts: Box<dyn MultipartUpload>) {
+    if let Err(error) = parts.abort().await {
+        tracing::warn!(%error, "parts of a file that was not finished are left behind");
     }
 }
 

@@ -5,19 +5,19 @@
 //! values says so loudly.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chrono::TimeDelta;
 use ipnet::IpNet;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use url::Url;
 
 use crate::error::{Error, Result};
 use crate::key_ring::KeyRing;
 use crate::rate::Limit;
+use crate::secret::Secret;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,27 +32,29 @@ pub struct Config {
     pub listen: SocketAddr,
     #[serde(default = "defaults::public_url")]
     pub public_url: Url,
-    /// Proxies in front: their connections are not counted by address, and whom they name as the client is believed.
+    /// Reverse proxies in front. They are exempt from the connection limit per address, and the client address
+    /// they forward is trusted.
     #[serde(default = "defaults::trusted_proxies")]
     pub trusted_proxies: Vec<IpNet>,
     #[serde(default = "defaults::http_connections")]
     pub http_connections: u32,
     #[serde(default = "defaults::http_peer_connections")]
     pub http_peer_connections: u32,
-    /// How long a client may take for a head, for the next part of a body, or to take the next part of its answer.
+    /// How long a client may take to send the request head or the next part of a body, or to read the next part of
+    /// a response.
     #[serde(default = "defaults::http_timeout_seconds")]
     pub http_timeout_seconds: u32,
     #[serde(default = "defaults::blobs")]
     pub blobs: Url,
-    /// Who may use the object store, when `blobs` is one.
+    /// Credentials of the object store, when `blobs` is one.
     pub blobs_access_key: Option<Secret>,
     pub blobs_secret_key: Option<Secret>,
-    /// One or several, with ids; the first is the newest.
+    /// One or several encryption keys with ids; the first is the newest.
     pub secret_key: Option<KeyRing>,
-    /// Where mail from outside comes in; nowhere when not set.
+    /// Listeners for incoming mail; none when not set.
     pub smtp_listen: Option<SocketAddr>,
     pub lmtp_listen: Option<SocketAddr>,
-    /// Who may hand mail over by LMTP; this machine and private networks when empty.
+    /// Networks that may deliver by LMTP; this machine and private networks when empty.
     #[serde(default)]
     pub lmtp_peers: Vec<IpNet>,
     /// What the service calls itself to other mail servers; the public address's host when not set.
@@ -63,21 +65,21 @@ pub struct Config {
     /// Name servers for SPF, DKIM and DMARC; the operating system's when empty.
     #[serde(default)]
     pub dns: Vec<SocketAddr>,
-    /// Connections at the door for mail from the world, of all peers together.
+    /// Limit of SMTP connections, of all peers together.
     #[serde(default = "defaults::smtp_connections")]
     pub smtp_connections: u32,
     #[serde(default = "defaults::smtp_peer_connections")]
     pub smtp_peer_connections: u32,
     #[serde(default = "defaults::smtp_timeout_seconds")]
     pub smtp_timeout_seconds: u32,
-    /// Disk for large mail while it comes in, of all senders together.
+    /// Limit of disk space for spooling large incoming mail, of all senders together.
     #[serde(default = "defaults::spool_megabytes")]
     pub spool_megabytes: u32,
     #[serde(default)]
     pub dmarc_reject: DmarcReject,
     /// Carries live mail: `smtps://user:password@host` or `smtp://…?tls=required`.
     pub relay: Option<Secret>,
-    /// Who may tell of complaints: domains, or whole addresses. Nobody when empty.
+    /// Senders whose complaint reports are accepted: domains, or whole addresses. None when empty.
     #[serde(default)]
     pub feedback_sources: Vec<String>,
     /// Pages that may call the API from a browser; the service's own origin when empty.
@@ -102,14 +104,14 @@ pub struct Config {
     pub undo_window_seconds: u32,
     #[serde(default = "defaults::sandbox_undo_window_seconds")]
     pub sandbox_undo_window_seconds: u32,
-    /// How long a node may hold what it works on; after a crash, another takes it over then.
+    /// Length of a lease on claimed work. After a crash, another node takes the work over when the lease ends.
     #[serde(default = "defaults::lease_seconds")]
     pub lease_seconds: u32,
-    /// How long a search may work on words that are not indexed yet, before it goes on without them.
+    /// How long a search may spend on indexing pending words before it continues without them.
     #[serde(default = "defaults::search_patience_milliseconds")]
     pub search_patience_milliseconds: u32,
-    /// How much live mail from outside is taken on one day: of one sender and of one network for one inbox, and into
-    /// one conversation.
+    /// Daily quotas of live mail from outside: for one sender and for one network per inbox, and for one
+    /// conversation.
     #[serde(default = "defaults::mail_sender_daily_mails")]
     pub mail_sender_daily_mails: u32,
     #[serde(default = "defaults::mail_sender_daily_megabytes")]
@@ -218,10 +220,10 @@ mod defaults {
     }
 }
 
-/// Mails that one connected service may tell of in a window.
+/// How many mails one connected service may report in a rate-limit window.
 const TOLD_MAIL: u32 = 1200;
 
-/// What becomes of mail that fails DMARC when its author's domain asks to refuse such mail.
+/// What to do with mail that fails DMARC when the author's domain publishes `p=reject`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DmarcReject {
@@ -231,14 +233,14 @@ pub enum DmarcReject {
     Refuse,
 }
 
-/// How long app mail waits for a reply, and how many may wait.
+/// Retention of app mail without a reply: how long, and how many.
 #[derive(Clone, Copy, Debug)]
 pub struct Keep {
     pub age: TimeDelta,
     pub most: i64,
 }
 
-/// How much mail is taken on one day.
+/// A daily quota of mail.
 #[derive(Clone, Copy, Debug)]
 pub struct DailyMail {
     pub mails: i32,
@@ -288,7 +290,8 @@ impl Config {
         }
         let unusable = |error| Error::internal(format!("The settings cannot be used: {error}"));
         for (key, value) in given {
-            // Texts as they are: what is a number says its field, not its look. A key may have digits only.
+            // Values are passed as strings, and the type of the field decides how they are parsed: a secret may
+            // consist of digits only.
             let value = match LISTS.contains(&key.as_str()) {
                 true => config::Value::from(list(&value)),
                 false => config::Value::from(value),
@@ -298,7 +301,7 @@ impl Config {
         builder.build().and_then(config::Config::try_deserialize).map_err(unusable)
     }
 
-    /// The address of a service that was given none.
+    /// The public URL when none is set.
     pub fn default_public_url() -> Url {
         defaults::public_url()
     }
@@ -328,7 +331,7 @@ impl Config {
         self.limit(TOLD_MAIL)
     }
 
-    /// How long a client of ours may be slow.
+    /// How long an HTTP client may stall.
     pub fn http_patience(&self) -> Duration {
         Duration::from_secs(u64::from(self.http_timeout_seconds))
     }
@@ -343,17 +346,16 @@ impl Config {
         TimeDelta::seconds(i64::from(self.lease_seconds))
     }
 
-    /// How long one handover may take. A lease outlives it by far: only a dead node's work waits for its end.
+    /// Deadline for handing one mail to the relay. It is well below the lease, so a lease runs out only if its
+    /// node died.
     pub fn handover(&self) -> TimeDelta {
         self.lease() / 3
     }
 
-    /// How long, and how many, app mail is kept without a reply.
     pub fn app_mail_keep(&self) -> Keep {
         Keep { age: TimeDelta::days(i64::from(self.app_mail_days)), most: i64::from(self.app_mail_most) }
     }
 
-    /// How long a search may catch up.
     pub fn search_patience(&self) -> Duration {
         Duration::from_millis(u64::from(self.search_patience_milliseconds))
     }
@@ -374,7 +376,7 @@ impl Config {
         Limit { most, window: TimeDelta::seconds(i64::from(self.rate_limit_window_seconds)) }
     }
 
-    /// The keys that everything the service keeps secret depends on.
+    /// The keys that encrypt stored secrets and authenticate links. An error when none is set.
     pub fn needs_secret_key(&self) -> Result<&KeyRing> {
         self.secret_key.as_ref().ok_or_else(|| {
             Error::internal("ROOKERY_SECRET_KEY is missing. Make one with: openssl rand -base64 32")
@@ -386,7 +388,7 @@ impl Config {
         Duration::from_secs(u64::from(self.webhook_answer_seconds))
     }
 
-    /// What of the specification this start does not keep.
+    /// Settings that depart from the specification, as sentences for the log.
     pub fn departures(&self) -> Vec<String> {
         let numbers = [
             ("rate_limit_requests", self.rate_limit_requests, defaults::rate_limit_requests()),
@@ -422,36 +424,6 @@ fn read_secret(file: &str) -> Result<String> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Error::internal(format!("The secret file {file} cannot be read: {error}")))?;
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
-}
-
-/// A text that no log shows.
-#[derive(Clone)]
-pub struct Secret(pub String);
-
-impl<'de> Deserialize<'de> for Secret {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match config::Value::deserialize(deserializer)?.kind {
-            config::ValueKind::String(text) => Ok(Self(text)),
-            // A number of a file may have lost its zeros. The error must not show it.
-            _ => Err(serde::de::Error::custom("a secret must stand in quotes")),
-        }
-    }
-}
-
-/// 32 bytes that everything the service signs or encrypts for itself is derived from.
-#[derive(Clone)]
-pub struct SecretKey(pub [u8; 32]);
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(secret)")
-    }
-}
-
-impl fmt::Debug for SecretKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(secret)")
-    }
 }
 
 #[cfg(test)]
@@ -497,7 +469,7 @@ mod tests {
         assert!(!shown.contains("hunter2") && !shown.contains(&key), "{shown}");
     }
 
-    /// What a machine could take for a number, a truth value or a list.
+    /// Texts that a parser could take for a number, a boolean or a list.
     const LOOK_LIKE_OTHERS: [&str; 11] =
         ["007", "12345678901234567890123", "-0", "1e5", "1_000", "0x10", ".5", "inf", "NaN", "TRUE", "a,b"];
 
@@ -546,7 +518,7 @@ mod tests {
         }
     }
 
-    /// Quotation marks would be missing in the file: what stands there might have lost a zero already.
+    /// An unquoted secret is a TOML number, which may have lost leading zeros.
     #[test]
     fn a_secret_that_a_file_has_as_a_number_is_refused() {
         let folder = tempfile::tempdir().unwrap();

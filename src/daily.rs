@@ -17,7 +17,29 @@ const COUNTED: usize = 100_000;
 
 /// What a node has counted today.
 #[derive(Default)]
-pub struct Counts(Mutex<HashMap<Subject, Count>>);
+pub struct Counts(Mutex<Held>);
+
+/// Counts in two halves: when the newer one is full, it becomes the older, and what was in that is forgotten at once.
+/// So whoever goes on sending stays, and no mail pays for looking at all others. What is forgotten begins anew and
+/// learns from its row.
+#[derive(Default)]
+struct Held {
+    newer: HashMap<Subject, Count>,
+    older: HashMap<Subject, Count>,
+}
+
+impl Held {
+    fn get(&self, subject: &Subject) -> Option<Count> {
+        self.newer.get(subject).or_else(|| self.older.get(subject)).copied()
+    }
+
+    fn put(&mut self, subject: Subject, count: Count) {
+        if self.newer.len() >= COUNTED / 2 && !self.newer.contains_key(&subject) {
+            self.older = std::mem::take(&mut self.newer);
+        }
+        self.newer.insert(subject, count);
+    }
+}
 
 /// A sender, a network or a conversation, for one inbox on one day.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,24 +75,28 @@ impl Counts {
     /// Counts a mail for all of these, or for none when one of them has no room. Gives what is to be added to rows.
     pub fn take(&self, subjects: &[(Subject, DailyMail)], bytes: i64) -> Option<Vec<(Subject, (i32, i64))>> {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let of = |counts: &HashMap<Subject, Count>, subject| counts.get(subject).copied().unwrap_or_default();
-        if !subjects.iter().all(|(subject, most)| of(&counts, subject).has_room(bytes, *most)) {
+        let has_room = |(subject, most): &(Subject, DailyMail)| {
+            counts.get(subject).unwrap_or_default().has_room(bytes, *most)
+        };
+        if !subjects.iter().all(has_room) {
+            // Who is refused is remembered as one who goes on.
+            for (subject, _) in subjects {
+                if let Some(count) = counts.get(subject) {
+                    counts.put(*subject, count);
+                }
+            }
             return None;
-        }
-        if counts.len() >= COUNTED {
-            let today = subjects.iter().map(|(subject, _)| subject.day).max();
-            counts.retain(|subject, count| Some(subject.day) >= today && count.shared.0 > 0);
         }
         let mut due = Vec::new();
         for (subject, most) in subjects {
-            let mut count = of(&counts, subject);
+            let mut count = counts.get(subject).unwrap_or_default();
             count.own = (count.own.0 + 1, count.own.1 + bytes);
             if count.is_a_step(*most) {
                 let (mails, bytes) = std::mem::take(&mut count.own);
                 count.shared = (count.shared.0 + mails, count.shared.1 + bytes);
                 due.push((*subject, (mails, bytes)));
             }
-            counts.insert(*subject, count);
+            counts.put(*subject, count);
         }
         Some(due)
     }
@@ -78,14 +104,25 @@ impl Counts {
     /// What the rows have now.
     pub fn learn(&self, subject: Subject, shared: (i32, i64)) {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = counts.get_mut(&subject) {
+        if let Some(mut count) = counts.get(&subject) {
             count.shared = (count.shared.0.max(shared.0), count.shared.1.max(shared.1));
+            counts.put(subject, count);
         }
     }
 }
 
 #[cfg(test)]
+impl Counts {
+    fn held(&self) -> usize {
+        let held = self.0.lock().unwrap();
+        held.newer.len() + held.older.len()
+    }
+}
+
+#[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     #[test]
@@ -113,6 +150,44 @@ mod tests {
         assert!(here.take(&[(other, large)], 1).is_none());
     }
 
+    /// A flood from everywhere: every mail is of another sender, and each of them has a row already.
+    #[test]
+    fn a_mail_costs_the_same_when_no_more_can_be_counted() {
+        let (day, most) = (NaiveDate::default(), DailyMail { mails: 2, bytes: 1_000_000 });
+        let sender =
+            |hash| Subject { workspace: WorkspaceId(1), mailbox: MailboxId(2), day, what: "sender", hash };
+        let counts = Counts::default();
+        let mut hash = 0;
+        let mut taking = |mails: i64| {
+            let begun = Instant::now();
+            for _ in 0..mails {
+                hash += 1;
+                assert!(counts.take(&[(sender(hash), most)], 10).is_some());
+            }
+            begun.elapsed()
+        };
+        let filling = taking(COUNTED as i64);
+        let beyond = taking(COUNTED as i64 / 50);
+        assert!(beyond < filling * 2, "{filling:?} for {COUNTED}, {beyond:?} for a fiftieth more");
+    }
+
+    #[test]
+    fn whoever_goes_on_sending_stays_counted_among_any_number_of_others() {
+        let (day, most) = (NaiveDate::default(), DailyMail { mails: 3, bytes: 1_000_000 });
+        let sender =
+            |hash| Subject { workspace: WorkspaceId(1), mailbox: MailboxId(2), day, what: "sender", hash };
+        let counts = Counts::default();
+        let mut taken = 0;
+        for hash in 1..=3 * COUNTED as i64 {
+            counts.take(&[(sender(hash), most)], 10);
+            if hash % 10_000 == 0 {
+                taken += i64::from(counts.take(&[(sender(0), most)], 10).is_some());
+            }
+        }
+        assert_eq!(taken, 3, "the cap holds");
+        assert!(counts.held() <= COUNTED, "{}", counts.held());
+    }
+
     #[test]
     fn a_mail_counts_for_all_or_for_none() {
         let day = NaiveDate::default();
@@ -124,7 +199,7 @@ mod tests {
         for _ in 0..10 {
             assert!(counts.take(&[(subject(1), few), (subject(2), many)], 1).is_none());
         }
-        let count = counts.0.lock().unwrap()[&subject(2)];
+        let count = counts.0.lock().unwrap().get(&subject(2)).unwrap();
         assert_eq!(count.shared.0 + count.own.0, 1);
     }
 }

@@ -1,30 +1,23 @@
-//! DANE for SMTP (RFC 7672): TLSA records, vouched for by DNSSEC, say which certificate a mail server has. They
-//! stand in the place of the authorities that the web trusts, so a certificate that no authority signed will do.
+//! DANE for SMTP (RFC 7672): TLSA records, authenticated by DNSSEC, say which certificate a mail server has. They
+//! replace the public certificate authorities, so a self-signed certificate is fine.
 
 use std::sync::Arc;
 
+use aws_lc_rs::digest::{SHA256, SHA512, digest};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
-use sha2::{Digest, Sha256, Sha512};
+
+use crate::dns::Tlsa;
 
 const TRUST_ANCHOR: u8 = 2;
 const END_ENTITY: u8 = 3;
 
-/// What a record says of a certificate: whose it is, which part of it, how it is written, and the bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tlsa {
-    pub usage: u8,
-    pub selector: u8,
-    pub matching: u8,
-    pub data: Vec<u8>,
-}
-
 impl Tlsa {
-    /// SMTP has two of the four uses: the web's authorities mean nothing among mail servers.
+    /// SMTP allows two of the four certificate usages: those that do not depend on public certificate authorities.
     pub fn is_usable(&self) -> bool {
         matches!((self.usage, self.selector, self.matching), (TRUST_ANCHOR | END_ENTITY, 0 | 1, 0..=2))
     }
@@ -38,14 +31,14 @@ impl Tlsa {
         };
         match self.matching {
             0 => self.data == part,
-            1 => self.data == Sha256::digest(part)[..],
-            2 => self.data == Sha512::digest(part)[..],
+            1 => self.data == digest(&SHA256, part).as_ref(),
+            2 => self.data == digest(&SHA512, part).as_ref(),
             _ => false,
         }
     }
 }
 
-/// Takes a certificate that one of the records is of, and no other.
+/// A TLS verifier that accepts only a certificate that matches one of the records.
 #[derive(Debug)]
 pub struct ByRecords {
     records: Vec<Tlsa>,
@@ -71,11 +64,12 @@ impl ServerCertVerifier for ByRecords {
         _ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        // The record is the binding of name and key: neither the certificate's names nor its dates count.
+        // The record itself binds name and key: names and dates in the certificate are ignored (RFC 7672, 3.1.1).
         if self.with(END_ENTITY).any(|record| record.is_of(end_entity)) {
             return Ok(ServerCertVerified::assertion());
         }
-        // An authority of the server's own: it must be in the chain, and the chain and the name must hold.
+        // The record names a trust anchor: it must be in the chain, and both the chain and the host name must
+        // verify.
         let parsed = ParsedCertificate::try_from(end_entity)?;
         for authority in intermediates {
             let mut roots = RootCertStore::empty();

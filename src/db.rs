@@ -1,8 +1,9 @@
 //! The ways to hold a connection: `Reading` (single statements), `Snapshot` (several reads of one instant),
-//! `Tx` (one change of one workspace) and `Released` (none: the verb opens its own when it is ready).
+//! `Tx` (one change of one workspace), `Across` (a claim of due rows) and `Released` (none: the verb opens its own
+//! when it is ready).
 //!
 //! A `Tx` begins by taking the workspace's shared lock and checking the move fence; nothing is written
-//! without one. All carry one `now`, so everything a request does happens at the same instant.
+//! without one. Those of a request carry one `now`, so everything it does happens at the same instant.
 
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
@@ -66,6 +67,10 @@ pub struct Tx<'c> {
     tx: Open<'c>,
     frame: Frame,
 }
+
+/// One change of several workspaces, none of which it has entered: for claims, whose statements pass over the
+/// workspaces that they cannot enter at once.
+pub struct Across<'c>(Open<'c>);
 
 impl Handle for Released {
     async fn begin(_: PoolConnection<Postgres>, frame: Frame) -> Result<Self> {
@@ -175,6 +180,16 @@ impl Tx<'_> {
     }
 }
 
+impl<'c> Across<'c> {
+    pub async fn begin(conn: &'c mut PoolConnection<Postgres>) -> Result<Self> {
+        Ok(Self(Open::begin(Held::Lent(conn), None).await?))
+    }
+
+    pub async fn commit(self) -> Result<()> {
+        self.0.commit().await
+    }
+}
+
 type Manager = <Postgres as Database>::TransactionManager;
 
 /// A connection that goes back to its pool, or to whoever lent it.
@@ -266,7 +281,7 @@ fn entering(workspace: WorkspaceId) -> SqlStr {
 }
 
 macro_rules! connected {
-    ($($handle:ty, $field:ident;)*) => {$(
+    ($($handle:ty, $field:tt;)*) => {$(
         impl Deref for $handle {
             type Target = PgConnection;
             fn deref(&self) -> &PgConnection { &self.$field }
@@ -277,7 +292,7 @@ macro_rules! connected {
     )*};
 }
 
-connected! { Reading, conn; Snapshot, tx; Tx<'_>, tx; }
+connected! { Reading, conn; Snapshot, tx; Tx<'_>, tx; Across<'_>, 0; }
 
 /// The schema, embedded in the binary.
 pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();

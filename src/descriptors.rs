@@ -1,32 +1,32 @@
-//! File descriptors: every connection takes one, and the system gives only so many. The limit is raised as far as we
-//! may, and shared out at start, so that no door can take what another one, the database or a file needs.
+//! File descriptors: every connection takes one. The limit is raised as far as the system allows and divided at
+//! start, so that neither HTTP nor mail can take what the other, the database or a file needs.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// For what is no connection of a door, nor of the database: listeners, the log, blobs, name servers, relays, webhooks.
+/// Descriptors for everything else: listeners, the log, blobs, name servers, relays, webhooks.
 const RESERVE: u64 = 128;
-/// A door has at least this many connections, however little there is.
+/// HTTP and mail get at least this many each, however low the limit is.
 const FEWEST: u64 = 16;
 
-/// Descriptors of the two doors.
+/// Descriptors for HTTP and for mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shares {
     pub http: u32,
     pub mail: u32,
 }
 
-/// Raises the limit as far as the system lets us, and gives it.
+/// Raises the limit as far as the system allows, and returns it.
 pub fn raise() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
-        // Whoever may not raise it goes on with what there is.
+        // If it may not be raised, the current limit has to do.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
     }
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// What each door may have of a limit, beside `others` of the database and of front servers: what it wants, or half of
-/// the room. What one leaves is the other's.
+/// Divides a limit between HTTP and mail, after `others` for the database and LMTP. Each gets what it wants or
+/// half of what is left; what one does not want goes to the other.
 pub fn share(limit: u64, others: u32, wanted: Shares) -> Shares {
     let room = limit.saturating_sub(RESERVE + u64::from(others)).max(2 * FEWEST);
     let (http, mail) = (u64::from(wanted.http), u64::from(wanted.mail));

@@ -1,8 +1,8 @@
 //! The directory: which workspace a key or an address belongs to. It may live in a database of its own.
 //!
-//! Its rows never change once written, so a key's workspace is remembered. Whether the key still opens
-//! anything is the workspace's to say, on every request. Keys that are not remembered are looked up together, one
-//! statement at a time: made-up keys take one connection, however many there are, and keep nobody out.
+//! Its rows never change, so the workspace of a key is cached. Whether the key is still valid is checked in the
+//! workspace on every request. Lookups of keys that are not cached are batched, one statement at a time: any
+//! number of made-up keys takes one connection and locks nobody out.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,20 +17,20 @@ use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
 
 const REMEMBERED: usize = 100_000;
-/// Keys in one statement.
+/// Keys looked up in one statement.
 const TOGETHER: usize = 500;
-/// A key that opened nothing is not asked for again for a while; no key opens something later.
+/// How long a key that was refused is not looked up again. A refused key never becomes valid later.
 const REFUSED: Duration = Duration::from_secs(1);
 const MOST_REFUSED: usize = 10_000;
 
 type Hash = [u8; 32];
-/// The workspace, or that it could not be asked for.
+/// The workspace, if there is one; an error when the lookup failed.
 type Answer = Result<Option<WorkspaceId>, ()>;
 
 pub struct Directory {
     pool: PgPool,
     keys: Mutex<Keys>,
-    /// Who waits for an answer, in the order they came, and whose turn it is to ask for all of them.
+    /// Pending lookups in order of arrival, and the lock for running one batch of them.
     waiting: Mutex<Vec<(Hash, oneshot::Sender<Answer>)>>,
     turn: AsyncMutex<()>,
 }
@@ -57,7 +57,7 @@ impl Directory {
                 answered = &mut answer => match answered {
                     Ok(found) => return found.map_err(|()| Error::internal("the directory does not answer")),
                     Err(_) => {
-                        // Whoever asked for us went away before there was an answer.
+                        // The task that ran our batch was cancelled before it answered.
                         answer = self.ask(hash);
                         continue;
                     }
@@ -68,7 +68,7 @@ impl Directory {
         }
     }
 
-    /// Remembers for a while that a key opens nothing.
+    /// Caches for a while that a key is not valid.
     pub fn refuse(&self, hash: Hash) {
         self.keys().refuse(hash);
     }
@@ -110,7 +110,7 @@ impl Directory {
                 Ok(None) => keys.refuse(hash),
                 Err(()) => {}
             }
-            // Whoever went away needs no answer.
+            // The caller may be gone.
             let _ = teller.send(answer);
         }
     }
@@ -151,8 +151,8 @@ impl Directory {
         Ok(())
     }
 
-    /// False when another workspace has the address. Taking it again is harmless: whoever was cut off between
-    /// this and making the inbox makes it again.
+    /// False when another workspace has the address. Safe to repeat, because creating an inbox may be interrupted
+    /// after this step and tried again.
     pub async fn reserve_address(&self, workspace: WorkspaceId, address: &str) -> Result<bool> {
         let reserved = sqlx::query!(
             "insert into directory.addresses as known (address, workspace_id) values ($1, $2)
@@ -168,7 +168,7 @@ impl Directory {
 }
 
 impl Keys {
-    /// The workspace, or that there is none; nothing when nobody has asked lately.
+    /// The cached answer: a workspace, or that there is none. `None` when nothing is cached.
     fn recall(&self, hash: Hash) -> Option<Option<WorkspaceId>> {
         let known = self.known.get(&hash).copied();
         let refused = || self.refused.get(&hash).is_some_and(|since| since.elapsed() < REFUSED);

@@ -1,5 +1,5 @@
-//! Asks name servers: those of the settings, or the operating system's. "There is no such record" is an
-//! answer; anything else that goes wrong is not.
+//! DNS lookups, with the name servers of the settings or of the operating system. "No such record" is an empty
+//! answer; any other failure is an error.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -13,10 +13,9 @@ use hickory_resolver::{Resolver, TokioResolver};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::dane::Tlsa;
 use crate::error::{Error, Result};
 
-/// How long one question may take.
+/// Timeout of one TLSA query.
 const PATIENCE: Duration = Duration::from_secs(6);
 
 pub struct Dns(TokioResolver);
@@ -30,7 +29,7 @@ impl Dns {
         Ok(Self(builder.with_options(options).build().map_err(Error::internal)?))
     }
 
-    /// The texts of a name, each put together from its strings.
+    /// The TXT records of a name, each with its strings joined.
     pub async fn texts(&self, name: &str) -> Result<Vec<String>> {
         let found = self.ask(name, RecordType::TXT).await?;
         let text = |data: &RData| match data {
@@ -56,7 +55,7 @@ impl Dns {
         Ok(servers.into_iter().map(|(_, name)| name).collect())
     }
 
-    /// Where a name leads to, IPv4 first.
+    /// The addresses of a name, IPv4 first.
     pub async fn addresses(&self, name: &str) -> Result<Vec<IpAddr>> {
         let mut found = self.ask(name, RecordType::A).await?;
         found.extend(self.ask(name, RecordType::AAAA).await.unwrap_or_default());
@@ -91,14 +90,23 @@ pub fn on_this_machine(servers: &[SocketAddr]) -> Result<Vec<SocketAddr>> {
     Ok(if all { servers } else { Vec::new() })
 }
 
-/// The TLSA records of a name that this server has proved authentic (DNSSEC); none when there are none, or when
-/// nobody signs them. An answer that could not be had, or is forged, is an error.
+/// A TLSA record: certificate usage, selector, matching type, and the data to match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tlsa {
+    pub usage: u8,
+    pub selector: u8,
+    pub matching: u8,
+    pub data: Vec<u8>,
+}
+
+/// The TLSA records of a name that the server has validated with DNSSEC; empty when there are none or they are not
+/// signed. A failed lookup or a failed validation is an error.
 pub async fn authentic_tlsa(server: SocketAddr, name: &str) -> Result<Vec<Tlsa>> {
     let mut name = Name::from_ascii(name).map_err(Error::internal)?;
     name.set_fqdn(true);
     let mut question = Message::query();
     question.metadata.recursion_desired = true;
-    // Asks for the server's own word on it (RFC 6840); the resolver above cannot ask for that.
+    // Sets the AD bit to ask whether the answer was validated (RFC 6840); the resolver above cannot do that.
     question.metadata.authentic_data = true;
     question.add_query(Query::query(name, RecordType::TLSA));
     let question = question.to_vec().map_err(Error::internal)?;
@@ -123,7 +131,7 @@ pub async fn authentic_tlsa(server: SocketAddr, name: &str) -> Result<Vec<Tlsa>>
     Ok(answer.answers.iter().filter_map(record).collect())
 }
 
-/// Over TCP nothing is cut short.
+/// Over TCP, because answers over UDP may be truncated.
 async fn over_tcp(server: SocketAddr, question: &[u8]) -> Result<Vec<u8>> {
     let mut stream = TcpStream::connect(server).await?;
     let length = u16::try_from(question.len()).map_err(Error::internal)?;
@@ -133,7 +141,7 @@ async fn over_tcp(server: SocketAddr, question: &[u8]) -> Result<Vec<u8>> {
     Ok(answer)
 }
 
-/// How name servers are reached, for whoever has a resolver of its own.
+/// Resolver settings, for libraries that bring a resolver of their own.
 pub fn settings(servers: &[SocketAddr]) -> Result<(ResolverConfig, ResolverOpts)> {
     if servers.is_empty() {
         return read_system_conf().map_err(|error| {

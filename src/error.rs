@@ -1,4 +1,4 @@
-//! The one error of the program: each variant is a row of the specification's error table (section 7).
+//! The error type of the program: each variant is a row of the specification's error table (section 7).
 //!
 //! Sentences are for people; programs go by the status. A sentence never repeats what the caller sent.
 
@@ -12,7 +12,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// 400: everything that is wrong with the input.
     Problems(Vec<Problem>),
-    /// 401: no key, or one that does not open anything.
+    /// 401: no key, or one that is not valid.
     Unauthorized,
     /// 403: the key may not do this.
     Forbidden(String),
@@ -30,8 +30,13 @@ pub enum Error {
 
 /// The connection was lost while a transaction was being committed: it may have happened or not.
 #[derive(Debug, thiserror::Error)]
-#[error("nobody knows whether it was committed: {0}")]
+#[error("it is unknown whether the transaction was committed: {0}")]
 pub struct Uncertain(#[source] pub sqlx::Error);
+
+/// What was done panicked.
+#[derive(Debug, thiserror::Error)]
+#[error("it panicked")]
+struct Panicked;
 
 /// One thing wrong with one field: `body: is required`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,9 +59,50 @@ impl Error {
         Self::Internal(cause.into())
     }
 
-    /// Whether what failed may have happened all the same.
+    /// Whether the failed transaction may have been committed all the same.
     pub fn is_uncertain(&self) -> bool {
         matches!(self, Self::Internal(cause) if cause.is::<Uncertain>())
+    }
+
+    pub fn panicked() -> Self {
+        Self::internal(Panicked)
+    }
+
+    pub fn is_panic(&self) -> bool {
+        matches!(self, Self::Internal(cause) if cause.is::<Panicked>())
+    }
+
+    /// Whether the workspace lets nobody in.
+    pub fn is_fenced(&self) -> bool {
+        matches!(self.of_the_database(), Some(sqlx::Error::Database(error)) if error.code().as_deref() == Some("RK001"))
+    }
+
+    /// Whether the database could not be asked, whatever was to be asked of it.
+    pub fn is_outage(&self) -> bool {
+        match self.of_the_database() {
+            Some(sqlx::Error::Database(error)) => {
+                // Connections that break, a lack of memory, disk or connections, a server that stops.
+                let code = error.code().unwrap_or_default();
+                ["08", "53", "57P"].iter().any(|class| code.starts_with(class))
+            }
+            Some(error) => matches!(
+                error,
+                sqlx::Error::Io(_)
+                    | sqlx::Error::Tls(_)
+                    | sqlx::Error::Protocol(_)
+                    | sqlx::Error::PoolTimedOut
+                    | sqlx::Error::PoolClosed
+                    | sqlx::Error::WorkerCrashed
+            ),
+            None => self.is_uncertain(),
+        }
+    }
+
+    fn of_the_database(&self) -> Option<&sqlx::Error> {
+        match self {
+            Self::Internal(cause) => cause.downcast_ref(),
+            _ => None,
+        }
     }
 
     pub fn status(&self) -> u16 {

@@ -1,8 +1,7 @@
 //! Ids: 63-bit numbers in time order, written as a prefix and 13 base-36 characters (specification 2.1).
 //!
-//! 41 bits of milliseconds since 2020 and 22 random bits, unique within a workspace: nodes draw apart by
-//! chance, and one node never draws a number twice. Nothing is protected by an id being hard to guess. A text
-//! of another kind or length is simply not an id.
+//! 41 bits of milliseconds since 2020 and 22 random bits, unique within a workspace: a node never draws a number
+//! twice, and nodes differ by chance. Ids are not secrets. A text with another prefix or length is not an id.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,7 +16,7 @@ use crate::random::Random;
 const EPOCH_MILLISECONDS: i64 = 1_577_836_800_000;
 const RANDOM_BITS: u32 = 22;
 const DIGITS: usize = 13;
-/// Numbers of a millisecond that chance does not draw, so that a burst can count on within it.
+/// Numbers at the end of a millisecond that are not drawn at random, so that a burst can count up within it.
 const HEADROOM: u64 = 1 << 16;
 
 /// What all kinds of id share.
@@ -134,6 +133,7 @@ ids! {
     NoteId "not_"
     NoticeId "ntc_"
     PersonId "usr_"
+    RequestItemId "itm_"
     SendingServiceId "svc_"
     SuppressionChangeId "sch_"
     TagId "tag_"

@@ -1,7 +1,7 @@
-//! The keys of the house: `ROOKERY_SECRET_KEY` has one or several, each 32 bytes with an id, the newest first.
+//! The encryption keys: `ROOKERY_SECRET_KEY` has one or several, each 32 bytes with an id, the newest first.
 //!
-//! The newest one makes and seals. All of them open and check, so that a key can be replaced while everything that
-//! was made with it goes on working. A key without an id is called by its fingerprint.
+//! The newest key encrypts and signs. All keys decrypt and verify, so that a key can be replaced while what was
+//! made with it stays valid. The id of a key without one is its fingerprint.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,9 +9,9 @@ use std::str::FromStr;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer};
-use sha2::{Digest, Sha256};
 
-use crate::config::{Secret, SecretKey};
+use crate::hashes::sha256;
+use crate::secret::{Secret, SecretKey};
 
 pub const LONGEST_ID: usize = 32;
 const FORM: &str = "secret_key must be the base64 of 32 bytes, or several keys as id:base64 with commas between, \
@@ -22,7 +22,7 @@ const FORM: &str = "secret_key must be the base64 of 32 bytes, or several keys a
 pub struct KeyRing(Vec<(String, SecretKey)>);
 
 impl KeyRing {
-    /// The one that makes and seals.
+    /// The key that encrypts and signs.
     pub fn newest(&self) -> &SecretKey {
         &self.0[0].1
     }
@@ -88,9 +88,9 @@ fn is_an_id(id: &str) -> bool {
     (1..=LONGEST_ID).contains(&id.len()) && id.chars().all(sound)
 }
 
-/// Tells a key from others, and nothing about it.
+/// Identifies a key without revealing anything about it.
 fn fingerprint(key: &SecretKey) -> String {
-    let hash = Sha256::new().chain_update(b"key id\0").chain_update(key.0).finalize();
+    let hash = sha256([b"key id\0", &key.0[..]].concat());
     hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -112,7 +112,7 @@ mod tests {
     fn the_first_key_is_the_newest_and_a_bare_one_has_an_id_of_its_own() {
         let (one, two) = (base64(1), base64(2));
         let bare = ids(&one);
-        assert_eq!((bare.len(), bare[0].len()), (1, 8));
+        assert_eq!(bare, ["6ec3069a"], "sealed secrets name it");
         assert_eq!(ids(&format!(" {one}\n")), bare);
         assert_ne!(ids(&two), bare);
         let ring: KeyRing = format!("2026-b:{two},{one}").parse().unwrap();
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ring_is_refused_without_showing_any_of_it() {
+    fn an_invalid_key_ring_is_refused_without_showing_any_of_it() {
         let (one, two, short) = (base64(1), base64(2), STANDARD.encode([3; 31]));
         let wrong = [
             String::new(),

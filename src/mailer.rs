@@ -1,7 +1,8 @@
-//! Handing a mail over to whatever carries it. A carrier may be handed the same mail again after a crash: the
-//! Message-ID is then the same, and so is every byte.
+//! The interface to whatever carries mail (a relay, the sandbox). After a crash the same mail may be handed over
+//! again, with the same Message-ID and the same bytes.
 
 use futures::future::BoxFuture;
+use url::Host;
 
 use crate::error::Result;
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
@@ -24,29 +25,29 @@ pub struct Letter {
 /// A letter in its final form, and the addresses of its envelope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mail {
-    /// Where a bounce goes.
+    /// The envelope sender, where bounces go.
     pub return_path: String,
     pub to: String,
     pub raw: Vec<u8>,
 }
 
-/// What came of it.
+/// The result of a handover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handover {
-    /// It has left: the carrier has taken it on.
+    /// The carrier has accepted the mail.
     Accepted,
-    /// It never will.
+    /// Permanently refused.
     Refused(Refusal),
-    /// Not now; a later try may succeed.
+    /// Temporarily refused; a retry may succeed.
     Later,
 }
 
-/// Why a mail failed for good, as the timeline says it.
+/// Why a mail failed permanently, as shown on the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     Bounce,
     Rejected,
-    /// Rejected because nobody has that address: it is not written to again.
+    /// Rejected because the address does not exist; it will be suppressed.
     NoSuchAddress,
     Suppressed,
     GaveUp,
@@ -64,12 +65,12 @@ impl Refusal {
 }
 
 pub trait Mailer: Send + Sync {
-    /// Takes on a letter as it is written in `mail`. May be dropped at any moment; then nobody knows whether
+    /// Hands over a letter, rendered as `mail`. The future may be dropped at any time; then it is unknown whether
     /// the mail has left.
     fn hand_over<'a>(&'a self, letter: &'a Letter, mail: &'a Mail) -> BoxFuture<'a, Result<Handover>>;
 }
 
-/// Live mail of a service that was given no relay waits for one, as long as tries go on.
+/// Used when no relay is configured: live mail is retried until it is given up.
 pub struct NoRelay;
 
 impl Mailer for NoRelay {
@@ -77,5 +78,14 @@ impl Mailer for NoRelay {
         tracing::warn!(workspace = %letter.workspace, message = %letter.message,
             "there is no relay, so live mail waits: set ROOKERY_RELAY");
         Box::pin(async { Ok(Handover::Later) })
+    }
+}
+
+/// An address with its domain in ASCII form.
+pub fn on_the_wire(address: &str) -> String {
+    let Some((local, domain)) = address.rsplit_once('@') else { return address.to_owned() };
+    match Host::parse(domain) {
+        Ok(host) if !domain.is_ascii() => format!("{local}@{host}"),
+        _ => address.to_owned(),
     }
 }

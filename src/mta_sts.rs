@@ -1,7 +1,8 @@
-//! MTA-STS (RFC 8461): a domain publishes over https which mail servers it has, and that they must be spoken to
-//! encrypted, with a certificate that is valid for their name.
+//! MTA-STS (RFC 8461): a domain publishes over HTTPS which mail servers it has, and that they must be reached over
+//! TLS with a certificate that is valid for their name.
 //!
-//! A policy is remembered for as long as it says, so that nobody who holds back a row of DNS makes it go away.
+//! A policy is cached for its whole lifetime, so that an attacker who blocks its DNS record cannot make it go
+//! away.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +18,7 @@ use crate::dns::Dns;
 use crate::outside::Outside;
 
 const MOST_BYTES: usize = 64 << 10;
-/// How long a policy is believed at most, and how long it is not asked for again.
+/// Longest lifetime of a policy, and how long until it is checked again.
 const LONGEST: Duration = Duration::from_secs(31 * 24 * 3600);
 const ASKED_AGAIN: Duration = Duration::from_secs(3600);
 
@@ -53,7 +54,7 @@ impl Policy {
                 }
                 "max_age" => max_age = max_age.or(Some(value.parse().ok()?)),
                 "mx" => mx.push(value.to_ascii_lowercase()),
-                // What later versions add.
+                // Unknown keys of later versions.
                 _ => {}
             }
         }
@@ -75,7 +76,7 @@ impl Policy {
     }
 }
 
-/// The id of a policy in its row of DNS; it changes with the policy.
+/// The policy id in the DNS record; it changes with the policy.
 pub fn id(texts: &[String]) -> Option<String> {
     let ours: Vec<&String> = texts.iter().filter(|text| text.starts_with("v=STSv1;")).collect();
     let [one] = ours[..] else { return None };
@@ -90,10 +91,10 @@ struct Known {
     asked: Instant,
 }
 
-/// The policies of domains, asked for and remembered.
+/// Fetches and caches the policies of domains.
 pub struct Policies {
     outside: Arc<Outside>,
-    /// Where policies are served; 443, but for tests.
+    /// The HTTPS port; not 443 only in tests.
     port: u16,
     known: Mutex<HashMap<String, Known>>,
 }
@@ -103,7 +104,7 @@ impl Policies {
         Self { outside, port, known: Mutex::default() }
     }
 
-    /// None when the domain has none, or none that can be had now and was not had before.
+    /// `None` when the domain has no policy, or it cannot be fetched and is not cached.
     pub async fn of(&self, domain: &str, dns: &Dns) -> Option<Policy> {
         let now = Instant::now();
         let before = {

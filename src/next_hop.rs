@@ -1,27 +1,27 @@
-//! What the mail server we hand mail to demands by its name: DANE (RFC 7672) and MTA-STS (RFC 8461). Either makes
-//! encryption a must, whatever `tls=` says; DANE also says which certificate counts.
+//! The TLS requirements of the relay's host name: DANE (RFC 7672) and MTA-STS (RFC 8461). Either makes TLS
+//! mandatory, whatever `tls=` says; DANE also says which certificate is accepted.
 //!
-//! A name server's word that an answer is authentic counts only when it runs on this machine: nobody can change the
-//! answer on the way. Others cannot be asked for DANE.
+//! DANE needs a validating name server on this machine, so that nobody can change its answers on the way. Without
+//! one it is not used.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use crate::dane::Tlsa;
+use crate::dns::Tlsa;
 use crate::dns::{self, Dns};
 use crate::error::Result;
 use crate::mta_sts::{Mode, Policies, Policy};
 use crate::outside::Outside;
 
-/// How a connection must be, beyond what the settings say.
+/// The requirements for a connection, beyond the settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Demand {
     Nothing,
-    /// Encrypted, with a certificate that is valid for the name.
+    /// TLS with a certificate that is valid for the name.
     Valid,
-    /// Encrypted, with a certificate that one of these is of.
+    /// TLS with a certificate that matches one of these.
     Dane(Vec<Tlsa>),
-    /// Not to be spoken to: the domain says that this is none of its servers.
+    /// Must not be used: the domain's policy does not list this server.
     Foreign,
 }
 
@@ -29,15 +29,15 @@ pub struct NextHop {
     host: String,
     port: u16,
     dns: Dns,
-    /// Whether the settings name name servers.
+    /// Whether name servers are configured.
     own_servers: bool,
-    /// Name servers whose word for DNSSEC counts.
+    /// Name servers on this machine, whose DNSSEC validation is trusted.
     trusted: Vec<SocketAddr>,
     policies: Policies,
 }
 
 impl NextHop {
-    /// None for an address or this machine: only a name can demand something.
+    /// `None` for an address or this machine, which have no requirements.
     pub fn new(
         host: &str,
         port: u16,
@@ -50,14 +50,14 @@ impl NextHop {
         }
         let trusted = dns::on_this_machine(servers)?;
         if trusted.is_empty() {
-            tracing::info!(host, "DANE is not looked at: the name servers are not on this machine");
+            tracing::info!(host, "DANE is not used: the name servers are not on this machine");
         }
         let policies = Policies::new(outside, policy_port);
         let (host, dns, own_servers) = (host.to_ascii_lowercase(), Dns::new(servers)?, !servers.is_empty());
         Ok(Some(Self { host, port, dns, own_servers, trusted, policies }))
     }
 
-    /// Where it is, by the name servers of the settings; none when the operating system must know.
+    /// Its addresses by the configured name servers; empty when the operating system resolves it.
     pub async fn addresses(&self) -> Vec<SocketAddr> {
         let known = match self.own_servers {
             true => self.dns.addresses(&self.host).await.unwrap_or_default(),
@@ -66,7 +66,7 @@ impl NextHop {
         known.into_iter().map(|address| SocketAddr::new(address, self.port)).collect()
     }
 
-    /// An error means that it cannot be known now, so nothing may be sent now.
+    /// On error the requirements are unknown, so nothing may be sent now.
     pub async fn demand(&self) -> Result<Demand> {
         if let Some(server) = self.trusted.first() {
             let name = format!("_{}._tcp.{}", self.port, self.host);
@@ -77,7 +77,7 @@ impl NextHop {
         }
         for domain in domains_of(&self.host) {
             let Some(policy) = self.policies.of(domain, &self.dns).await else { continue };
-            // Which servers a domain has may fail to be known; its policy then decides alone.
+            // If the MX lookup fails, the policy decides alone.
             let is_its_server = self.dns.mail_servers(domain).await.unwrap_or_default().contains(&self.host);
             let demand = by_policy(&policy, &self.host, is_its_server);
             if policy.mode == Mode::Testing && demand == Demand::Foreign {
@@ -94,7 +94,7 @@ impl NextHop {
     }
 }
 
-/// Records that nobody can use still say that the server encrypts.
+/// Unusable records still mean that the server has TLS.
 fn by_dane(records: Vec<Tlsa>) -> Demand {
     if records.is_empty() {
         return Demand::Nothing;
@@ -103,7 +103,7 @@ fn by_dane(records: Vec<Tlsa>) -> Demand {
     if usable.is_empty() { Demand::Valid } else { Demand::Dane(usable) }
 }
 
-/// A policy is about the domain's own servers. A server for something else, such as handing in mail, is not meant.
+/// A policy applies to the domain's MX servers, not to other servers such as submission.
 fn by_policy(policy: &Policy, host: &str, is_its_server: bool) -> Demand {
     match (policy.mode, policy.names(host), is_its_server) {
         (Mode::None, ..) | (_, false, false) => Demand::Nothing,

@@ -1,8 +1,8 @@
-//! HTTP to machines of other people. A name is looked up and every answer judged before each use; a connection
-//! goes to an address that was judged, never to a name, so a name that changes its mind leads nowhere.
+//! HTTP client for hosts that customers choose. The name is resolved and every address checked before each
+//! request, and the connection goes to a checked address, never to a name: that prevents SSRF by DNS rebinding.
 //!
-//! No proxy, no redirect, one time limit from the connection to the answer. Connections are kept for a few
-//! seconds, because the next request often follows at once.
+//! No proxy, no redirects, one deadline for the whole request. Connections are kept for a few seconds, because the
+//! next request often follows at once.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -39,7 +39,7 @@ const MOST_IDLE: usize = 64;
 /// How long one address may take to connect while there is another to try.
 const ONE_ADDRESS: Duration = Duration::from_secs(3);
 const MOST_HEAD_BYTES: usize = 64 << 10;
-/// Of an address that somebody chose.
+/// Longest URL that a customer may enter.
 const LONGEST_URL: usize = 2048;
 /// An answer's body is read up to here, so that the connection can be used again.
 const MOST_BODY_BYTES: usize = 64 << 10;
@@ -62,7 +62,7 @@ struct Idle {
     since: Instant,
 }
 
-/// Where a request may go now: addresses that were just judged.
+/// A target whose addresses were just checked.
 #[derive(Clone, Debug)]
 pub struct Checked {
     addresses: Vec<SocketAddr>,
@@ -79,7 +79,7 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// Why there is no answer. The words stand in delivery logs.
+/// Why there is no response. The texts appear in delivery logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     #[error("address refused")]
@@ -94,6 +94,9 @@ pub enum Failure {
     Closed,
     #[error("timeout")]
     TooSlow,
+    /// Something of ours.
+    #[error("internal error")]
+    Internal,
 }
 
 impl Outside {
@@ -112,7 +115,7 @@ impl Outside {
             .with_no_client_auth();
         let resolver = resolver(servers);
         if let Err(error) = &resolver {
-            tracing::warn!(%error, "names of other machines cannot be looked up");
+            tracing::warn!(%error, "host names cannot be resolved");
         }
         Ok(Self {
             resolver: resolver.ok(),
@@ -123,7 +126,7 @@ impl Outside {
         })
     }
 
-    /// An address that somebody chose: public and https, or in a network that the operator opened.
+    /// Checks a URL that a customer entered: public and https, or in a network that the operator allowed.
     pub async fn a_public_address(&self, field: &str, text: &str) -> Result<Url> {
         let problem = |what: &str| Error::problem(field, what);
         if text.chars().count() > LONGEST_URL {
@@ -149,7 +152,7 @@ impl Outside {
         Ok(url)
     }
 
-    /// Looks the host up and judges every answer: one that is not for the whole world refuses them all.
+    /// Resolves the host and checks every address: a single one that is not global refuses them all.
     pub async fn check(&self, url: &Url) -> Result<Checked, Failure> {
         let secure = url.scheme() == "https";
         let port = url.port_or_known_default().ok_or(Failure::Refused)?;
@@ -204,7 +207,7 @@ impl Outside {
         if found.is_empty() {
             return Err(Failure::NoSuchName);
         }
-        // A machine without IPv6 should not wait for it.
+        // IPv4 first, so that a machine without IPv6 does not wait for timeouts.
         found.sort_by_key(IpAddr::is_ipv6);
         found.dedup();
         Ok(found)
@@ -221,7 +224,7 @@ impl Outside {
             {
                 return Ok((response, idle.sender, idle.address));
             }
-            // The other side had closed it, or did so now: the request is sent again, as any may be.
+            // The kept connection was closed: send again on another. Every request sent here may be repeated.
         }
         let (mut sender, address) = self.connect(to).await?;
         let response = sender.send_request(request).await.map_err(|_| Failure::Closed)?;
@@ -248,7 +251,7 @@ impl Outside {
         shake_hands(self.tls.connect(name, stream).await.map_err(|_| Failure::Tls)?).await
     }
 
-    /// A kept connection to one of the addresses that were judged.
+    /// A kept connection to one of the checked addresses.
     fn take(&self, to: &Checked) -> Option<Idle> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = idle.get_mut(&(to.host.clone(), to.port, to.secure))?;
@@ -265,7 +268,7 @@ impl Outside {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let place = (to.host.clone(), to.port, to.secure);
         if !idle.contains_key(&place) {
-            // Now and then, so that places nobody asks for any more go away.
+            // Removes hosts whose connections have expired.
             idle.retain(|_, kept| kept.last().is_some_and(|last| last.since.elapsed() < IDLE));
         }
         let kept = idle.entry(place).or_default();
@@ -295,11 +298,10 @@ pub fn roots(trust_ca: Option<&Path>) -> Result<RootCertStore> {
 
 fn resolver(servers: &[SocketAddr]) -> Result<TokioResolver> {
     let (mut config, mut options) = dns::settings(servers)?;
-    // A name means the same everywhere; the search list of this machine's network does not complete it.
+    // No search list: a name must not be completed with the local domain.
     config.domain = None;
     config.search.clear();
-    // Both families: a name is refused if any of its addresses is. Nothing is remembered here: the machine's
-    // own resolver does that.
+    // Both families, because one bad address refuses the name. No cache here: the machine's own resolver has one.
     options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
     options.cache_size = 0;
     let builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
@@ -335,7 +337,7 @@ enum Whole {
     No,
 }
 
-/// Reads to the end of the body, or gives up where it is too long.
+/// Reads the body to its end; `No` if it is too long or breaks off.
 async fn read(mut body: Incoming, kept: &mut Vec<u8>, keep: usize) -> Whole {
     let mut total = 0;
     while let Some(frame) = body.frame().await {

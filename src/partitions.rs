@@ -12,8 +12,15 @@ const KEPT_BY_DAY: [&str; 3] = ["events", "sandbox_mail", "delivery_log"];
 
 /// Makes the days that are missing and drops those that are over, by the database's clock.
 pub async fn keep(conn: &mut PgConnection) -> Result<()> {
+    let mut kept = Ok(());
     for table in KEPT_BY_DAY {
-        while sqlx::query_scalar!(r#"select keep_day($1) as "more!""#, table).fetch_one(&mut *conn).await? {}
+        // One that fails does not keep the others from their days.
+        kept = kept.and(keep_days_of(conn, table).await);
     }
+    kept
+}
+
+async fn keep_days_of(conn: &mut PgConnection, table: &str) -> Result<()> {
+    while sqlx::query_scalar!(r#"select keep_day($1) as "more!""#, table).fetch_one(&mut *conn).await? {}
     Ok(())
 }

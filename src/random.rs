@@ -1,5 +1,5 @@
-//! The one source of chance. Ids, keys and jitter draw from it, so a test can repeat itself.
-//! In service it is a cryptographic generator seeded by the operating system.
+//! The one source of randomness. Ids, keys and jitter use it, so that a test can be repeated. In production it is
+//! a cryptographic generator seeded by the operating system.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,7 +31,7 @@ impl Random {
         Self(Arc::new(Source { generator: Mutex::new(generator), highest: AtomicI64::new(0) }))
     }
 
-    /// The wanted number, or the one after the last if that is higher: no two are alike here.
+    /// The wanted number, or the last one plus one if that is higher: never the same number twice.
     pub fn rising(&self, wanted: i64) -> i64 {
         let raise = |last: i64| Some(wanted.max(last + 1));
         let last = self.0.highest.fetch_update(Ordering::Relaxed, Ordering::Relaxed, raise);

@@ -23,6 +23,10 @@ const SKEW: TimeDelta = TimeDelta::seconds(1);
 /// Windows remembered before idle ones are dropped.
 const CROWDED: usize = 10_000;
 
+/// Long after anybody could still use a block: the limits' windows are minutes.
+const FORGOTTEN_AFTER: TimeDelta = TimeDelta::hours(1);
+const WALKED_AT_ONCE: i64 = 10_000;
+
 /// What is counted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Subject {
@@ -179,6 +183,35 @@ impl RateLimit {
             }
         }
     }
+}
+
+/// Deletes blocks that nobody has held for a while, some at a time, in one walk through the table: an index of the times
+/// would cost every renewal more than this walk.
+pub async fn forget(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<()> {
+    let mut after = Some((i64::MIN, i64::MIN, i16::MIN));
+    while let Some((workspace, subject, block)) = after {
+        let last = sqlx::query!(
+            "with walked as (
+                 select workspace_id, subject_id, block, held_until from rate_blocks
+                 where (workspace_id, subject_id, block) > ($1, $2, $3)
+                 order by workspace_id, subject_id, block limit $4),
+             forgotten as (
+                 delete from rate_blocks using walked
+                 where rate_blocks.workspace_id = walked.workspace_id and rate_blocks.subject_id = walked.subject_id
+                   and rate_blocks.block = walked.block and rate_blocks.held_until <= $5)
+             select workspace_id, subject_id, block from walked
+             order by workspace_id desc, subject_id desc, block desc limit 1",
+            workspace,
+            subject,
+            block,
+            WALKED_AT_ONCE,
+            now - FORGOTTEN_AFTER
+        )
+        .fetch_optional(&mut *conn)
+        .await?;
+        after = last.map(|last| (last.workspace_id, last.subject_id, last.block));
+    }
+    Ok(())
 }
 
 impl Limit {

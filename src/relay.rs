@@ -1,8 +1,8 @@
-//! Hands mail to a relay over SMTP: `smtps://user:password@host`, or `smtp://…?tls=required|opportunistic|none`.
-//! What the relay's name demands (DANE, MTA-STS) is kept whatever `tls=` says.
+//! Sends mail to a relay over SMTP: `smtps://user:password@host`, or `smtp://…?tls=required|opportunistic|none`.
+//! The requirements of its host name (DANE, MTA-STS) apply whatever `tls=` says.
 //!
-//! Connections are kept and used again. One goes back only after a mail was accepted: whatever else happened
-//! on it, an answer might still be under way there and be taken for the next mail's.
+//! Connections are reused, but only after a mail was accepted: after anything else a late reply might still arrive
+//! and be taken for the reply to the next mail.
 
 use std::error::Error as _;
 use std::net::{IpAddr, SocketAddr};
@@ -24,16 +24,16 @@ use rustls::RootCertStore;
 use tokio::time::Instant;
 use url::{Host, Url};
 
-use crate::config::Secret;
 use crate::error::{Error, Result};
 use crate::mailer::{Handover, Letter, Mail, Mailer, Refusal};
 use crate::next_hop::{Demand, NextHop};
 use crate::outside::{self, Outside};
+use crate::secret::Secret;
 use crate::smtp_line::{Closed, Encrypts, Line};
 
-/// A connection that was idle for longer may have been forgotten by the relay.
+/// Idle connections older than this may have been dropped by the relay.
 const IDLE: Duration = Duration::from_secs(30);
-/// Relays count the mails of a connection; this is below what they allow.
+/// Mails per connection, below what relays allow.
 const MAILS_EACH: u32 = 50;
 /// Connections that are kept.
 const KEPT: usize = 12;
@@ -47,7 +47,7 @@ pub struct Relay {
     next_hop: Option<NextHop>,
     credentials: Option<Credentials>,
     hello: ClientId,
-    /// The longest time for one mail.
+    /// Deadline for one mail.
     patience: Duration,
     idle: Mutex<Vec<Open>>,
 }
@@ -77,16 +77,16 @@ struct Open {
     since: Instant,
 }
 
-/// Where a mail failed. A refusal counts for this mail only if it was said to this mail.
+/// The stage at which a mail failed. Only a reply to this mail's own commands can refuse it permanently.
 enum Failure {
     Opening(Closed),
     Connecting(SmtpError),
     Sender(SmtpError),
     Recipient(SmtpError),
     Content(SmtpError),
-    /// An answer that makes no sense where it was given.
+    /// A reply code that is not valid at this point.
     Senseless,
-    /// An address with letters beyond ASCII, and a relay that does not take such.
+    /// The address needs SMTPUTF8, which the relay does not support.
     NotWithThisRelay,
 }
 
@@ -112,7 +112,7 @@ impl Relay {
         };
         let in_clear = match security {
             Security::Wrapped | Security::Required => false,
-            // Whoever is in between may take away the relay's word that it encrypts.
+            // An attacker on the way can remove STARTTLS from the relay's reply.
             Security::Opportunistic => true,
             Security::Off => !is_this_machine(&host),
         };
@@ -125,7 +125,7 @@ impl Relay {
         let word = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
         let credentials =
             url.password().map(|password| Credentials::new(word(url.username()), word(password)));
-        // Shorter than a handover, so that the log can say which side was slow.
+        // Shorter than the handover deadline, so that the log can tell which side was slow.
         let patience = (handover * 3 / 4).to_std().map_err(Error::internal)?;
         let port = url.port().unwrap_or(port);
         let hello = ClientId::Domain(name);
@@ -133,7 +133,7 @@ impl Relay {
         Ok(Self { host, port, security, roots, next_hop, credentials, hello, patience, idle })
     }
 
-    /// With regard to what the relay's name demands.
+    /// Adds the requirements of the relay's host name.
     pub fn heeding(self, dns: &[SocketAddr], outside: Arc<Outside>, policy_port: u16) -> Result<Self> {
         let next_hop = NextHop::new(&self.host, self.port, dns, outside, policy_port)?;
         Ok(Self { next_hop, ..self })
@@ -157,7 +157,7 @@ impl Relay {
         if !connection.command(Data).await.map_err(Failure::Content)?.has_code(354) {
             return Err(Failure::Senseless);
         }
-        // The library ends the last line itself.
+        // The library adds the final line end.
         let raw = raw.strip_suffix(b"\r\n").unwrap_or(raw);
         let answer = connection.message(raw).await.map_err(Failure::Content)?;
         if answer.code().severity != Severity::PositiveCompletion {
@@ -167,7 +167,7 @@ impl Relay {
         Ok(())
     }
 
-    /// One that is known to work, or a new one.
+    /// An idle connection that still works, or a new one.
     async fn connection(&self) -> std::result::Result<Open, Failure> {
         while let Some(mut open) = self.take() {
             let works = tokio::time::timeout(self.patience / 4, open.connection.test_connected());
@@ -177,7 +177,7 @@ impl Relay {
         }
         let demand = match &self.next_hop {
             Some(next_hop) => next_hop.demand().await.map_err(|error| {
-                tracing::warn!(%error, host = self.host, "what the relay's name demands cannot be known now");
+                tracing::warn!(%error, host = self.host, "the TLS requirements of the relay's name cannot be looked up now");
                 Failure::Opening(Closed::NotKnown)
             })?,
             None => Demand::Nothing,
@@ -247,7 +247,7 @@ impl Mailer for Relay {
 }
 
 impl Failure {
-    /// For the log: where, and why. What the relay says may repeat addresses, so its code must do.
+    /// Stage and reason for the log. Only the code of a reply, because its text may contain addresses.
     fn told(&self) -> (&'static str, String) {
         let (stage, error) = match self {
             Self::Opening(closed) => return ("connection", closed.to_string()),
@@ -255,7 +255,7 @@ impl Failure {
             Self::Sender(error) => ("sender", error),
             Self::Recipient(error) => ("recipient", error),
             Self::Content(error) => ("content", error),
-            Self::Senseless => return ("content", "an answer out of place".into()),
+            Self::Senseless => return ("content", "an unexpected reply".into()),
             Self::NotWithThisRelay => return ("sender", "the relay has no SMTPUTF8".into()),
         };
         let why = match error.status() {
@@ -271,7 +271,7 @@ fn is_this_machine(host: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// 4xx and a broken connection: later. 5xx: never, unless it is about us and not about the mail.
+/// 4xx and connection errors are temporary. 5xx is permanent, unless it is about us and not about the mail.
 fn outcome(failure: &Failure) -> Handover {
     let permanent =
         |error: &SmtpError| error.is_permanent() && !error.status().is_some_and(asks_for_a_password);
@@ -286,7 +286,7 @@ fn outcome(failure: &Failure) -> Handover {
     }
 }
 
-/// 530, 534, 535 and 538 come from a relay whose password changed; the mail itself is in order.
+/// 530, 534, 535 and 538 mean that our credentials are wrong; the mail itself is fine.
 fn asks_for_a_password(code: Code) -> bool {
     matches!(u16::from(code), 530 | 534 | 535 | 538)
 }
@@ -298,7 +298,7 @@ fn names_nobody(error: &SmtpError) -> bool {
     status.starts_with("5.1.") && !matches!(status, "5.1.7" | "5.1.8")
 }
 
-/// The relay's name for an SPF record: what mail of ours comes from, as far as the settings tell.
+/// The relay's host for an SPF record.
 pub fn host(address: &Secret) -> Option<Host<String>> {
     let url = Url::parse(&address.0).ok()?;
     Host::parse(url.host_str()?).ok()

@@ -7,14 +7,13 @@
 use std::fmt::Display;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
 
-use crate::config::SecretKey;
 use crate::error::{Error, Result};
+use crate::hashes::hmac;
 use crate::ids::WorkspaceId;
 use crate::key_ring::KeyRing;
 use crate::random::Random;
+use crate::secret::SecretKey;
 
 /// In front of the key's id: what is sealed begins with it, the length of the id and the id.
 const MARK: &[u8; 3] = b"rk1";
@@ -105,12 +104,9 @@ pub fn place(workspace: WorkspaceId, id: impl Display) -> String {
 
 /// A key for each purpose, so that nothing else the server key is used for can meet this.
 fn sealing_key(key: &SecretKey, purpose: &str) -> Result<LessSafeKey> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(&key.0).expect("HMAC takes a key of any length");
-    mac.update(b"sealed\0");
-    mac.update(purpose.as_bytes());
-    let bytes = mac.finalize().into_bytes();
-    let unbound =
-        UnboundKey::new(&AES_256_GCM, &bytes).map_err(|_| Error::internal("no key to encrypt with"))?;
+    let derived = hmac(&key.0, &[b"sealed\0", purpose.as_bytes()]);
+    let unbound = UnboundKey::new(&AES_256_GCM, derived.as_ref())
+        .map_err(|_| Error::internal("no key to encrypt with"))?;
     Ok(LessSafeKey::new(unbound))
 }
 

@@ -1,14 +1,14 @@
 //! Requests that are signed as Standard Webhooks has it: HMAC-SHA256 over id, time and body with a shared secret.
 //! Rookery signs what webhooks are sent, and checks what connected services send.
 
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use aws_lc_rs::hmac::Tag;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, Utc};
-use hmac::digest::CtOutput;
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
 
 use crate::error::{Error, Result};
+use crate::hashes::hmac;
 use crate::key_ring::KeyRing;
 use crate::random::Random;
 use crate::sealed;
@@ -45,15 +45,11 @@ impl Secret {
 
     /// `v1,` and the signature of id, time and body.
     pub fn sign(&self, id: &str, seconds: i64, body: &[u8]) -> String {
-        format!("v1,{}", STANDARD.encode(self.mac(id, seconds, body).finalize().into_bytes()))
+        format!("v1,{}", STANDARD.encode(self.mac(id, seconds, body)))
     }
 
-    fn mac(&self, id: &str, seconds: i64, body: &[u8]) -> Hmac<Sha256> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes a key of any length");
-        mac.update(id.as_bytes());
-        mac.update(format!(".{seconds}.").as_bytes());
-        mac.update(body);
-        mac
+    fn mac(&self, id: &str, seconds: i64, body: &[u8]) -> Tag {
+        hmac(&self.0, &[id.as_bytes(), format!(".{seconds}.").as_bytes(), body])
     }
 }
 
@@ -87,8 +83,8 @@ impl<'a> Signature<'a> {
 
     /// Whether one of the signatures is the secret's. The body is gone over once, however many there are.
     pub fn is_by(&self, secret: &Secret, body: &[u8]) -> bool {
-        let right = secret.mac(self.id, self.seconds, body).finalize();
-        self.given.iter().any(|given| right == CtOutput::new((*given).into()))
+        let right = secret.mac(self.id, self.seconds, body);
+        self.given.iter().any(|given| verify_slices_are_equal(right.as_ref(), given).is_ok())
     }
 }
 
@@ -104,14 +100,11 @@ mod tests {
     #[test]
     fn a_signature_is_the_one_of_standard_webhooks() {
         let key = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
-        let mut mac = Hmac::<Sha256>::new_from_slice(&STANDARD.decode(key).unwrap()).unwrap();
-        mac.update(br#"msg_p5jXN8AQM9LWM0D4loKWxJek.1614265330.{"test": 2432232314}"#);
-        let wanted = format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()));
+        let signed = br#"msg_p5jXN8AQM9LWM0D4loKWxJek.1614265330.{"test": 2432232314}"#;
+        let wanted = format!("v1,{}", STANDARD.encode(hmac(&STANDARD.decode(key).unwrap(), &[signed])));
         assert_eq!(wanted, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
         let secret = Secret([3; 32]);
-        let mut mac = Hmac::<Sha256>::new_from_slice(&[3; 32]).unwrap();
-        mac.update(b"evt_1.1614265330.{}");
-        let wanted = format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()));
+        let wanted = "v1,zh8iRQdsHp2Z5aoxqICE9k3qtMpNXvMz6XcUuE02aDo=";
         assert_eq!(secret.sign("evt_1", 1_614_265_330, b"{}"), wanted);
     }
 

@@ -1,8 +1,8 @@
-//! Opens a connection to a mail server up to where SMTP commands begin: TCP, STARTTLS where it is wanted, TLS with
-//! the certificate that counts. The very connection that was checked is the one that is used.
+//! Opens a connection to a mail server up to the first SMTP command: TCP, STARTTLS if wanted, TLS with the
+//! required certificate. The connection that was checked is the one that is used.
 //!
-//! Whatever was said before the encryption is forgotten, and a server that says more than it should there is left:
-//! it may be somebody in between who wants it taken for the server's encrypted word.
+//! Everything said before TLS is discarded. A server that sends extra bytes there is dropped, because they may be
+//! injected by an attacker to be read after the handshake.
 
 use std::fmt;
 use std::io;
@@ -20,9 +20,10 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::dane::{ByRecords, Tlsa};
+use crate::dane::ByRecords;
+use crate::dns::Tlsa;
 
-/// The longest answer before the encryption.
+/// Longest reply before TLS.
 const MOST_ANSWER: usize = 16 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,31 +40,31 @@ pub enum Closed {
     Network(#[from] io::Error),
     #[error("the relay answers {0}")]
     Says(u16),
-    #[error("the relay does not encrypt")]
+    #[error("the relay does not offer TLS")]
     NoTls,
-    #[error("the relay said more than it should before the encryption")]
+    #[error("the relay sent extra data before TLS")]
     TooMuch,
     #[error("tls: {0}")]
     Tls(io::Error),
-    #[error("what the relay's name demands is not known")]
+    #[error("the TLS requirements of the relay's name are not known")]
     NotKnown,
     #[error("the domain's MTA-STS policy does not name this server")]
     Foreign,
 }
 
-/// Where to, and who we are.
+/// The target, and our own name.
 pub struct Line<'a> {
     pub host: &'a str,
     pub port: u16,
-    /// Where that is; the operating system is asked when it is not known.
+    /// Its addresses; the operating system resolves the host when empty.
     pub addresses: &'a [SocketAddr],
     pub hello: &'a ClientId,
     pub roots: &'a Arc<RootCertStore>,
 }
 
 impl Line<'_> {
-    /// `wrapped` encrypts from the first byte. With `records` the certificate must be theirs, else one that the roots
-    /// vouch for.
+    /// `wrapped` means TLS from the first byte. With `records` the certificate must match one of them, else it
+    /// must be valid by the roots.
     pub async fn open(
         &self,
         wrapped: bool,
@@ -118,7 +119,7 @@ impl Line<'_> {
     }
 }
 
-/// One answer and not a byte more.
+/// Reads exactly one reply; extra bytes are an error.
 async fn expect(stream: &mut TcpStream, code: u16) -> Result<String, Closed> {
     let mut answer = Vec::new();
     loop {
@@ -145,7 +146,7 @@ async fn expect(stream: &mut TcpStream, code: u16) -> Result<String, Closed> {
     }
 }
 
-/// A stream on which some words were heard already: whoever speaks SMTP from here on expects a greeting.
+/// A stream that replays a greeting that was already read, because the SMTP client expects one.
 struct Said<S> {
     heard: &'static [u8],
     stream: S,

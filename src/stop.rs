@@ -1,5 +1,5 @@
-//! The word to stop: given once, heard by everything that runs. Whoever hears it finishes what is begun and
-//! gives back what is not.
+//! The shutdown signal, observed by everything that runs. On shutdown, started work is finished and the rest is
+//! given back.
 
 use tokio::sync::watch;
 

@@ -9,7 +9,7 @@ pub fn lines(text: &str) -> String {
             Some(line) => (line.strip_suffix('\r').unwrap_or(line), "\n"),
             None => (line, ""),
         };
-        // Most lines have nothing to clean, and looking letter by letter is slow.
+        // Fast path: most lines have nothing to clean.
         if line.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) {
             lines.push_str(line);
         } else {
@@ -39,13 +39,12 @@ pub fn line(text: &str) -> String {
 
 /// The start of a text as one line of at most `most` characters.
 pub fn snippet(text: &str, most: usize) -> String {
-    // Four bytes a character at most, and white space may shrink: enough of the start is enough.
+    // Looks at a bounded prefix: runs of white space shrink, so it is longer than the snippet.
     let end = text.char_indices().map(|(at, _)| at).nth(most * 8).unwrap_or(text.len());
     line(&text[..end]).chars().take(most).collect()
 }
 
-/// For a terminal: what would speak to it, or show the text in another order than it has, is written out as
-/// `\u{1b}`. Lines stay lines.
+/// For a terminal: control characters and characters that reorder text are escaped as `\u{1b}`. Line breaks stay.
 pub fn visible(text: &str) -> String {
     let mut visible = String::with_capacity(text.len());
     for letter in text.replace("\r\n", "\n").chars() {
@@ -58,7 +57,7 @@ pub fn visible(text: &str) -> String {
     visible
 }
 
-/// JSON that means the same, and has nothing in it that would speak to a terminal.
+/// Equivalent JSON in which control characters are escaped.
 pub fn visible_json(json: &str) -> String {
     let mut visible = String::with_capacity(json.len());
     for letter in json.chars() {
@@ -99,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_shown_on_a_terminal_can_speak_to_it() {
+    fn terminal_output_has_no_control_characters() {
         assert_eq!(
             visible("a\u{1b}[2J\r\nb\rc\u{202e}d\u{9b}\tü🐦"),
             "a\\u{1b}[2J\nb\\u{d}c\\u{202e}d\\u{9b}\tü🐦"

@@ -8,29 +8,27 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use chrono::{DateTime, Utc};
-use serde_json::json;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::Postgres;
-use tower_http::catch_panic::CatchPanicLayer;
 use url::Url;
 
-use crate::api::bodies::{Bodies, Whole};
 use crate::api::input::Given;
 use crate::api::mcp::{self, Caller, McpDoor};
-use crate::api::recent::Recent;
-use crate::api::refusals::Refusals;
 use crate::api::registry;
-use crate::api::serve::From;
-use crate::api::{hooks, openapi, rest};
+use crate::api::{openapi, rest};
 use crate::app::App;
-use crate::error::{Error, NO_ENDPOINT, Result};
+use crate::error::{Error, Result};
+use crate::http::answers::{answer, dress, insert, refusal, status};
+use crate::http::bodies::{Bodies, Whole};
+use crate::http::refusals::Refusals;
+use crate::http::serve::{Client, From};
 use crate::rate::{self, Left, Subject};
-use crate::workspace::access::Actor;
-use crate::workspace::keys;
+use crate::workspace::keys::{self, Agent};
 
 const MCP_PATH: &str = "/mcp";
 const MOST_MCP_BYTES: usize = 8 << 20;
@@ -43,40 +41,21 @@ struct Door {
     origins: Vec<String>,
     bodies: Arc<Bodies>,
     refusals: Arc<Refusals>,
-    readiness: Recent<(StatusCode, &'static str)>,
     description: OnceLock<Bytes>,
 }
 
-/// Everything the service answers over HTTP.
-pub fn router(app: Arc<App>) -> Router {
+/// The paths of REST and MCP, and the description of both.
+pub fn routes(app: Arc<App>, bodies: Arc<Bodies>, refusals: Arc<Refusals>) -> Router {
     let origins = app.config.origins();
-    let bodies = Bodies::new(app.config.http_patience());
-    let refusals = Arc::new(Refusals::default());
-    let hooks = hooks::router(app.clone(), bodies.clone(), refusals.clone());
-    let door = Arc::new(Door {
-        app,
-        mcp: McpDoor::open(),
-        origins,
-        bodies,
-        refusals,
-        readiness: Recent::default(),
-        description: OnceLock::new(),
-    });
+    let door =
+        Arc::new(Door { app, mcp: McpDoor::open(), origins, bodies, refusals, description: OnceLock::new() });
     Router::new()
-        .route("/livez", get(async || answer(StatusCode::OK, json!({ "ok": true }).to_string())))
-        .route("/readyz", get(ready))
         .route("/openapi.json", get(public_description))
         .route(MCP_PATH, any(frame))
         .route(rest::PREFIX, any(frame))
         .route(&format!("{}/", rest::PREFIX), any(frame))
         .route(&format!("{}/{{*path}}", rest::PREFIX), any(frame))
         .with_state(door)
-        .merge(hooks)
-        .fallback(async || refusal(&NO_ENDPOINT))
-        .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| {
-            tracing::error!("a request panicked");
-            refusal(&Error::internal("panic"))
-        }))
 }
 
 /// One request of a machine, from its first check to its last header.
@@ -84,7 +63,7 @@ async fn frame(State(door): State<Arc<Door>>, request: Request) -> Response {
     let started = Instant::now();
     let (parts, body) = request.into_parts();
     let mut seen = Seen::default();
-    let mut response = match door.handle(&parts.method, &parts.uri, &parts.headers, body, &mut seen).await {
+    let mut response = match door.handle(&parts, body, &mut seen).await {
         Ok(response) => response,
         Err(error) => refusal(&error),
     };
@@ -104,7 +83,7 @@ async fn frame(State(door): State<Arc<Door>>, request: Request) -> Response {
         request = id,
         operation = seen.operation,
         workspace = seen.caller.as_ref().map(|actor| actor.workspace.to_string()),
-        agent = seen.caller.as_ref().map(|actor| actor.agent.to_string()),
+        agent = seen.caller.as_ref().map(|actor| actor.id.to_string()),
         status = response.status().as_u16(),
         milliseconds = started.elapsed().as_millis() as u64,
         "request"
@@ -112,22 +91,24 @@ async fn frame(State(door): State<Arc<Door>>, request: Request) -> Response {
     response
 }
 
+/// A request that may be carried out, whole.
+struct Admitted {
+    conn: PoolConnection<Postgres>,
+    actor: Agent,
+    body: Whole,
+    left: Left,
+}
+
 /// What the log line of a request says.
 #[derive(Default)]
 struct Seen {
     operation: &'static str,
-    caller: Option<Actor>,
+    caller: Option<Agent>,
 }
 
 impl Door {
-    async fn handle(
-        &self,
-        method: &Method,
-        uri: &Uri,
-        headers: &HeaderMap,
-        body: Body,
-        seen: &mut Seen,
-    ) -> Result<Response> {
+    async fn handle(&self, parts: &Parts, body: Body, seen: &mut Seen) -> Result<Response> {
+        let Parts { method, uri, headers, .. } = parts;
         let is_mcp = uri.path() == MCP_PATH;
         self.check_origin(headers)?;
         if is_mcp {
@@ -145,28 +126,15 @@ impl Door {
         if body.size_hint().lower() > most as u64 {
             return Err(Error::TooLarge);
         }
-        let (mut conn, actor) = self.judge(bearer(headers)?).await?;
-        seen.caller = Some(actor.clone());
-        let asked = self.app.clock.now();
-        let counted = match self.count(&mut conn, &actor, 1, asked).await? {
-            Ok(left) => left,
-            Err(retry_after) => return Ok(self.slow_down(retry_after)),
+        let client = parts.extensions.get::<Client>().cloned().unwrap_or_else(Client::staying);
+        let admitted = tokio::select! {
+            admitted = self.admit(headers, body, (most, is_mcp), seen) => admitted?,
+            // Nothing was changed until here.
+            () = client.clone().left() => return Ok(nobody()),
         };
-        let (mut conn, body) = match self.read(conn, body, most, &actor).await {
-            Ok(read) => read,
-            Err(error) => return Ok(self.with_limit(refusal(&error), counted)),
-        };
-        let more = if is_mcp { mcp::request_count(&body.bytes) - 1 } else { 0 };
-        let left = match more {
-            0 => counted,
-            more => match self.count(&mut conn, &actor, more, self.app.clock.now()).await? {
-                Ok(left) => left,
-                Err(retry_after) => {
-                    let subject = Subject::Requests(actor.workspace, actor.agent);
-                    self.app.rate.give_back(subject, self.app.config.request_limit(), asked).await;
-                    return Ok(self.slow_down(retry_after));
-                }
-            },
+        let Admitted { conn, actor, body, left } = match admitted {
+            Ok(admitted) => admitted,
+            Err(refused) => return Ok(refused),
         };
 
         let answered = if is_mcp {
@@ -182,10 +150,12 @@ impl Door {
                         crate::api::operation::Method::Post => Given::Body(&body.bytes),
                     };
                     let request = registry::Request { id, given };
-                    entry
-                        .call(&self.app, &actor, conn, request)
-                        .await
-                        .map(|done| answer(status(done.status), done.body))
+                    let called = entry.call(&self.app, &actor, conn, request);
+                    let done = tokio::select! {
+                        done = called => done,
+                        () = client.left(), if entry.spec.waits => return Ok(nobody()),
+                    };
+                    done.map(|done| answer(status(done.status), done.body))
                 }
                 Err(error) => Err(error),
             }
@@ -193,8 +163,42 @@ impl Door {
         Ok(self.with_limit(answered.unwrap_or_else(|error| refusal(&error)), left))
     }
 
+    /// Key, rate and body, or the answer to a request that is refused for one of them.
+    async fn admit(
+        &self,
+        headers: &HeaderMap,
+        body: Body,
+        (most, is_mcp): (usize, bool),
+        seen: &mut Seen,
+    ) -> Result<Result<Admitted, Response>> {
+        let (mut conn, actor) = self.judge(bearer(headers)?).await?;
+        seen.caller = Some(actor.clone());
+        let asked = self.app.clock.now();
+        let counted = match self.count(&mut conn, &actor, 1, asked).await? {
+            Ok(left) => left,
+            Err(retry_after) => return Ok(Err(self.slow_down(retry_after))),
+        };
+        let (mut conn, body) = match self.read(conn, body, most, &actor).await {
+            Ok(read) => read,
+            Err(error) => return Ok(Err(self.with_limit(refusal(&error), counted))),
+        };
+        let more = if is_mcp { mcp::request_count(&body.bytes) - 1 } else { 0 };
+        let left = match more {
+            0 => counted,
+            more => match self.count(&mut conn, &actor, more, self.app.clock.now()).await? {
+                Ok(left) => left,
+                Err(retry_after) => {
+                    let subject = Subject::Requests(actor.workspace, actor.id);
+                    self.app.rate.give_back(subject, self.app.config.request_limit(), asked).await;
+                    return Ok(Err(self.slow_down(retry_after)));
+                }
+            },
+        };
+        Ok(Ok(Admitted { conn, actor, body, left }))
+    }
+
     /// Whose key it is. Until here nothing was read but the head.
-    async fn judge(&self, key_hash: [u8; 32]) -> Result<(PoolConnection<Postgres>, Actor)> {
+    async fn judge(&self, key_hash: [u8; 32]) -> Result<(PoolConnection<Postgres>, Agent)> {
         let directory = &self.app.directory;
         let workspace = directory.workspace_of_key(key_hash).await?.ok_or(Error::Unauthorized)?;
         let mut conn = self.app.connection().await?;
@@ -213,7 +217,7 @@ impl Door {
         conn: PoolConnection<Postgres>,
         body: Body,
         most: usize,
-        actor: &Actor,
+        actor: &Agent,
     ) -> Result<(PoolConnection<Postgres>, Whole)> {
         let mut reading = pin!(self.bodies.read(body, most, actor.workspace));
         if let Ok(read) = tokio::time::timeout(AT_HAND, reading.as_mut()).await {
@@ -224,7 +228,7 @@ impl Door {
         Ok((self.app.connection().await?, whole))
     }
 
-    async fn answer_mcp(&self, headers: &HeaderMap, actor: Actor, body: Bytes) -> Result<Response> {
+    async fn answer_mcp(&self, headers: &HeaderMap, actor: Agent, body: Bytes) -> Result<Response> {
         actor.plan.needs_api()?;
         let caller = Caller { app: self.app.clone(), actor };
         let mut response = self.mcp.answer(headers, Arc::new(caller), body).await;
@@ -236,12 +240,12 @@ impl Door {
     async fn count(
         &self,
         conn: &mut sqlx::PgConnection,
-        actor: &Actor,
+        actor: &Agent,
         times: usize,
         now: DateTime<Utc>,
     ) -> Result<Result<Left, Duration>> {
         let limit = self.app.config.request_limit();
-        let subject = Subject::Requests(actor.workspace, actor.agent);
+        let subject = Subject::Requests(actor.workspace, actor.id);
         let mut left = Left { remaining: 0, reset: Duration::ZERO };
         for taken in 0..times {
             match self.app.rate.take(conn, subject, limit, now).await? {
@@ -331,25 +335,6 @@ fn bearer(headers: &HeaderMap) -> Result<[u8; 32]> {
     }
 }
 
-/// Ready means that requests can be served: the database answers and has the schema of this binary.
-async fn ready(State(door): State<Arc<Door>>) -> Response {
-    let judging = async {
-        match crate::db::schema_is_current(&door.app.pool).await {
-            Ok(true) => (StatusCode::OK, ""),
-            Ok(false) => {
-                (StatusCode::SERVICE_UNAVAILABLE, "The database has another schema. Run rookery migrate.")
-            }
-            Err(error) => {
-                tracing::warn!(%error, "not ready");
-                (StatusCode::SERVICE_UNAVAILABLE, "The database does not answer.")
-            }
-        }
-    };
-    let (status, problem) = door.readiness.get(judging).await;
-    let body = if status == StatusCode::OK { json!({ "ok": true }) } else { json!({ "error": problem }) };
-    answer(status, body.to_string())
-}
-
 /// The same description that keys get, for tools that read it without one. All of them get the same bytes.
 async fn public_description(State(door): State<Arc<Door>>) -> Response {
     let made = match door.description.get() {
@@ -363,43 +348,7 @@ async fn public_description(State(door): State<Arc<Door>>) -> Response {
     }
 }
 
-pub(super) fn answer(status: StatusCode, body: impl Into<Body>) -> Response {
-    let mut response = (status, body.into()).into_response();
-    dress(response.headers_mut());
-    response
-}
-
-/// Every error is one JSON field. What caused a 500 is for the log alone.
-pub(super) fn refusal(error: &Error) -> Response {
-    if let Error::Internal(cause) = error {
-        tracing::error!(%cause, "request failed");
-    }
-    let mut response = answer(status(error.status()), json!({ "error": error.sentence() }).to_string());
-    let headers = response.headers_mut();
-    match error {
-        Error::Unauthorized => insert(headers, "www-authenticate", "Bearer"),
-        Error::Method(allowed) => insert(headers, "allow", allowed),
-        Error::SlowDown { retry_after, .. } => {
-            insert(headers, "retry-after", &(retry_after.as_secs_f64().ceil() as u64).max(1).to_string());
-        }
-        Error::Internal(_) => insert(headers, "retry-after", "1"),
-        _ => {}
-    }
-    response
-}
-
-fn dress(headers: &mut HeaderMap) {
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-}
-
-fn insert(headers: &mut HeaderMap, name: &'static str, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
-        headers.insert(HeaderName::from_static(name), value);
-    }
-}
-
-fn status(code: u16) -> StatusCode {
-    StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+/// What is given to a client that has left.
+fn nobody() -> Response {
+    StatusCode::NO_CONTENT.into_response()
 }

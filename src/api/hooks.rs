@@ -1,6 +1,6 @@
-//! The door of services that people connected (specification 4.13.4): each request is signed, nothing else counts.
-//! Whatever is wrong with the connection, the signature or its time is one and the same 401. As much as possible of
-//! it is judged by the head; the body is read when there is a secret that could have signed it.
+//! Endpoint where connected sending services report the mail they sent (specification 4.13.4). The webhook
+//! signature is the only authentication. An unknown connection, a wrong signature and a wrong timestamp get the
+//! same 401. Headers are checked first; the body is read only when there is a secret to verify it with.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,19 +14,19 @@ use axum::{Extension, Router};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use crate::api::bodies::Bodies;
-use crate::api::door::{answer, refusal};
-use crate::api::refusals::Refusals;
-use crate::api::serve::From;
 use crate::app::App;
 use crate::app_mail::connect::HOOK;
 use crate::app_mail::hear::{hear, signer};
 use crate::error::{Error, Result};
+use crate::http::answers::{answer, refusal};
+use crate::http::bodies::Bodies;
+use crate::http::refusals::Refusals;
+use crate::http::serve::From;
 use crate::signed::Signature;
 
-/// Fifty recipients and a subject are far less, however they are written.
+/// Body limit. A report holds at most 50 recipients and a subject, which is far less in any encoding.
 const MOST_BYTES: usize = 256 << 10;
-/// Connections to the database that strangers can take here.
+/// Database connections that unauthenticated requests may use at once.
 const LOOK_UPS: usize = 2;
 
 struct Hooks {
@@ -36,7 +36,7 @@ struct Hooks {
     look_ups: Semaphore,
 }
 
-pub fn router(app: Arc<App>, bodies: Arc<Bodies>, refusals: Arc<Refusals>) -> Router {
+pub fn routes(app: Arc<App>, bodies: Arc<Bodies>, refusals: Arc<Refusals>) -> Router {
     let hooks = Arc::new(Hooks { app, bodies, refusals, look_ups: Semaphore::new(LOOK_UPS) });
     Router::new().route(&format!("{HOOK}/{{workspace}}/{{service}}"), post(sent_mail)).with_state(hooks)
 }
@@ -64,7 +64,7 @@ async fn sent_mail(
     let status = response.status();
     let asker = from.map(|Extension(from)| from.asker(&hooks.app.config.trusted_proxies, &headers));
     if status != StatusCode::UNAUTHORIZED || hooks.refusals.is_worth_a_line(asker) {
-        tracing::info!(status = status.as_u16(), milliseconds, "a sending service told of mail");
+        tracing::info!(status = status.as_u16(), milliseconds, "report of a sending service");
     }
     response
 }

@@ -1,7 +1,7 @@
-//! Input: the published schema is the enforced schema (specification 7, 400).
+//! Input validation: the published schema is the enforced schema (specification 7, 400).
 //!
-//! What was sent is brought to JSON, checked against the very schema that OpenAPI and MCP publish, and all
-//! problems are told at once, each as `field: what`. Only then is it turned into the operation's type.
+//! The query, body or tool arguments become one JSON object, which is validated against the schema that OpenAPI
+//! and MCP publish. All problems are reported at once, each as `field: what`. Only valid input is deserialized.
 
 use std::collections::HashSet;
 
@@ -18,11 +18,11 @@ use crate::error::{Error, Problem, Result};
 /// The name of the body itself in a problem. Not "body": that is a field of two operations.
 const BODY: &str = "request body";
 const MOST_PROBLEMS: usize = 50;
-/// The pattern of a text that says something: one character that is neither white space nor control.
+/// Pattern of a text that is not blank: one character that is neither white space nor control.
 pub const NOT_BLANK: &str = r"[^\s\x00-\x1f\x7f-\x9f]";
 const NUL: &str = r"\x00";
 
-/// Input as it came.
+/// The input of a request, before validation.
 pub enum Given<'a> {
     Query(&'a str),
     Body(&'a [u8]),
@@ -30,7 +30,7 @@ pub enum Given<'a> {
 }
 
 impl Given<'_> {
-    /// What the input says of sending, before it is checked: the scope depends on it.
+    /// Whether the input asks to send. Read before validation, because the required scope depends on it.
     pub fn sending(&self) -> Sending {
         let said = match self {
             Self::Query(_) => return Sending::No,
@@ -83,7 +83,7 @@ impl Schema {
         serde_json::from_value(input).map_err(|_| Error::problem(BODY, "cannot be read"))
     }
 
-    /// Query parameters are texts; numbers are plain digits. An empty value is the same as none.
+    /// Query parameters are strings; those of integer type must be plain digits. An empty value counts as absent.
     fn of_query(&self, query: &str, problems: &mut Vec<Problem>) -> Map<String, Value> {
         let mut fields = Map::new();
         let mut seen = HashSet::new();
@@ -131,7 +131,8 @@ impl Schema {
         problems
     }
 
-    /// Where `documents[2].label` stands: the place of each name in the schema, and the number of each item.
+    /// Sort key of a field path such as `documents[2].label`: the position of each name in the schema, and the
+    /// index of each item.
     fn place(&self, field: &str) -> Vec<Option<usize>> {
         let mut schema = &self.json;
         let mut step = |part: &str| match part.strip_suffix(']') {
@@ -164,8 +165,8 @@ fn takes_integers(property: &Value) -> bool {
     property.get("type").is_some_and(|kind| names_type(kind, "integer"))
 }
 
-/// What holds for every input and need not be written at each field: an optional field may be null, which is
-/// the same as leaving it out, and no text contains U+0000, which PostgreSQL cannot store.
+/// Adds the rules that hold for every input, so that no field has to repeat them: an optional field may be null,
+/// which is the same as leaving it out, and no text contains U+0000, which PostgreSQL cannot store.
 fn say_the_rest(schema: &mut Value) {
     let Value::Object(rules) = schema else { return };
     if rules.get("type").is_some_and(|kind| names_type(kind, "string")) && !rules.contains_key("enum") {
@@ -203,7 +204,7 @@ fn names_type(kind: &Value, name: &str) -> bool {
     }
 }
 
-/// Inner nulls mean absent, and 5.0 is the whole number 5.
+/// Normalizes nested values: null fields are dropped, and a float without a fraction (5.0) becomes an integer.
 fn settle(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -239,8 +240,8 @@ fn written(location: &Location) -> String {
     text
 }
 
-/// What is wrong, in plain words. `around` is the part of the schema the broken rule stands in; its own
-/// `x-says` wins, because a pattern explains nothing to anybody.
+/// The sentence for one validation error. `around` is the schema that holds the violated keyword; its `x-says`
+/// takes precedence over a generic sentence, because a regular expression does not help the reader.
 fn sentence(kind: &ValidationErrorKind, around: Option<&Value>) -> String {
     use ValidationErrorKind as Kind;
     let says = around.and_then(|schema| schema.get("x-says")).and_then(Value::as_str);
@@ -266,7 +267,7 @@ fn sentence(kind: &ValidationErrorKind, around: Option<&Value>) -> String {
 }
 
 fn must_be(kind: &TypeKind, around: Option<&Value>) -> String {
-    // An optional field may be null, which is the same as leaving it out: the other type is what is meant.
+    // The type of an optional field is a list that includes null: report the other type.
     let expected = match kind {
         TypeKind::Single(expected) => Some(*expected),
         TypeKind::Multiple(expected) => expected.iter().find(|one| *one != JsonType::Null),

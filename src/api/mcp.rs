@@ -16,7 +16,7 @@ use axum::{
 };
 use rmcp::{
     ErrorData,
-    model::{ErrorCode, JsonRpcError, ProtocolVersion, RequestId},
+    model::{ErrorCode, JsonRpcError, RequestId},
     transport::streamable_http_server::{
         StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
     },
@@ -24,33 +24,19 @@ use rmcp::{
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
-use self::tools::Tools;
-use crate::app::App;
-use crate::workspace::access::Actor;
+pub use self::tools::Caller;
+use self::tools::{OUR_FAULT, SUPPORTED, Tools};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const VERSION_HEADER: &str = "mcp-protocol-version";
-const SUPPORTED: &[ProtocolVersion] = &[
-    ProtocolVersion::V_2025_03_26,
-    ProtocolVersion::V_2025_06_18,
-    ProtocolVersion::V_2025_11_25,
-    ProtocolVersion::V_2026_07_28,
-];
 const MAX_BATCH: usize = 20;
-const OUR_FAULT: &str = "Something went wrong on our side. Try again shortly.";
-
-/// Whose request it is. The frame has checked the key and counted the request.
-pub struct Caller {
-    pub app: Arc<App>,
-    pub actor: Actor,
-}
 
 /// The door, opened once at start and shared by all requests.
 pub struct McpDoor(StreamableHttpService<Tools, NeverSessionManager>);
 
 impl McpDoor {
     pub fn open() -> Self {
-        // Host, Origin and size were judged by the frame, for every path in the same way.
+        // Host, Origin and size were checked by `api::door`, for every path alike.
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
             .with_json_response(true)
@@ -61,7 +47,7 @@ impl McpDoor {
         Self(StreamableHttpService::new(|| Ok(Tools), sessions, config))
     }
 
-    /// Answers the body of one POST: a message, or an array of them where the protocol had arrays.
+    /// Answers the body of one POST: a message, or a batch of them in the protocol version that has batches.
     pub async fn answer(&self, headers: &HeaderMap, caller: Arc<Caller>, body: Bytes) -> Response {
         let Ok(message) = serde_json::from_slice::<&RawValue>(&body) else {
             let error = ErrorData::parse_error("The body is not valid JSON.", None);
@@ -98,8 +84,8 @@ impl McpDoor {
         let mut request = Request::new(Body::from(message.clone()));
         *request.method_mut() = Method::POST;
         request.extensions_mut().insert(caller);
-        // Only the protocol's own headers go on, so the key stays here. `rmcp` insists on the
-        // other three; clients need not send them.
+        // Only `mcp-*` headers are forwarded, so `rmcp` never sees the API key. It requires the three below, which
+        // clients may leave out.
         let headers = request.headers_mut();
         for (name, value) in sent.iter().filter(|(name, _)| is_protocol(name.as_str())) {
             headers.append(name, value.clone());
@@ -114,7 +100,7 @@ impl McpDoor {
         match response.status() {
             _ if is_json => response.map(Body::new),
             StatusCode::ACCEPTED => StatusCode::ACCEPTED.into_response(),
-            // What is left are plain texts: JSON that is no message, an unknown version header.
+            // `rmcp` answers these in plain text: JSON that is not a message, an unknown version header.
             StatusCode::UNSUPPORTED_MEDIA_TYPE => {
                 let reason = "The body is not a JSON-RPC 2.0 message.";
                 refuse_message(id_of(&message), ErrorData::invalid_request(reason, None))
@@ -134,8 +120,8 @@ impl McpDoor {
     }
 }
 
-/// How many requests of the rate limit a body uses: one for each message of an array. An array
-/// that is refused whole for its length counts as one.
+/// How many requests a body counts as in the rate limit: one for each message of a batch. A batch that is refused
+/// for its length counts as one.
 pub fn request_count(body: &[u8]) -> usize {
     if body.trim_ascii_start().first() != Some(&b'[') {
         return 1;

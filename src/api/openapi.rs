@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use crate::api::operation::{Method, Needs};
-use crate::api::registry::{Entry, OPERATIONS, schema_of};
+use crate::api::registry::{Entry, OPERATIONS, schema_by};
 use crate::api::rest::PREFIX;
 use crate::error::Result;
-use crate::events::event as events;
+use crate::events::event::Kind;
 
 const ABOUT: &str = "A shared customer-email inbox for teams and their software agents. Replies written \
     through the API are drafts for a person to approve, or leave after an undo window. Clients ignore fields \
@@ -205,26 +205,11 @@ fn errors() -> Value {
     Value::Object(responses)
 }
 
-/// The ten events a webhook can get, each with its data.
+/// The events a webhook can get, each with its data.
 fn webhooks() -> Value {
-    let kinds = [
-        ("ask.completed", "Everything asked of a client is in.", schema_of::<events::AskCompleted>()),
-        ("client.replied", "Someone wrote back on a conversation.", schema_of::<events::ClientReplied>()),
-        (
-            "conversation.assigned",
-            "A conversation was given to someone or to nobody.",
-            schema_of::<events::ConversationAssigned>(),
-        ),
-        ("turn.changed", "Whose turn it is changed.", schema_of::<events::TurnChanged>()),
-        ("draft.approved", "A person approved a draft.", schema_of::<events::DraftApproved>()),
-        ("message.sent", "An email went out.", schema_of::<events::MessageSent>()),
-        ("booking.created", "Someone booked a time.", schema_of::<events::Booking>()),
-        ("booking.cancelled", "A booking was cancelled.", schema_of::<events::Booking>()),
-        ("scout.held", "A likely scam was held.", schema_of::<events::ScoutHeld>()),
-        ("webhook.test", "A test event.", schema_of::<events::WebhookTest>()),
-    ];
     let mut webhooks = Map::new();
-    for (kind, about, mut data) in kinds {
+    for kind in Kind::ALL {
+        let (name, mut data) = (kind.name(), schema_by(|generator| kind.schema(generator)));
         data["properties"]["summary"] = json!({ "type": "string", "maxLength": 200 });
         data["properties"]["url"] = json!({ "type": "string", "format": "uri" });
         if let Some(Value::Array(required)) = data.get_mut("required") {
@@ -234,7 +219,7 @@ fn webhooks() -> Value {
             "type": "object",
             "properties": {
                 "id": { "type": "string", "pattern": "^evt_[0-9a-z]+$" },
-                "type": { "const": kind },
+                "type": { "const": name },
                 "version": { "const": crate::events::envelope::VERSION },
                 "created_at": { "type": "string", "format": "date-time" },
                 "workspace": { "type": "string", "pattern": "^wsp_[0-9a-z]+$" },
@@ -244,10 +229,10 @@ fn webhooks() -> Value {
             "required": ["id", "type", "version", "created_at", "workspace", "livemode", "data"],
         });
         webhooks.insert(
-            kind.into(),
+            name.into(),
             json!({ "post": {
-            "operationId": kind.replace('.', "_"),
-            "summary": about,
+            "operationId": name.replace('.', "_"),
+            "summary": kind.about(),
             "requestBody": { "required": true, "content": { "application/json": { "schema": envelope } } },
             "responses": { "2XX": { "description": "Delivered. Anything else is tried again." } },
         } }),

@@ -1,5 +1,5 @@
-//! What an operation is: where it stands, what it needs, what it takes and gives, and the verb it runs.
-//! Everything the doors say about it is derived from this one definition (specification 4).
+//! The `Operation` trait: path, required scope, input, output, and the verb it runs. Everything that REST, MCP and
+//! OpenAPI say about an operation is derived from this one definition (specification 4).
 
 use std::future::Future;
 
@@ -14,12 +14,13 @@ use crate::conversations::conversation::{Conversation, Locked, find_visible, loc
 use crate::db::{Connected, Handle, Tx};
 use crate::error::{Error, NO_CONVERSATION, Problem, Result};
 use crate::workspace::access::{Actor, Scope};
+use crate::workspace::keys::Agent;
 
 pub trait Operation: Send + Sync + 'static {
     const SPEC: Spec;
-    /// How it holds the database: reading, reading one instant, changing, or not at all.
+    /// How it uses the database: plain reads, reads of one snapshot, a write transaction, or no connection.
     type Db: Handle;
-    /// What the path names, found for the caller before the input is looked at.
+    /// What the path names. Looked up, if the caller may see it, before the input is validated.
     type Target: Target<Self::Db>;
     /// The query or the body. Its schema is published and enforced.
     type Input: DeserializeOwned + JsonSchema + Send;
@@ -36,13 +37,14 @@ pub trait Operation: Send + Sync + 'static {
         false
     }
 
-    /// Rules between fields, which a schema cannot say. Their problems are told with all others.
+    /// Rules across fields, which a JSON Schema cannot express. Their problems are reported together with the
+    /// schema's.
     fn check(_given: &Map<String, Value>) -> Vec<Problem> {
         Vec::new()
     }
 }
 
-/// An operation's place in the table of contents.
+/// The static description of an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Spec {
     /// Its name; also the name of its MCP tool when it has one.
@@ -55,6 +57,8 @@ pub struct Spec {
     /// Below the REST prefix. `{id}` is a conversation's id.
     pub path: &'static str,
     pub needs: Needs,
+    /// It waits for something to happen, and is given up when its client leaves.
+    pub waits: bool,
     /// The status of success.
     pub status: u16,
     /// The status when the same was done before, where that differs.
@@ -79,6 +83,7 @@ impl Spec {
             method: Method::Get,
             path,
             needs: Needs::Scope(Scope::Read),
+            waits: false,
             status: 200,
             repeat_status: None,
             repeatable: true,
@@ -125,8 +130,7 @@ pub enum Needs {
 }
 
 impl Needs {
-    /// `sending` tells what the input says of sending. It is asked only where the scope depends on it: to
-    /// tell, the body has to be read.
+    /// `sending` is called only when the scope depends on it, because the body has to be parsed for that.
     pub fn check(self, actor: &Actor, sending: impl FnOnce() -> Sending) -> Result<()> {
         match self {
             Self::Nothing => Ok(()),
@@ -162,7 +166,7 @@ pub enum Sending {
 /// One call of an operation.
 pub struct Call<'a, D> {
     pub app: &'a App,
-    pub actor: &'a Actor,
+    pub actor: &'a Agent,
     pub db: D,
 }
 

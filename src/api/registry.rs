@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value};
 use sqlx::Postgres;
 use sqlx::pool::PoolConnection;
@@ -19,7 +19,7 @@ use crate::api::operations::*;
 use crate::app::App;
 use crate::db::Handle;
 use crate::error::{Problem, Result};
-use crate::workspace::access::Actor;
+use crate::workspace::keys::Agent;
 
 pub static OPERATIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
     vec![
@@ -42,11 +42,11 @@ pub static OPERATIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
     ]
 });
 
-/// An operation with its types taken away.
+/// A type-erased operation.
 pub struct Entry {
     pub spec: Spec,
     pub input: Schema,
-    /// The schema of the answer, whole, with its definitions inside.
+    /// JSON Schema of the response, with all definitions inlined.
     pub output: Value,
     pub check: fn(&Map<String, Value>) -> Vec<Problem>,
     run: Run,
@@ -54,7 +54,7 @@ pub struct Entry {
 
 type Run = for<'a> fn(
     &'a App,
-    &'a Actor,
+    &'a Agent,
     PoolConnection<Postgres>,
     &'a Entry,
     Request<'a>,
@@ -81,7 +81,7 @@ impl Entry {
     pub async fn call(
         &self,
         app: &App,
-        actor: &Actor,
+        actor: &Agent,
         conn: PoolConnection<Postgres>,
         request: Request<'_>,
     ) -> Result<Answer> {
@@ -90,7 +90,7 @@ impl Entry {
     }
 
     /// Plan and scope.
-    pub fn permit(&self, actor: &Actor, given: &Given<'_>) -> Result<()> {
+    pub fn permit(&self, actor: &Agent, given: &Given<'_>) -> Result<()> {
         actor.plan.needs_api()?;
         self.spec.needs.check(actor, || given.sending())
     }
@@ -99,7 +99,10 @@ impl Entry {
 fn entry<O: Operation>() -> Entry {
     Entry {
         spec: O::SPEC,
-        input: Schema::new(schema_in::<O::Input>(SchemaSettings::draft2020_12().for_deserialize())),
+        input: Schema::new(schema_in(
+            SchemaSettings::draft2020_12().for_deserialize(),
+            SchemaGenerator::into_root_schema_for::<O::Input>,
+        )),
         output: schema_of::<O::Output>(),
         check: O::check,
         run: |app, actor, conn, entry, request| run::<O>(app, actor, conn, entry, request).boxed(),
@@ -108,7 +111,7 @@ fn entry<O: Operation>() -> Entry {
 
 async fn run<O: Operation>(
     app: &App,
-    actor: &Actor,
+    actor: &Agent,
     conn: PoolConnection<Postgres>,
     entry: &Entry,
     request: Request<'_>,
@@ -127,18 +130,23 @@ async fn run<O: Operation>(
     Ok(Answer { status, body })
 }
 
-/// The schema of what is sent out: a field that is always there is required, null or not.
+/// Schema of a response type: a field that is always present is required, even when it can be null.
 pub fn schema_of<T: JsonSchema>() -> Value {
-    schema_in::<T>(SchemaSettings::draft2020_12().for_serialize())
+    schema_by(SchemaGenerator::into_root_schema_for::<T>)
+}
+
+/// The same, for a type that somebody else knows.
+pub fn schema_by(root: impl FnOnce(SchemaGenerator) -> schemars::Schema) -> Value {
+    schema_in(SchemaSettings::draft2020_12().for_serialize(), root)
 }
 
 /// A type's schema with every definition inside it, so that it can stand alone in a document.
-fn schema_in<T: JsonSchema>(settings: SchemaSettings) -> Value {
+fn schema_in(settings: SchemaSettings, root: impl FnOnce(SchemaGenerator) -> schemars::Schema) -> Value {
     let settings = settings.with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });
-    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    let mut schema = root(settings.into_generator()).to_value();
     tidy(&mut schema);
     schema
 }

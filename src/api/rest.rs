@@ -29,7 +29,7 @@ pub fn route<'p>(method: &str, path: &'p str) -> Result<(&'static Entry, Option<
     }
 }
 
-/// The cap of a body, known before the key is: it depends on the path alone.
+/// Body size limit of a path. It depends on the path alone, so it applies before the key is checked.
 pub fn most_body_bytes(path: &str) -> usize {
     let path = path.strip_prefix(PREFIX).unwrap_or_default();
     let matching = OPERATIONS.iter().filter(|entry| matches(&entry.spec, path).is_some());

@@ -8,13 +8,15 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::app_mail::record;
 use crate::clock::written;
-use crate::conversations::conversation::{self, MemberId};
+use crate::conversations::conversation;
 use crate::conversations::list;
+use crate::conversations::message::MessageStatus;
+use crate::conversations::read::{self, Whole};
 use crate::conversations::status::Status;
 use crate::conversations::timeline;
 use crate::ids::{ConversationId, MessageId, NoteId};
+use crate::workspace::access::MemberId;
 
 /// A moment as `yyyy-mm-ddThh:mm:ss.mmmZ`.
 #[derive(Clone, Copy, Debug)]
@@ -97,6 +99,7 @@ pub struct Conversation {
     pub mailbox: String,
     pub last_message_at: Timestamp,
     pub assignee: Option<Assignee>,
+    /// By name, the first 500.
     pub tags: Vec<String>,
     pub topic: Option<String>,
     /// `low`, `normal` or `high`.
@@ -106,8 +109,13 @@ pub struct Conversation {
     #[schemars(length(max = 3))]
     pub risk_reasons: Vec<String>,
     pub snoozed_until: Option<Timestamp>,
-    /// Oldest first.
+    /// Oldest first. Of a long timeline the newest 500 items, or as many of them as have four million bytes of text.
+    #[schemars(length(max = timeline::MOST.items))]
     pub timeline: Vec<TimelineItem>,
+    /// There are items before these: give this as `before` to read them. Left out when there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub earlier: Option<String>,
     /// The people and agents it can be assigned to.
     pub team: Team,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -146,10 +154,10 @@ pub enum TimelineItem {
         id: MessageId,
         at: Timestamp,
         /// `inbound` or `outbound`
-        direction: String,
+        direction: &'static str,
         from: Sender,
         /// `draft`, `scheduled`, `sending`, `sent` or `failed`; null for mail that came in.
-        status: Option<String>,
+        status: Option<&'static str>,
         /// Plain text without quoted history, cut after 8,000 characters.
         #[schemars(length(max = 8000))]
         text: String,
@@ -227,13 +235,9 @@ impl From<list::Summary> for Summary {
     }
 }
 
-impl Conversation {
-    pub fn new(
-        conversation: conversation::Conversation,
-        timeline: Vec<timeline::Item>,
-        team: Vec<conversation::Member>,
-        app_sent: Option<record::Sent>,
-    ) -> Self {
+impl From<Whole> for Conversation {
+    fn from(whole: Whole) -> Self {
+        let conversation = whole.conversation;
         let to: Vec<String> = conversation.contact.email.iter().cloned().collect();
         Self {
             id: conversation.id,
@@ -249,17 +253,18 @@ impl Conversation {
             risk: conversation.risk,
             risk_reasons: conversation.risk_reasons,
             snoozed_until: conversation.snoozed_until.map(Timestamp),
-            timeline: timeline.into_iter().map(|item| TimelineItem::of(item, &to)).collect(),
-            team: Team::from(team),
+            timeline: whole.timeline.items.into_iter().map(|item| TimelineItem::of(item, &to)).collect(),
+            earlier: whole.timeline.earlier.map(|earlier| earlier.to_string()),
+            team: Team::from(whole.team),
             reference: conversation.reference,
-            app_sent: app_sent.map(AppSent::from),
+            app_sent: whole.app_sent.map(AppSent::from),
             answers_in: conversation.answers_in,
         }
     }
 }
 
-impl From<record::Sent> for AppSent {
-    fn from(sent: record::Sent) -> Self {
+impl From<read::AppSent> for AppSent {
+    fn from(sent: read::AppSent) -> Self {
         Self {
             message_id: sent.message_id,
             reference: sent.reference,
@@ -289,18 +294,15 @@ impl From<conversation::Member> for Assignee {
 
 impl From<Vec<conversation::Member>> for Team {
     fn from(members: Vec<conversation::Member>) -> Self {
-        let mut team = Self { people: Vec::new(), agents: Vec::new() };
-        for member in members {
-            match member.id {
-                MemberId::Person(id) => {
-                    team.people.push(TeamMember { id: format!("user:{id}"), name: member.name })
-                }
-                MemberId::Agent(id) => {
-                    team.agents.push(TeamMember { id: format!("agent:{id}"), name: member.name })
-                }
-            }
-        }
-        team
+        let (people, agents): (Vec<_>, Vec<_>) =
+            members.into_iter().partition(|member| matches!(member.id, MemberId::Person(_)));
+        let named = |members: Vec<conversation::Member>| {
+            members
+                .into_iter()
+                .map(|member| TeamMember { id: member.id.to_string(), name: member.name })
+                .collect()
+        };
+        Self { people: named(people), agents: named(agents) }
     }
 }
 
@@ -313,9 +315,9 @@ impl TimelineItem {
                 sender_confirmed: message.sender_confirmed,
                 id: message.id,
                 at: Timestamp(message.at),
-                direction: message.direction,
+                direction: message.direction.as_str(),
                 from: Sender { name: message.from_name, email: message.from_email },
-                status: message.status,
+                status: message.status.map(MessageStatus::as_str),
                 text: message.text,
                 attachments: message.attachments.into_iter().map(Attachment::from).collect(),
             },

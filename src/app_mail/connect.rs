@@ -1,7 +1,8 @@
-//! Connecting an email-sending service (specification 4.13.4, D191): by an owner or admin. The service gets an
-//! address to tell what it sent and a secret to sign with; it gives an address to ask for words and a token.
+//! Connects an email-sending service (specification 4.13.4, D191), on behalf of an owner or admin. The service
+//! gets a URL to report sent mail to and a secret to sign the reports with. It gives us a URL to fetch message
+//! bodies from and a token for that.
 //!
-//! Both secrets are kept encrypted, bound to the connection, and forgotten when it is disconnected.
+//! Both secrets are stored encrypted, bound to the connection, and deleted when it is disconnected.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -15,9 +16,9 @@ use crate::sealed::{self, Stored, place};
 use crate::signed::Secret;
 use crate::workspace::people::{a_name, role_of};
 
-/// Where services tell what they sent: followed by the workspace and the connection.
+/// Path of the report endpoint, followed by the workspace and the connection.
 pub const HOOK: &str = "/hooks/sent-mail";
-/// Stands for a Message-ID in the address of words.
+/// Placeholder for the Message-ID in the URL that bodies are fetched from.
 pub const ID: &str = "{id}";
 
 const SIGNING: &str = "sending service's signature";
@@ -29,15 +30,16 @@ pub struct Wanted<'a> {
     pub person: PersonId,
     /// What people call it.
     pub name: &'a str,
-    /// Where the words of a mail are, with `{id}` in the place of its Message-ID, or in front of it.
+    /// URL to fetch the body of a mail, with `{id}` for its Message-ID; without `{id}` the id is appended to the
+    /// path.
     pub content_url: &'a str,
     pub token: &'a str,
 }
 
-/// A connection that was just made: the only moment its secret's text exists.
+/// A new connection. Its secret exists in plain text only here.
 pub struct Connected {
     pub id: SendingServiceId,
-    /// Where the service tells what it sent.
+    /// URL that the service reports sent mail to.
     pub hook: String,
     pub secret: String,
 }
@@ -48,7 +50,7 @@ pub async fn connect(app: &App, workspace: WorkspaceId, wanted: Wanted<'_>) -> R
     let content_url = an_address_of_words(app, wanted.content_url).await?;
     let mut tx = app.begin(workspace).await?;
     may_administer(&mut tx, wanted.person).await?;
-    // One at a time, so that the limit holds.
+    // Locks the workspace, so that concurrent calls cannot exceed the limit.
     sqlx::query!("select id from workspaces where id = $1 for no key update", workspace.0)
         .fetch_one(&mut *tx)
         .await?;
@@ -77,7 +79,7 @@ pub async fn connect(app: &App, workspace: WorkspaceId, wanted: Wanted<'_>) -> R
     Ok(Connected { id, hook: format!("{host}{HOOK}/{workspace}/{id}"), secret: secret.text() })
 }
 
-/// What the service says is not heard any more, and nothing is asked of it. Records it made stay as they are.
+/// Ends a connection: reports are refused and no bodies are fetched any more. Existing records stay.
 pub async fn disconnect(
     app: &App,
     workspace: WorkspaceId,
@@ -122,7 +124,7 @@ pub async fn connected(conn: &mut PgConnection, workspace: WorkspaceId) -> Resul
     .await?)
 }
 
-/// What a connected service signs with.
+/// The secret that a connected service signs its reports with.
 pub async fn secret_of(
     conn: &mut PgConnection,
     keys: &KeyRing,
@@ -140,7 +142,7 @@ pub async fn secret_of(
     sealed.map(|sealed| Secret::open(&sealed, keys, SIGNING, &place(workspace, id))).transpose()
 }
 
-/// What opens a service's own door.
+/// Decrypts the token that authenticates us to the service.
 pub fn open_token(
     keys: &KeyRing,
     workspace: WorkspaceId,
@@ -169,7 +171,7 @@ pub async fn stored(conn: &mut PgConnection, workspaces: &[i64]) -> Result<Vec<S
     Ok(both.collect())
 }
 
-/// The same secret or token, sealed otherwise; false when it is another by now.
+/// Stores a secret or token re-encrypted under another key. False when it was changed meanwhile.
 pub async fn replace(tx: &mut Tx<'_>, id: SendingServiceId, old: &[u8], new: &[u8]) -> Result<bool> {
     let workspace = tx.workspace().0;
     let replaced = sqlx::query!(
@@ -201,7 +203,7 @@ fn a_token(text: &str) -> Result<&str> {
     if sound { Ok(token) } else { Err(Error::problem("token", "must be one word of visible letters")) }
 }
 
-/// The address with its place for the Message-ID, which cannot be in the name of the machine.
+/// The URL as a template with `{id}`, which must not be part of the host name.
 async fn an_address_of_words(app: &App, text: &str) -> Result<String> {
     let text = text.trim();
     let template = match text.contains(ID) {

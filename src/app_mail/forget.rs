@@ -1,5 +1,5 @@
-//! Forgetting records that nobody answered (specification 8): after 30 days they are gone. Lookups do not
-//! see them from that moment on; this only takes the rows away.
+//! Deletes app-mail records that got no reply within 30 days (specification 8). Lookups ignore them from that
+//! moment on, so the deletion may come late.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -7,14 +7,25 @@ use sqlx::PgConnection;
 use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::WorkspaceId;
+use crate::put_off::Aside;
 
-/// Workspaces that have records from before a time, as far as a short look tells.
-pub async fn stale(conn: &mut PgConnection, before: DateTime<Utc>) -> Result<Vec<WorkspaceId>> {
+const BATCH: i64 = 500;
+
+/// Workspaces with records older than a time. Looks at the oldest 10,000 records, so it may not name all.
+pub async fn stale(
+    conn: &mut PgConnection,
+    before: DateTime<Utc>,
+    aside: &Aside,
+) -> Result<Vec<WorkspaceId>> {
     Ok(sqlx::query_scalar!(
         r#"select distinct workspace_id as "id!: WorkspaceId" from (
-               select workspace_id from app_mail where conversation_id is null and recorded_at <= $1
+               select workspace_id from app_mail
+               where conversation_id is null and recorded_at <= $1
+                 and workspace_id not in (select unnest($2::bigint[]))
+                 and workspace_id not in (select id from workspaces where fenced_at is not null)
                order by recorded_at limit 10000) oldest"#,
-        before
+        before,
+        &aside.workspaces
     )
     .fetch_all(conn)
     .await?)
@@ -27,17 +38,19 @@ pub async fn oldest(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
         .await?)
 }
 
-pub async fn forget(tx: &mut Tx<'_>, before: DateTime<Utc>) -> Result<()> {
+/// Forgets a batch. True when there may be more.
+pub async fn forget(tx: &mut Tx<'_>, before: DateTime<Utc>) -> Result<bool> {
     let workspace = tx.workspace().0;
-    sqlx::query!(
+    let gone = sqlx::query!(
         "delete from app_mail where ctid = any(array(
              select ctid from app_mail
              where workspace_id = $1 and conversation_id is null and recorded_at <= $2
-             limit 500 for update skip locked))",
+             limit $3 for update skip locked))",
         workspace,
-        before
+        before,
+        BATCH
     )
     .execute(&mut **tx)
     .await?;
-    Ok(())
+    Ok(gone.rows_affected() as i64 == BATCH)
 }

@@ -1,5 +1,5 @@
-//! What a connected service tells: which mail it sent, to whom and when (D191). It is believed when it is signed,
-//! and noted as if the app had recorded it; telling it again is harmless. Words in it are not looked at.
+//! Accepts a connected service's report of a sent mail: its Message-ID, recipients and time (D191). A signed
+//! report is trusted and stored as if the app had recorded it; repeating it is harmless. A body in it is ignored.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use crate::rate::{self, Subject};
 use crate::signed::Secret;
 use crate::text;
 
-/// A mail as its service tells of it.
+/// A reported mail.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Told {
@@ -27,13 +27,13 @@ struct Told {
     reference: Option<String>,
 }
 
-/// What a service that is connected now signs with.
+/// The secret that a service signs with; none when it is not connected.
 pub async fn signer(app: &App, workspace: WorkspaceId, service: SendingServiceId) -> Result<Option<Secret>> {
     let key = app.config.needs_secret_key()?;
     secret_of(&mut *app.connection().await?, key, workspace, service).await
 }
 
-/// Notes what a service told, whose signature was right. True when it was not on record before.
+/// Stores a report whose signature was verified. True when the mail was not on record before.
 pub async fn hear(app: &App, workspace: WorkspaceId, service: SendingServiceId, body: &[u8]) -> Result<bool> {
     let now = app.clock.now();
     let mut conn = app.connection().await?;

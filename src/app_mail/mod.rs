@@ -1,8 +1,8 @@
-//! The app-mail bridge (specification 4.13): an app that sends its own email gets the replies back with its
-//! own reference.
+//! The app-mail bridge (specification 4.13): an app that sends its own email gets the replies back with its own
+//! reference.
 //!
-//! The app records what it sent, or a sending service that somebody connected tells it (`connect`, `hear`). A
-//! service's words are asked for when someone replies (`words`), never before.
+//! The app records what it sent, or a connected sending service reports it (`connect`, `hear`). The body of such a
+//! mail is fetched from the service only when someone replies (`words`).
 
 pub mod connect;
 pub mod forget;

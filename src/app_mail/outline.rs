@@ -1,15 +1,15 @@
-//! The outline of a sent mail in its stored form: its Message-ID and who it went to (D172, D174, D177).
-//! Texts that are none are nothing.
+//! Parses the Message-ID and the recipients of an app's mail into their stored form (D172, D174, D177). Invalid
+//! text gives `None`.
 
 use crate::workspace::people::an_address;
 
 pub const MOST_RECIPIENTS: usize = 50;
 pub const LONGEST_SUBJECT: usize = 998;
 const LONGEST_ID: usize = 998;
-/// What is said of a text that is no Message-ID.
+/// Error for a text that is not a Message-ID.
 pub const NOT_AN_ID: &str = "must be a Message-ID such as a1b2@app.example";
 
-/// Without white space and angle brackets around it, but otherwise as the header has it.
+/// A Message-ID without surrounding white space and angle brackets, otherwise unchanged.
 pub fn message_id(text: &str) -> Option<String> {
     let id = text.trim();
     let id = id.strip_prefix('<').unwrap_or(id);

@@ -1,16 +1,15 @@
-//! Recording what an app sent (specification 4.13.2 to 4.13.4), finding it again by Message-ID, and tying it to
-//! the conversation of the first reply. Live and sandbox records never meet.
+//! Records what an app sent (specification 4.13.2 to 4.13.4), finds it again by Message-ID, and links it to the
+//! conversation of the first reply. Live and sandbox records are separate.
 //!
-//! Until someone replies a repeat replaces what it gives; afterwards it only fills in missing words, because
-//! a wider list of recipients would let new people join.
+//! Recording a mail again replaces the given fields until someone has replied. After that it only fills in a
+//! missing body: a longer recipient list would let more people join the conversation.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use sqlx::PgConnection;
 
 use crate::config::Keep;
 use crate::db::Tx;
 use crate::error::Result;
-use crate::ids::{ConversationId, SendingServiceId, WorkspaceId};
+use crate::ids::{ConversationId, SendingServiceId};
 
 #[derive(Clone, Debug)]
 pub struct Record {
@@ -22,11 +21,11 @@ pub struct Record {
     pub html: Option<String>,
     /// When it left, if that is known.
     pub sent_at: Option<DateTime<Utc>>,
-    /// The connected service that tells of it and can be asked for its words.
+    /// The connected service that reported it and can be asked for its body.
     pub service: Option<SendingServiceId>,
 }
 
-/// True when it was not on record before.
+/// Inserts or updates a record. True when it is new.
 pub async fn record(tx: &mut Tx<'_>, livemode: bool, record: &Record, keep: Keep) -> Result<bool> {
     let (workspace, now) = (tx.workspace().0, tx.now());
     let first = sqlx::query_scalar!(
@@ -77,7 +76,7 @@ pub async fn record(tx: &mut Tx<'_>, livemode: bool, record: &Record, keep: Keep
     Ok(first)
 }
 
-/// Over the cap, the oldest unanswered records go.
+/// Deletes the oldest unanswered records above the cap.
 async fn evict(tx: &mut Tx<'_>, livemode: bool, keep: Keep) -> Result<()> {
     let workspace = tx.workspace().0;
     sqlx::query!(
@@ -99,8 +98,8 @@ async fn evict(tx: &mut Tx<'_>, livemode: bool, keep: Keep) -> Result<()> {
     Ok(())
 }
 
-/// A record that mail names, locked: of two first replies at once, the second finds the first one's
-/// conversation.
+/// A record whose Message-ID an incoming mail refers to. The row is locked: of two concurrent first replies, the
+/// second finds the conversation of the first.
 #[derive(Debug)]
 pub struct Named {
     pub message_id: String,
@@ -131,8 +130,8 @@ pub async fn named(tx: &mut Tx<'_>, livemode: bool, ids: &[&str], age: TimeDelta
     .await?)
 }
 
-/// Ties a record to the conversation of its first reply, with which it stays. A person's reply makes the words
-/// due, when a service has them and was never asked.
+/// Links a record to the conversation of its first reply, for good. A person's reply also schedules the fetch of
+/// the body, when a service has it and was never asked.
 pub async fn answered(
     tx: &mut Tx<'_>,
     livemode: bool,
@@ -156,33 +155,4 @@ pub async fn answered(
     .execute(&mut **tx)
     .await?;
     Ok(())
-}
-
-/// The email an app sent, as the conversation shows it.
-#[derive(Debug)]
-pub struct Sent {
-    pub message_id: String,
-    pub reference: Option<String>,
-    pub recipients: Vec<String>,
-    pub subject: String,
-    /// When it left, or was recorded when only that is known.
-    pub sent_at: DateTime<Utc>,
-    pub text: Option<String>,
-}
-
-pub async fn of_conversation(
-    conn: &mut PgConnection,
-    workspace: WorkspaceId,
-    conversation: ConversationId,
-) -> Result<Option<Sent>> {
-    Ok(sqlx::query_as!(
-        Sent,
-        r#"select message_id, reference, recipients, subject, coalesce(sent_at, recorded_at) as "sent_at!",
-                  left(body_text, 8000) as text
-           from app_mail where workspace_id = $1 and conversation_id = $2"#,
-        workspace.0,
-        conversation.0
-    )
-    .fetch_optional(conn)
-    .await?)
 }

@@ -2,7 +2,7 @@
 //! most 40 characters. Any other tag is an ordinary plus address.
 
 const LONGEST: usize = 40;
-/// What is said of a text that is none.
+/// Error for a text that is not a reference.
 pub const NOT_ONE: &str = "must be letters, digits, _ and - with at least one digit";
 
 /// A reference in its stored form, if the text is one.

@@ -18,8 +18,9 @@ pub struct Claimed {
     pub workspace: WorkspaceId,
     pub message_id: String,
     pub conversation: ConversationId,
-    /// Counts the tries.
     pub claim: i32,
+    /// Tries in vain.
+    pub tries: i16,
     pub service: SendingServiceId,
     pub content_url: String,
     /// Sealed; nothing once the service is disconnected.
@@ -47,6 +48,7 @@ pub async fn claim(
              and s.workspace_id = due.workspace_id and s.id = due.service_id
            returning m.workspace_id as "workspace: WorkspaceId", m.message_id,
                      m.conversation_id as "conversation!: ConversationId", m.words_claim as claim,
+                     m.words_tries as tries,
                      s.id as "service: SendingServiceId", s.content_url, s.token"#,
         now,
         lease_ends
@@ -62,28 +64,27 @@ pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
         .await?)
 }
 
-pub async fn keep(tx: &mut Tx<'_>, claimed: &Claimed, text: &str) -> Result<()> {
-    settle(tx, claimed, Some(text), None).await?;
-    Ok(())
+pub async fn keep(tx: &mut Tx<'_>, claimed: &Claimed, text: &str) -> Result<bool> {
+    settle(tx, claimed, Some(text), None, false).await
 }
 
-/// Another try at another time.
-pub async fn later(tx: &mut Tx<'_>, claimed: &Claimed, due_at: DateTime<Utc>) -> Result<()> {
-    settle(tx, claimed, None, Some(due_at)).await?;
-    Ok(())
+/// Another try at another time, or the first when it was given back untried.
+pub async fn again(tx: &mut Tx<'_>, claimed: &Claimed, due_at: DateTime<Utc>, tried: bool) -> Result<bool> {
+    settle(tx, claimed, None, Some(due_at), tried).await
 }
 
 /// The reply stands without the words, and its conversation says so.
-pub async fn give_up(tx: &mut Tx<'_>, claimed: &Claimed) -> Result<()> {
-    if !settle(tx, claimed, None, None).await? {
-        return Ok(());
+pub async fn give_up(tx: &mut Tx<'_>, claimed: &Claimed) -> Result<bool> {
+    if !settle(tx, claimed, None, None, false).await? {
+        return Ok(false);
     }
     let conversation = match lock_any(tx, claimed.conversation).await {
-        Err(Error::Missing(_)) => return Ok(()),
+        Err(Error::Missing(_)) => return Ok(true),
         locked => locked?,
     };
     let data = json!({ "messageId": claimed.message_id });
-    timeline::append(tx, conversation.id, &By::System, "app-mail-unread", data).await
+    timeline::append(tx, conversation.id, &By::System, "app-mail-unread", data).await?;
+    Ok(true)
 }
 
 /// What came of a try. Only the newest claim is heard, and only while words are wanted.
@@ -92,17 +93,19 @@ async fn settle(
     claimed: &Claimed,
     text: Option<&str>,
     due_at: Option<DateTime<Utc>>,
+    tried: bool,
 ) -> Result<bool> {
     let workspace = tx.workspace().0;
     let settled = sqlx::query!(
-        "update app_mail set body_text = $4, words_due_at = $5
+        "update app_mail set body_text = $4, words_due_at = $5, words_tries = words_tries + $6
          where workspace_id = $1 and livemode and message_id = $2 and words_claim = $3
            and words_due_at is not null",
         workspace,
         claimed.message_id,
         claimed.claim,
         text,
-        due_at
+        due_at,
+        i16::from(tried)
     )
     .execute(&mut **tx)
     .await?;

@@ -3,11 +3,13 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
 use crate::app::App;
+use crate::cli::mode::Mode;
+use crate::cli::said::Done;
 use crate::cli::{domains, reseal, sending_services, suppressed, webhooks};
 use crate::clock::written;
 use crate::conversations::inbound::{self, Raw};
@@ -15,13 +17,14 @@ use crate::conversations::release::release;
 use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::ids::{AgentId, ConversationId, MailboxId, MessageId, PersonId, WorkspaceId};
-use crate::mail::receive::{Delivery, Outcome, receive};
+use crate::mail::authenticate::Dmarc;
+use crate::mail::delivery::{Delivery, Outcome};
+use crate::mail::receive::receive;
 use crate::mail::replay::{Replayed, replay};
-use crate::mail::thread::Dmarc;
 use crate::replies::{approve, discard, revoke, stop};
 use crate::text;
-use crate::workspace::access::{Scope, Teammate};
-use crate::workspace::people::{self, Role};
+use crate::workspace::access::Scope;
+use crate::workspace::people::{self, Person, Role};
 use crate::workspace::plan::Plan;
 use crate::workspace::{found, keys, mailboxes};
 
@@ -194,17 +197,11 @@ pub struct NamedMessage {
 }
 
 impl NamedMessage {
-    async fn begin(&self, app: &App) -> Result<(Tx<'static>, Teammate)> {
+    async fn begin(&self, app: &App) -> Result<(Tx<'static>, Person)> {
         let mut tx = app.begin(self.workspace).await.map_err(no_workspace)?;
         let person = people::teammate(&mut tx, self.workspace, self.person).await?;
         Ok((tx, person))
     }
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub enum Mode {
-    Live,
-    Test,
 }
 
 pub async fn run(app: &App, command: Command, json: bool) -> Result<()> {
@@ -214,21 +211,6 @@ pub async fn run(app: &App, command: Command, json: bool) -> Result<()> {
         false => println!("{}", text::visible(&line)),
     }
     left.map_or(Ok(()), |left| Err(Error::internal(left)))
-}
-
-/// What a command says.
-pub struct Done {
-    pub line: String,
-    /// The same as JSON.
-    pub object: Value,
-    /// What it could not do: a sentence on standard error, and exit code 1.
-    pub left: Option<String>,
-}
-
-impl From<(String, Value)> for Done {
-    fn from((line, object): (String, Value)) -> Self {
-        Self { line, object, left: None }
-    }
 }
 
 async fn execute(app: &App, command: Command) -> Result<Done> {
@@ -431,7 +413,7 @@ async fn explain(app: &App, workspace: WorkspaceId, message: MessageId) -> Resul
     Ok((line, object))
 }
 
-/// A workspace that cannot be entered is, for an operator's command, one that is not there.
+/// Reports a workspace that does not exist or is fenced as missing, in a sentence for operators.
 fn no_workspace(error: Error) -> Error {
     match error {
         Error::Internal(cause) if cause.to_string().contains("workspace is fenced") => {

@@ -23,7 +23,7 @@ use crate::text;
 use crate::webhooks::attempt::{Letter, attempt};
 
 const WAIT_SECONDS: u64 = 15;
-/// Longer than the server waits.
+/// Request timeout, longer than the server's long poll.
 const TIME: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_secs(2);
 const MOST_ANSWER_BYTES: usize = 4 << 20;
@@ -49,7 +49,7 @@ pub struct Arguments {
     secret: Option<String>,
 }
 
-/// What the command line must not show.
+/// Secrets. They come from files or the environment, because every user of a machine can read command lines.
 struct Secrets {
     key: String,
     signing: Secret,
@@ -99,7 +99,7 @@ struct Event {
 
 pub async fn listen(arguments: Arguments, environment: HashMap<String, String>) -> Result<()> {
     let Secrets { key, signing } = arguments.secrets(&environment)?;
-    // A developer may forward to any machine they can reach; this is no server.
+    // No restriction of addresses: this runs on a developer's machine, not on a server.
     let everywhere = ["0.0.0.0/0", "::/0"].iter().filter_map(|net| net.parse().ok()).collect();
     let outside = Outside::new(everywhere, &[], None, TIME)?;
     let clock = Clock::system();
@@ -123,13 +123,13 @@ pub async fn listen(arguments: Arguments, environment: HashMap<String, String>) 
     }
 }
 
-/// Posts one event and tells what came of it in a line.
+/// Posts one event and returns a line about the result.
 async fn forward(outside: &Outside, clock: &Clock, to: &Url, secret: &Secret, body: &str) -> Result<String> {
     let event: Event = serde_json::from_str(body)?;
     let id: EventId =
         event.id.parse().map_err(|_| Error::internal("The server sent something that is no event."))?;
     let letter = Letter {
-        to: &outside.check(to).await,
+        to: outside.check(to).await,
         path: &to[Position::BeforePath..Position::AfterQuery],
         secrets: std::slice::from_ref(secret),
     };

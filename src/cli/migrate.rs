@@ -1,12 +1,13 @@
-//! `rookery migrate`: brings the schema to this version, as the role that owns it (ROOKERY_MIGRATE_URL), and gives
-//! the role that the service runs as what it needs and no more: rows, not tables.
+//! `rookery migrate`: brings the schema to this version, as the role that owns it (ROOKERY_MIGRATE_URL), and
+//! grants the role that the service runs as the rights it needs: access to rows, no DDL.
 
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::app::App;
-use crate::config::{Config, Secret};
+use crate::config::Config;
 use crate::db::{self, MIGRATIONS};
 use crate::error::{Error, Result};
+use crate::secret::Secret;
 
 pub async fn migrate(config: &Config, grant_to: Option<&str>) -> Result<()> {
     let own = config.migrate_url.as_ref().map(|url| (url, "ROOKERY_MIGRATE_URL"));
@@ -37,7 +38,7 @@ async fn bring(url: &Secret, setting: &str, grant_to: Option<&str>) -> Result<()
     Ok(())
 }
 
-/// What the service's role needs. Tables and functions of later versions are granted when they are made.
+/// Grants the service's role its rights. Tables and functions of later versions are granted when they are created.
 pub async fn grant(conn: &mut PgConnection, role: &str) -> Result<()> {
     let known: Option<bool> =
         sqlx::query_scalar("select rolname = current_user from pg_roles where rolname = $1")

@@ -5,7 +5,9 @@ pub mod admin;
 mod domains;
 pub mod listen;
 pub mod migrate;
+mod mode;
 pub mod reseal;
+mod said;
 pub mod sending_services;
 pub mod serve;
 mod suppressed;
@@ -91,7 +93,7 @@ async fn execute(cli: Cli) -> Result<()> {
         println!("{}", openapi::document(&address)?.get());
         return Ok(());
     }
-    // Nor does this: it talks to a server as any client does.
+    // This needs no database either: it talks to a server as any client does.
     if let Command::Listen(arguments) = cli.command {
         return listen::listen(arguments, std::env::vars().collect()).await;
     }

@@ -1,8 +1,8 @@
-//! `rookery admin reseal`: seals every stored secret anew with the newest key of ROOKERY_SECRET_KEY, so that the
-//! others need not be kept.
+//! `rookery admin reseal`: re-encrypts every stored secret with the newest key of ROOKERY_SECRET_KEY, so that
+//! older keys can be removed.
 //!
-//! It may be repeated and run while the service does: a secret is replaced only as long as it is the one that was
-//! read. What no key opens is told by its place and stops nothing.
+//! Safe to repeat and to run beside the service: a secret is replaced only if it has not changed since it was
+//! read. A secret that no key decrypts is reported and skipped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::app_mail::connect;
-use crate::cli::admin::Done;
+use crate::cli::said::Done;
 use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::ids::{SendingServiceId, WebhookId, WorkspaceId};
@@ -24,18 +24,18 @@ use crate::webhooks::secret;
 
 /// Workspaces that are looked at together.
 const BATCH: i64 = 100;
-/// How long a link or a return path in somebody's mail may come back.
+/// How long links and return paths in mail that was sent can still be used.
 const LINKS_COME_BACK: &str = "60 days";
 
-/// How the stored secrets are sealed.
+/// What a pass over all stored secrets found.
 #[derive(Default)]
 pub struct Found {
     moved: u64,
     /// How many are sealed with each key.
     by_key: BTreeMap<String, u64>,
-    /// Places, and the key each was sealed with as far as it says.
+    /// Secrets that no key decrypts: where each is stored, and the id of its key if it carries one.
     unreadable: Vec<(String, Option<String>)>,
-    /// Workspaces that nothing may be written to now.
+    /// Fenced workspaces, which must not be written to.
     fenced: BTreeSet<WorkspaceId>,
 }
 
@@ -57,17 +57,17 @@ pub async fn reseal(app: &App) -> Result<Found> {
     let progress = ProgressBar::new(2 * u64::try_from(all).unwrap_or_default())
         .with_style(style.map_err(Error::internal)?);
     let moved = walk(app, Task::Move, &progress).await?;
-    // What was written meanwhile, perhaps by a server that does not have the newest key yet, counts too.
+    // The second pass also counts secrets written meanwhile, perhaps by a server without the newest key.
     let left = walk(app, Task::Look, &progress).await?;
     progress.finish_and_clear();
     Ok(Found { moved: moved.moved, ..left })
 }
 
-/// Says in the log what cannot be opened, so that it is known before it is needed.
+/// Logs at start which secrets cannot be decrypted, before they are needed.
 pub async fn check(app: Arc<App>) {
     let found = match walk(&app, Task::Look, &ProgressBar::hidden()).await {
         Ok(found) => found,
-        Err(error) => return tracing::warn!(%error, "the stored secrets could not be looked at"),
+        Err(error) => return tracing::warn!(%error, "the stored secrets could not be checked"),
     };
     let mut by_key: BTreeMap<Option<&str>, Vec<&str>> = BTreeMap::new();
     for (place, key) in &found.unreadable {
@@ -127,7 +127,7 @@ impl Found {
             return Ok(());
         };
         *self.by_key.entry(key.to_owned()).or_default() += 1;
-        // Those of older versions name no key and are sealed anew too, so that all do.
+        // Secrets of older versions carry no key id. They are resealed too, so that all carry one.
         let done = sealed::key_named(&sealed) == Some(keys.newest_id());
         if task == Task::Look || done || self.fenced.contains(&workspace) {
             return Ok(());
@@ -181,7 +181,7 @@ impl Found {
 }
 
 impl Row {
-    /// False when it is another by now.
+    /// False when the secret was changed meanwhile.
     async fn replace(&self, tx: &mut Tx<'_>, old: &[u8], new: &[u8]) -> Result<bool> {
         match self {
             Self::Domain(domain) => dkim::replace(tx, domain, old, new).await,

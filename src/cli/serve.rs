@@ -5,18 +5,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Bytes;
-use axum::http::StatusCode;
-use axum::routing::get;
 use futures::future::join_all;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-use crate::api::connections::Connections;
-use crate::api::recent::Recent;
-use crate::api::{door, serve as http};
 use crate::app::App;
 use crate::cli::{migrate, reseal};
 use crate::clock::Clock;
@@ -24,9 +17,12 @@ use crate::config::Config;
 use crate::db;
 use crate::descriptors::{self, Shares};
 use crate::error::{Error, Result};
+use crate::http::connections::Connections;
+use crate::http::serve::serve as serve_http;
 use crate::mail::listen::{Door, LMTP_CONNECTIONS, Protocol};
 use crate::partitions;
 use crate::random::Random;
+use crate::routes;
 use crate::worker;
 
 /// Requests that are still running after this are cut off.
@@ -57,48 +53,41 @@ pub async fn serve(mut config: Config) -> Result<()> {
 
     tokio::spawn(reseal::check(app.clone()));
     let mail = tokio::spawn(mail_doors(&app).await?);
-    let work = tokio::spawn(worker::run(app.clone()));
+    let mut work = tokio::spawn(worker::run(app.clone()));
     let connections = Connections::of(&app.config);
-    let server = tokio::spawn(http::serve(listener, router(app.clone()), connections, app.stop.clone()));
+    let server =
+        tokio::spawn(serve_http(listener, routes::router(app.clone()), connections, app.stop.clone()));
 
-    wait_for_signal().await?;
+    // A service whose worker is gone would take mail that nobody sends on: somebody has to start it anew.
+    let worked = tokio::select! {
+        signal = wait_for_signal() => {
+            signal?;
+            None
+        }
+        ended = &mut work => Some(ended.map_err(Error::internal).flatten()),
+    };
     tracing::info!("stopping: running requests are finished first");
     app.stop.tell();
     let finished = async {
         let _ = server.await;
         let _ = mail.await;
-        let _ = work.await;
+        match worked {
+            Some(ended) => ended.and(Err(Error::internal("The worker has ended by itself."))),
+            None => work.await.map_err(Error::internal).flatten(),
+        }
     };
-    if tokio::time::timeout(GRACE, finished).await.is_err() {
+    let ended = tokio::time::timeout(GRACE, finished).await.unwrap_or_else(|_| {
         tracing::warn!("some requests did not finish in time and were cut off");
-    }
+        Ok(())
+    });
     app.pool.close().await;
-    Ok(())
+    ended
 }
 
-/// The doors, and beside them how far the background work is behind.
-fn router(app: Arc<App>) -> Router {
-    let door = door::router(app.clone());
-    let recent = Arc::new(Recent::default());
-    let figures = async move || {
-        let counting = async {
-            match worker::metrics(&app).await {
-                Ok(text) => (StatusCode::OK, Bytes::from(text)),
-                Err(error) => {
-                    tracing::warn!(%error, "the figures cannot be read");
-                    (StatusCode::SERVICE_UNAVAILABLE, Bytes::new())
-                }
-            }
-        };
-        recent.get(counting).await
-    };
-    door.route("/metrics", get(figures))
-}
-
-/// As many connections for each door as there are descriptors for.
+/// Limits the connections of each listener to the file descriptors that are available.
 fn share_descriptors(config: &mut Config) {
     let limit = descriptors::raise();
-    // A mail connection takes one more while its mail is large: the file it comes into.
+    // A mail connection needs a second descriptor while it spools a large mail to a file.
     let mail = config.smtp_listen.map_or(0, |_| 2 * config.smtp_connections);
     let wanted = Shares { http: config.http_connections, mail };
     let front = config.lmtp_listen.map_or(0, |_| 2 * LMTP_CONNECTIONS as u32);
@@ -108,10 +97,10 @@ fn share_descriptors(config: &mut Config) {
     }
     (config.http_connections, config.smtp_connections) = (shares.http, shares.mail / 2);
     let (http, mail) = (config.http_connections, config.smtp_connections);
-    tracing::info!(limit, http, mail, "connections that are let in at once");
+    tracing::info!(limit, http, mail, "connection limits");
 }
 
-/// Opens the doors for mail that the settings name. What comes back runs until the service stops.
+/// Binds the SMTP and LMTP listeners that are configured. The returned future runs until the service stops.
 async fn mail_doors(app: &Arc<App>) -> Result<impl Future<Output = ()> + use<>> {
     let wanted = [
         (app.config.smtp_listen, Protocol::Smtp, "ROOKERY_SMTP_LISTEN"),
@@ -146,7 +135,7 @@ async fn wait_for_signal() -> Result<()> {
 }
 
 fn start_logging() {
-    // Libraries below us may print what passes through them, and mail passes through them.
+    // Libraries may log the data they handle, mail included, so their levels are capped.
     let filter = EnvFilter::builder()
         .with_env_var("ROOKERY_LOG")
         .try_from_env()

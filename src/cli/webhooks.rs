@@ -5,7 +5,8 @@ use clap::{ArgGroup, Subcommand};
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::cli::admin::Mode;
+use crate::cli::mode::Mode;
+use crate::db::{Handle, Snapshot};
 use crate::error::Result;
 use crate::ids::{EventId, PersonId, WebhookId, WorkspaceId};
 use crate::webhooks::create::{Wanted, create};
@@ -172,7 +173,9 @@ async fn list(app: &App, workspace: WorkspaceId) -> Result<(String, Value)> {
 }
 
 async fn show_log(app: &App, one: One, filter: Filter) -> Result<(String, Value)> {
-    let entries = log::read(&mut *app.connection().await?, one.workspace, one.webhook, &filter).await?;
+    let mut instant = Snapshot::begin(app.connection().await?, app.frame(one.workspace)).await?;
+    let entries = log::read(&mut instant, one.webhook, &filter).await?;
+    instant.finish().await?;
     let lines: Vec<String> = entries
         .iter()
         .map(|entry| {

@@ -1,18 +1,58 @@
 //! Assigning (specification 4.7): to someone on the conversation's team, or to nobody. Giving it to whoever
 //! has it already changes nothing.
 
+use std::str::FromStr;
+
 use serde_json::{Value, json};
 
-use crate::conversations::conversation::{Locked, Member, MemberId};
-use crate::conversations::timeline;
+use crate::conversations::conversation::{Locked, Member};
+use crate::conversations::{team, timeline};
 use crate::db::Tx;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::events::event::{Assignee, ConversationAssigned, Doer, Event};
 use crate::events::record::record;
-use crate::ids::{AgentId, ConversationId};
-use crate::workspace::access::By;
+use crate::ids::{AgentId, ConversationId, NotAnId};
+use crate::workspace::access::{Actor, By, MemberId};
 
-pub async fn to(tx: &mut Tx<'_>, conversation: &Locked, by: &By, assignee: Option<&Member>) -> Result<()> {
+/// Whom a conversation is given to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    /// Whoever asks.
+    Me,
+    Nobody,
+    Member(MemberId),
+}
+
+/// `me`, `none`, or a member as the conversation's `team` names them.
+impl FromStr for To {
+    type Err = NotAnId;
+    fn from_str(text: &str) -> Result<Self, NotAnId> {
+        match text {
+            "me" => Ok(Self::Me),
+            "none" => Ok(Self::Nobody),
+            member => member.parse().map(Self::Member),
+        }
+    }
+}
+
+/// Nobody is told apart who cannot see the inbox, is of another workspace, or is not there at all.
+pub fn not_on_the_team() -> Error {
+    Error::problem("to", "nobody of that id can be given this conversation")
+}
+
+pub async fn assign(tx: &mut Tx<'_>, conversation: &Locked, actor: &Actor, to: To) -> Result<()> {
+    let wanted = match to {
+        To::Nobody => return give(tx, conversation, &actor.by(), None).await,
+        To::Me => actor.member,
+        To::Member(member) => member,
+    };
+    let team = team::of(tx, actor.workspace, conversation).await?;
+    let member = team.iter().find(|member| member.id == wanted).ok_or_else(not_on_the_team)?;
+    give(tx, conversation, &actor.by(), Some(member)).await
+}
+
+/// Gives it to somebody who was found on its team, or to nobody.
+pub async fn give(tx: &mut Tx<'_>, conversation: &Locked, by: &By, assignee: Option<&Member>) -> Result<()> {
     if conversation.assignee.as_ref().map(|member| member.id) == assignee.map(|member| member.id) {
         return Ok(());
     }

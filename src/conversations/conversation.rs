@@ -14,8 +14,8 @@ use crate::db::Tx;
 use crate::error::{NO_CONVERSATION, Result};
 use crate::events::event::{Assignee, Turn};
 use crate::events::record::Place;
-use crate::ids::{AgentId, ConversationId, MailboxId, PersonId, WorkspaceId};
-use crate::workspace::access::{By, SANDBOX, Sees};
+use crate::ids::{ConversationId, MailboxId, WorkspaceId};
+use crate::workspace::access::{Actor, By, MemberId, SANDBOX};
 use crate::workspace::mailboxes::Mailbox;
 
 #[derive(Clone, Debug)]
@@ -56,30 +56,6 @@ pub struct Contact {
 pub struct Member {
     pub id: MemberId,
     pub name: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MemberId {
-    Person(PersonId),
-    Agent(AgentId),
-}
-
-impl MemberId {
-    /// From the columns `assignee_type` and `assignee_id`.
-    pub fn stored(kind: Option<&str>, id: i64) -> Option<Self> {
-        match kind? {
-            "user" => Some(Self::Person(PersonId(id))),
-            _ => Some(Self::Agent(AgentId(id))),
-        }
-    }
-
-    /// As those columns have it.
-    pub fn columns(self) -> (&'static str, i64) {
-        match self {
-            Self::Person(id) => ("user", id.0),
-            Self::Agent(id) => ("agent", id.0),
-        }
-    }
 }
 
 impl From<&Member> for Assignee {
@@ -123,12 +99,12 @@ impl Deref for Locked {
 /// A conversation someone can see. A snooze that has run out reads as ended (specification 3.1).
 pub async fn find_visible(
     conn: &mut PgConnection,
-    who: &impl Sees,
+    who: &Actor,
     now: DateTime<Utc>,
     id: &str,
 ) -> Result<Conversation> {
     let id: ConversationId = id.parse().map_err(|_| NO_CONVERSATION)?;
-    let mut found = fetch(conn, who.workspace(), id, Some(&who.audiences())).await?;
+    let mut found = fetch(conn, who.workspace, id, Some(&who.audiences())).await?;
     if found.snoozed_until.is_some_and(|until| until <= now) {
         found.snoozed_until = None;
         found.status = Status::Open;
@@ -137,7 +113,7 @@ pub async fn find_visible(
 }
 
 /// A conversation someone can see, locked to change it.
-pub async fn lock_visible(tx: &mut Tx<'_>, who: &impl Sees, id: &str) -> Result<Locked> {
+pub async fn lock_visible(tx: &mut Tx<'_>, who: &Actor, id: &str) -> Result<Locked> {
     let id: ConversationId = id.parse().map_err(|_| NO_CONVERSATION)?;
     lock(tx, id, Some(&who.audiences())).await
 }
@@ -196,7 +172,7 @@ async fn fetch(
                array(select name from conversation_tags tagged
                      join tags on tags.workspace_id = tagged.workspace_id and tags.id = tagged.tag_id
                      where tagged.workspace_id = $1 and tagged.conversation_id = c.id
-                     order by folded) as "tags!"
+                     order by folded limit 500) as "tags!"
            from conversations c
            where c.workspace_id = $1 and c.id = $2 and ($3::bigint[] is null or c.audience = any($3))"#,
         workspace.0,

@@ -7,9 +7,10 @@ use sqlx::PgConnection;
 use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::WorkspaceId;
+use crate::put_off::Aside;
 
-/// Workspaces that have changes to fold, as far as a short look tells.
-pub async fn unfolded(conn: &mut PgConnection) -> Result<Vec<WorkspaceId>> {
+/// Workspaces that have changes to fold, at most 1000.
+pub async fn unfolded(conn: &mut PgConnection, aside: &Aside) -> Result<Vec<WorkspaceId>> {
     Ok(sqlx::query_scalar!(
         r#"with recursive step as (
                (select workspace_id from count_changes order by workspace_id limit 1)
@@ -17,7 +18,11 @@ pub async fn unfolded(conn: &mut PgConnection) -> Result<Vec<WorkspaceId>> {
                select (select workspace_id from count_changes where workspace_id > step.workspace_id
                        order by workspace_id limit 1)
                from step where step.workspace_id is not null)
-           select workspace_id as "id!: WorkspaceId" from step where workspace_id is not null limit 1000"#
+           select workspace_id as "id!: WorkspaceId" from step
+           where workspace_id is not null and workspace_id not in (select unnest($1::bigint[]))
+             and workspace_id not in (select id from workspaces where fenced_at is not null)
+           limit 1000"#,
+        &aside.workspaces
     )
     .fetch_all(conn)
     .await?)

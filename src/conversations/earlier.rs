@@ -1,6 +1,6 @@
-//! What was written before a message of ours that leaves now: the mail it answers and the chain it belongs
-//! to. Looks back from the moment the message was written and the moment it was to leave, not from now, so
-//! that a second try says the same. Answered, and so quoted, is only what its addressee wrote or was sent.
+//! The context of an outgoing message, for its headers and its quote: the mail it answers and the Message-IDs of
+//! the thread. It is computed as of the time the message was written and due, not as of now, so that a retry
+//! produces the same mail. Only mail that the addressee wrote or received is answered, and so quoted.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -11,7 +11,7 @@ use crate::mailer::Letter;
 
 /// How many Message-IDs the chain has at most.
 const CHAIN: usize = 20;
-/// How much of the answered mail is read: a quote need not be whole.
+/// Characters of the answered mail that are read: a quote need not be complete.
 pub const QUOTED: usize = 10_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,10 +19,10 @@ pub struct Earlier {
     pub mailbox: MailboxId,
     /// When the message was to leave.
     pub date: DateTime<Utc>,
-    /// Nobody wrote it: mail of the service's own.
+    /// Written by the service itself, not by a person or an agent.
     pub automatic: bool,
-    /// The mail it answers: the newest that its addressee knew when it was written. A machine's only if there is no
-    /// other.
+    /// The mail it answers: the newest one that the addressee had when the message was written. Automatic mail
+    /// only if there is no other.
     pub answers: Option<Answered>,
     /// Message-IDs of theirs and ours, oldest first, without the answered one.
     pub chain: Vec<String>,
@@ -42,7 +42,7 @@ pub async fn earlier(conn: &mut PgConnection, letter: &Letter) -> Result<Earlier
     let (workspace, conversation) = (letter.workspace.0, letter.conversation.0);
     let row = sqlx::query!(
         r#"select m.mailbox_id as "mailbox: MailboxId", m.sends_at as "sends_at!", m.at, m.item,
-               m.author_type is null as "automatic!", a.id as "answered?", a.rfc_message_id, a.at as "answered_at?",
+               (m.author_type is null and m.origin is distinct from 'assistant') as "automatic!", a.id as "answered?", a.rfc_message_id, a.at as "answered_at?",
                a.from_name, a.from_email as "from_email?", left(a.text, $4) as text
            from messages m left join lateral (
                select * from messages

@@ -1,9 +1,10 @@
-//! A customer's mail on a conversation: it starts one, or joins one and may reopen it (specification 3.1,
-//! 3.2, 6.2 `client.replied`, `turn.changed`, `scout.held`).
+//! Stores a customer's mail: it starts a conversation, or joins one and may reopen it (specification 3.1, 3.2, 6.2
+//! `client.replied`, `turn.changed`, `scout.held`).
 //!
-//! Message, timeline entries, events and the note for search are one transaction, the caller's. Conversation,
-//! message and note are one statement, for any number of mails: mail is what there is most of, and most of what a
-//! statement costs does not depend on how many rows it writes.
+//! Everything is written in the caller's transaction. One statement inserts the conversations, messages and index
+//! notes of a whole batch of mails, because most of its cost does not depend on the number of rows.
+
+use std::ops::Range;
 
 use serde_json::json;
 use sqlx::PgConnection;
@@ -31,34 +32,34 @@ const NO_SENDER: &str = "unknown@invalid";
 #[derive(Debug)]
 pub struct Inbound {
     pub from: Contact,
-    /// Other addresses it was written to, when the sender's domain vouches for that. Nobody else's word brings people
-    /// into a conversation.
+    /// Other recipients, as far as the sender's domain authenticates the list. Unauthenticated mail must not bring
+    /// people into a conversation.
     pub also_to: Vec<String>,
-    /// The conversation it answers a mail of, without joining it.
+    /// The conversation that has the mail it answers, when it was not allowed to join it.
     pub answers_in: Option<ConversationId>,
     pub subject: Option<String>,
     /// The app's reference that the mail carries or answers.
     pub reference: Option<String>,
     /// It is a permitted reply to mail that the app sent.
     pub answers_app_mail: bool,
-    /// What the customer wrote, and the whole text when something was taken away.
+    /// The text without quoted history, and the whole text when something was removed.
     pub text: String,
     pub whole_text: Option<String>,
     pub attachments: Vec<Attachment>,
-    /// Written by a machine: it moves nothing and tells nobody.
+    /// Sent by a machine: it changes neither status nor turn, and emits no `client.replied`.
     pub automatic: bool,
     pub risk: Option<Risk>,
     pub rfc_message_id: Option<String>,
     pub id_hash: i64,
-    /// Of the content and the sender's standing.
+    /// SHA-256 of the content, followed by one byte for how far the sender is authenticated.
     pub content_hash: [u8; 33],
     pub raw: Raw,
-    /// What was found out about where it came from, and why it stands in this conversation.
+    /// The result of sender authentication, and why the mail was filed in this conversation.
     pub verdict: serde_json::Value,
     pub placed: String,
 }
 
-/// The bytes of a mail: of a small one themselves, of a large one where they are.
+/// The raw bytes of a mail: stored in the row when small, in the blob store when large.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Raw {
     Here(Vec<u8>),
@@ -95,9 +96,9 @@ pub struct Stored {
 /// The mail is stored already: it came a second time.
 pub struct Duplicate;
 
-/// Opens a conversation with each mail, all of one workspace; none when one of them is there already. Mail that
-/// carries a reference or answers the app's own mail is announced as a reply although the conversation is new
-/// (D189).
+/// Starts a conversation for each mail; all are of one workspace. When one is already stored the result is
+/// `Duplicate`, and the caller has to roll back. Mail that carries a reference or answers the app's own mail is
+/// announced as a reply although the conversation is new (D189).
 pub async fn start(
     tx: &mut Tx<'_>,
     mails: &[(&Mailbox, &Inbound)],
@@ -132,7 +133,7 @@ pub async fn start(
     Ok(Ok(stored))
 }
 
-/// Conversation, message and note of each mail. How many were not there yet.
+/// Inserts conversation, message and index note of each mail. Returns how many messages were new.
 async fn insert(tx: &mut Tx<'_>, mails: &[(&Mailbox, &Inbound)], stored: &[Stored]) -> Result<u64> {
     let (workspace, now) = (tx.workspace().0, tx.now());
     let each = || mails.iter().map(|(_, mail)| *mail);
@@ -153,7 +154,7 @@ async fn insert(tx: &mut Tx<'_>, mails: &[(&Mailbox, &Inbound)], stored: &[Store
     let id_hashes: Vec<i64> = each().map(|mail| mail.id_hash).collect();
     let content_hashes: Vec<&[u8]> = each().map(|mail| &mail.content_hash[..]).collect();
     let (raws, raw_blobs): (Vec<_>, Vec<_>) = each().map(|mail| mail.raw.columns()).unzip();
-    // Lists of different lengths do not make a list.
+    // PostgreSQL has no arrays of arrays of different lengths, so each list is passed as JSON.
     let also_to: Vec<_> = each().map(|mail| Json(&mail.also_to)).collect();
     let verdicts: Vec<_> = each().map(|mail| Json(&mail.verdict)).collect();
     let placed: Vec<&str> = each().map(|mail| mail.placed.as_str()).collect();
@@ -260,8 +261,8 @@ pub async fn join(
     Ok(Ok(stored))
 }
 
-/// Tells that a client replied, unless a machine did. An app must not act on a likely scam: of a held reply it is
-/// told when a person releases it.
+/// Records `client.replied`, unless the mail is automatic. A held mail is withheld until a person releases it, so
+/// that no app acts on a likely scam.
 async fn announce(
     tx: &mut Tx<'_>,
     place: Place<'_>,
@@ -301,7 +302,8 @@ async fn withhold(tx: &mut Tx<'_>, stored: Stored) -> Result<()> {
     Ok(())
 }
 
-/// Marks the conversation with the mail's risk; a weaker one does not cover up a hold. True when it is held as a likely scam.
+/// Marks the conversation with the mail's risk; a weaker risk does not replace a hold. True when the mail is held
+/// as a likely scam.
 async fn hold(
     tx: &mut Tx<'_>,
     place: Place<'_>,
@@ -330,7 +332,7 @@ async fn hold(
     Ok(risk.held)
 }
 
-/// Other words for a message that is there already, from the same bytes. False when they are the same.
+/// Replaces the text of a stored message after its raw bytes were parsed again. False when nothing changed.
 pub async fn reword(
     tx: &mut Tx<'_>,
     conversation: ConversationId,
@@ -439,7 +441,7 @@ pub async fn raw_between(
     Ok(rows.into_iter().map(|row| (row.message, row.raw_blob)).collect())
 }
 
-/// Forgets the bytes of received mail. Everything that was read out of them stays.
+/// Deletes the raw bytes of received mail. Everything that was parsed from them stays.
 pub async fn drop_raw(tx: &mut Tx<'_>, messages: &[MessageId]) -> Result<()> {
     let workspace = tx.workspace().0;
     sqlx::query!(
@@ -452,8 +454,29 @@ pub async fn drop_raw(tx: &mut Tx<'_>, messages: &[MessageId]) -> Result<()> {
     Ok(())
 }
 
-/// Whether an address is on the conversation: the contact's, ours, or one that confirmed mail came from or was
-/// written to. What we sent there went to the contact.
+/// Which of these blobs messages with such ids name, as their bytes or as a file that came with them.
+pub async fn held(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    ids: Range<i64>,
+    blobs: &[String],
+) -> Result<Vec<String>> {
+    Ok(sqlx::query_scalar!(
+        r#"select named.blob as "blob!"
+           from messages cross join lateral (
+               select raw_blob union all select jsonb_array_elements(attachments) ->> 'blob') named (blob)
+           where workspace_id = $1 and id >= $2 and id < $3 and named.blob in (select unnest($4::text[]))"#,
+        workspace.0,
+        ids.start,
+        ids.end,
+        blobs
+    )
+    .fetch_all(conn)
+    .await?)
+}
+
+/// Whether an address takes part in the conversation: the contact, our inbox, or a sender or recipient of mail
+/// that passed DMARC. Our own mail adds nobody, because it goes to the contact only.
 pub async fn takes_part(tx: &mut Tx<'_>, conversation: ConversationId, address: &str) -> Result<bool> {
     let workspace = tx.workspace().0;
     Ok(sqlx::query_scalar!(

@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 
 use crate::error::Result;
 use crate::ids::MailboxId;
-use crate::workspace::access::{Actor, Sees};
+use crate::workspace::access::Actor;
 
 #[derive(Debug)]
 pub struct CountedMailbox {

@@ -1,9 +1,9 @@
-//! The words of conversations are brought in by message (specification 4.2): subject, names, addresses and the
-//! whole text of mail that came in or went out; not notes, not drafts.
+//! Indexes the words of conversations for search, message by message (specification 4.2): subject, names,
+//! addresses and the whole text of received and sent mail; not notes, not drafts.
 //!
-//! Mail only notes that it has words, so that no sender waits for them. The worker works the notes off in batches that are
-//! bounded in bytes and words, whatever somebody sends; a search first works off a little of its own workspace. What
-//! fails is tried again later and alone, and stands in nobody's way.
+//! Storing mail only notes it as unindexed, so no sender waits. The worker indexes in batches of bounded bytes and
+//! words; a search first catches up a little in its own workspace. What fails is retried alone, with backoff, and
+//! blocks nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -16,15 +16,19 @@ use crate::app::App;
 use crate::db::{Handle, Reading, Tx};
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
+use crate::put_off::Aside;
 use crate::words;
 
-/// What one transaction takes on at most. A single message may go beyond the words, never beyond those of one message.
+/// The worker's loop.
+pub const LOOP: &str = "index words";
+
+/// Limits of one transaction. `words` is checked between messages, so the last message may exceed it.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch {
     pub messages: i64,
     pub bytes: i64,
     pub words: usize,
-    /// Messages that are larger are left for others.
+    /// Larger messages are left to the worker.
     pub largest: i64,
 }
 
@@ -35,15 +39,16 @@ const OF_A_SEARCH: Batch = Batch { messages: 100, bytes: 250_000, words: 5_000, 
 const READ: i32 = 1_000_000;
 /// Characters of subject, name and address that are read.
 const READ_OF_A_HEAD: i32 = 2_000;
-/// Words of a row: a row that changes is taken into the index anew.
+/// Words per row. Bounded, because a change of a row indexes the whole row again.
 const SEGMENT: usize = 1_000;
-/// With the conversation's own row, about as many words as a dictionary has. What comes after is not indexed.
+/// Segments of one conversation: about 50,000 words, as many as a dictionary has. Words beyond that are not
+/// indexed.
 const MOST_SEGMENTS: usize = 50;
-/// Conversations that are begun anew in one transaction, and messages of each that are noted.
+/// Conversations that are reindexed in one transaction, and messages of each that are noted at once.
 const ANEW: i64 = 20;
 const NOTED: i64 = 500;
 
-/// What was done in a transaction.
+/// What one transaction has indexed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Indexed {
     pub messages: usize,
@@ -53,7 +58,7 @@ pub struct Indexed {
     pub more: bool,
 }
 
-/// Notes that a conversation has to be indexed anew, because words of it are gone or others.
+/// Schedules a conversation to be reindexed from scratch, because words of it were removed or changed.
 pub async fn note(tx: &mut Tx<'_>, conversation: ConversationId) -> Result<()> {
     let (workspace, now) = (tx.workspace().0, tx.now());
     // The update takes the row's lock: an indexer that is just reading this conversation finishes first,
@@ -71,7 +76,7 @@ pub async fn note(tx: &mut Tx<'_>, conversation: ConversationId) -> Result<()> {
     Ok(())
 }
 
-/// Notes that a message is new.
+/// Schedules a new message to be indexed.
 pub async fn note_message(tx: &mut Tx<'_>, conversation: ConversationId, message: MessageId) -> Result<()> {
     let (workspace, now) = (tx.workspace().0, tx.now());
     sqlx::query!(
@@ -87,11 +92,11 @@ pub async fn note_message(tx: &mut Tx<'_>, conversation: ConversationId, message
     Ok(())
 }
 
-/// Works off a little of what waits in the workspace that is about to be searched. A search neither fails nor waits
-/// long for that: it goes on with what is indexed.
+/// Indexes some of what is pending in the workspace that is about to be searched. The search neither fails nor
+/// waits long because of this: it continues with what is indexed.
 pub async fn catch_up(app: &App, reading: &mut Reading) {
     let (workspace, now) = (reading.frame().workspace, reading.now());
-    if app.indexing.is_put_off(workspace, now) {
+    if app.loops.of(LOOP).is_put_off(workspace, now) {
         return;
     }
     let (began, patience) = (Instant::now(), app.config.search_patience());
@@ -100,7 +105,7 @@ pub async fn catch_up(app: &App, reading: &mut Reading) {
             Ok(true) => {}
             Ok(false) => return,
             Err(error) => {
-                tracing::info!(%error, %workspace, "a search goes on with what is indexed");
+                tracing::info!(%error, %workspace, "a search continues with what is indexed");
                 return;
             }
         }
@@ -120,7 +125,7 @@ async fn catch_up_once(reading: &mut Reading, patience: std::time::Duration) -> 
         return Ok(false);
     }
     let mut tx = reading.change_within(patience).await?;
-    // Whoever is at it finishes first, so that a search sees what was stored before it.
+    // Waits for a running indexer, so that the search sees everything stored before it.
     sqlx::query!("select pg_advisory_xact_lock($1, $2)", INDEXERS, workspace.0 as i32)
         .execute(&mut *tx)
         .await?;
@@ -129,10 +134,10 @@ async fn catch_up_once(reading: &mut Reading, patience: std::time::Duration) -> 
     Ok(indexed.more)
 }
 
-/// The class of the lock that one indexer of a workspace holds: two at once would write the same rows.
+/// Class of the advisory lock: one indexer per workspace, because two would write the same rows.
 const INDEXERS: i32 = 14;
 
-/// One batch of a workspace. Nothing when another is at it.
+/// Indexes one batch of a workspace. Does nothing while another indexer holds the lock.
 pub async fn index(tx: &mut Tx<'_>, batch: Batch) -> Result<Indexed> {
     let workspace = tx.workspace().0;
     let free = sqlx::query_scalar!(
@@ -145,8 +150,12 @@ pub async fn index(tx: &mut Tx<'_>, batch: Batch) -> Result<Indexed> {
     if free { work_off(tx, batch).await } else { Ok(Indexed::default()) }
 }
 
-/// Workspaces with something to work off.
-pub async fn unindexed(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<Vec<WorkspaceId>> {
+/// Workspaces with pending notes.
+pub async fn unindexed(
+    conn: &mut PgConnection,
+    now: DateTime<Utc>,
+    aside: &Aside,
+) -> Result<Vec<WorkspaceId>> {
     Ok(sqlx::query_scalar!(
         r#"with recursive messages as (
                (select workspace_id from unindexed_messages order by workspace_id limit 1)
@@ -161,13 +170,17 @@ pub async fn unindexed(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<Ve
                        order by workspace_id limit 1)
                from conversations where conversations.workspace_id is not null)
            select workspace_id as "id!: WorkspaceId" from (select * from messages union select * from conversations) noted
-           where exists (select from unindexed_messages fresh where fresh.workspace_id = noted.workspace_id and tries = 0)
-              or exists (select from unindexed_messages failed
-                         where failed.workspace_id = noted.workspace_id and tries > 0 and retry_at <= $1)
-              or exists (select from unindexed_conversations anew
-                         where anew.workspace_id = noted.workspace_id and (tries = 0 or retry_at <= $1))
+           where workspace_id not in (select unnest($2::bigint[]))
+             and workspace_id not in (select id from workspaces where fenced_at is not null)
+             and (exists (select from unindexed_messages fresh
+                          where fresh.workspace_id = noted.workspace_id and tries = 0)
+               or exists (select from unindexed_messages failed
+                          where failed.workspace_id = noted.workspace_id and tries > 0 and retry_at <= $1)
+               or exists (select from unindexed_conversations anew
+                          where anew.workspace_id = noted.workspace_id and (tries = 0 or retry_at <= $1)))
            order by workspace_id limit 10000"#,
-        now
+        now,
+        &aside.workspaces
     )
     .fetch_all(conn)
     .await?)
@@ -183,10 +196,11 @@ pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
     .await?)
 }
 
-/// Puts off what the next batch would take on: it has just failed. Each is then tried again alone, later and later.
+/// Postpones what the next batch would take, after that batch failed. Each item is retried alone, with exponential
+/// backoff.
 pub async fn put_off(tx: &mut Tx<'_>, batch: Batch) -> Result<()> {
     let (workspace, now) = (tx.workspace().0, tx.now());
-    let anew = take_anew(tx).await?;
+    let anew = take_anew(tx, batch).await?;
     let taken = if anew.alone { Taken::default() } else { take(tx, batch).await? };
     let conversations: Vec<i64> = anew.notes.iter().map(|(conversation, _)| *conversation).collect();
     sqlx::query!(
@@ -214,7 +228,7 @@ pub async fn put_off(tx: &mut Tx<'_>, batch: Batch) -> Result<()> {
 }
 
 async fn work_off(tx: &mut Tx<'_>, batch: Batch) -> Result<Indexed> {
-    let anew = take_anew(tx).await?;
+    let anew = take_anew(tx, batch).await?;
     let anew_more = begin_anew(tx, &anew.notes).await?;
     if anew.alone {
         return Ok(Indexed { more: true, ..Indexed::default() });
@@ -223,7 +237,7 @@ async fn work_off(tx: &mut Tx<'_>, batch: Batch) -> Result<Indexed> {
     let texts = read(tx, &taken, batch).await?;
     let (read, workspace) = (texts.len(), tx.workspace());
     let bytes = texts.iter().map(Text::bytes).sum();
-    // A megabyte takes a moment: not on the threads that answer requests.
+    // Hashing a megabyte would block a runtime thread.
     let hashing = move || hashed(workspace, &texts, batch.words);
     let found = tokio::task::spawn_blocking(hashing).await.map_err(Error::internal)?;
     let words = add(tx, &found.by_conversation).await?;
@@ -234,21 +248,21 @@ async fn work_off(tx: &mut Tx<'_>, batch: Batch) -> Result<Indexed> {
     Ok(Indexed { messages, bytes, words, more })
 }
 
-/// Conversations to begin anew, with the last message of each that was noted already.
+/// Conversations to reindex from scratch, each with the last of its messages that was noted already.
 #[derive(Default)]
 struct Anew {
     notes: Vec<(i64, Option<i64>)>,
-    /// It failed before, and is tried with nothing beside it.
+    /// It failed before and is retried alone.
     alone: bool,
 }
 
-async fn take_anew(tx: &mut Tx<'_>) -> Result<Anew> {
+async fn take_anew(tx: &mut Tx<'_>, batch: Batch) -> Result<Anew> {
     let (workspace, now) = (tx.workspace().0, tx.now());
     let fresh = sqlx::query!(
         "select conversation_id, noted_to from unindexed_conversations where workspace_id = $1 and tries = 0
          order by since desc, conversation_id limit $2 for update",
         workspace,
-        ANEW
+        ANEW.min(batch.messages)
     )
     .fetch_all(&mut **tx)
     .await?;
@@ -271,7 +285,8 @@ async fn take_anew(tx: &mut Tx<'_>) -> Result<Anew> {
     }))
 }
 
-/// Leaves a conversation the words of its head, and notes its messages. True when some are still to be noted.
+/// Resets the words of a conversation to those of its head (subject and contact), and notes its messages for
+/// indexing. True when more is left to do.
 async fn begin_anew(tx: &mut Tx<'_>, notes: &[(i64, Option<i64>)]) -> Result<bool> {
     if notes.is_empty() {
         return Ok(false);
@@ -345,12 +360,12 @@ async fn begin_anew(tx: &mut Tx<'_>, notes: &[(i64, Option<i64>)]) -> Result<boo
     Ok(left > 0 || notes.len() as i64 == ANEW)
 }
 
-/// Messages whose turn it is.
+/// The messages of one batch.
 #[derive(Default)]
 struct Taken {
     conversations: Vec<i64>,
     messages: Vec<i64>,
-    /// It failed before, and is tried with nothing beside it.
+    /// It failed before and is retried alone.
     alone: bool,
 }
 
@@ -386,11 +401,11 @@ async fn take(tx: &mut Tx<'_>, batch: Batch) -> Result<Taken> {
     }))
 }
 
-/// What a message says.
+/// The text of a message to index.
 struct Text {
     conversation: i64,
     message: i64,
-    /// Of a conversation without words: what stands above its messages.
+    /// Subject and contact, when the conversation has no words yet.
     head: Option<String>,
     /// Nothing when it is a draft again, or gone.
     text: Option<String>,
@@ -402,13 +417,13 @@ impl Text {
     }
 }
 
-/// The texts of as many as fit, measured before any is read.
+/// Reads the texts of as many messages as fit into the batch. Sizes are measured before any text is read.
 async fn read(tx: &mut Tx<'_>, taken: &Taken, batch: Batch) -> Result<Vec<Text>> {
     if taken.messages.is_empty() {
         return Ok(Vec::new());
     }
     let workspace = tx.workspace().0;
-    // One by one by their key: a list of keys may be planned as a pass over the workspace.
+    // Lateral lookups by primary key: given a list of keys, the planner may scan the whole workspace.
     let rows = sqlx::query!(
         r#"with sized as materialized (
                select noted.conversation_id, noted.message_id, noted.place,
@@ -469,7 +484,8 @@ fn hashed(workspace: WorkspaceId, texts: &[Text], most: usize) -> Found {
     found
 }
 
-/// Adds words to conversations: to the newest row of each until that is full, then to new ones. Gives how many were new.
+/// Adds words to conversations: to the newest row of each until it is full, then to new rows. Returns how many
+/// were new.
 async fn add(tx: &mut Tx<'_>, words: &BTreeMap<i64, BTreeSet<i64>>) -> Result<usize> {
     if words.is_empty() {
         return Ok(0);
@@ -477,7 +493,7 @@ async fn add(tx: &mut Tx<'_>, words: &BTreeMap<i64, BTreeSet<i64>>) -> Result<us
     let workspace = tx.workspace().0;
     let ids: Vec<i64> = words.keys().copied().collect();
     let lists: Vec<String> = words.values().map(|words| as_list(words.iter().copied())).collect();
-    // Compared with the first row and the newest one, which costs the same however many there are.
+    // Compared with the first and the newest row only, so that the cost does not grow with the number of rows.
     let rows = sqlx::query!(
         r#"select asked.id as "id!", coalesce(first.segments, 0) as "segments!",
                coalesce(cardinality(newest.words), cardinality(first.words), 0) as "filled!",
@@ -517,7 +533,7 @@ async fn add(tx: &mut Tx<'_>, words: &BTreeMap<i64, BTreeSet<i64>>) -> Result<us
         fresh += here.len() + added.map(<[i64]>::len).sum::<usize>();
     }
     let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
-    // A row without new words keeps its list as it is: then the index need not take it in again.
+    // A row without new words keeps its array as it is, so that the GIN index is not updated.
     sqlx::query!(
         "insert into conversation_words (workspace_id, conversation_id, words, segments, last_message_at)
          select $1, id, words::bigint[], segments,
@@ -568,7 +584,7 @@ async fn forget(tx: &mut Tx<'_>, messages: &[(i64, i64)]) -> Result<()> {
     Ok(())
 }
 
-/// A list as PostgreSQL reads it: lists of different lengths travel together only as text.
+/// An array literal of PostgreSQL. Arrays of different lengths can be passed in one parameter only as text.
 fn as_list(words: impl IntoIterator<Item = i64>) -> String {
     let mut text = String::from("{");
     for word in words {

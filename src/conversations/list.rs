@@ -8,12 +8,12 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::conversations::conversation::{Contact, Member, MemberId};
+use crate::conversations::conversation::{Contact, Member};
 use crate::conversations::search;
 use crate::conversations::status::Status;
 use crate::error::Result;
-use crate::ids::{AgentId, ConversationId, MailboxId};
-use crate::workspace::access::Sees;
+use crate::ids::{ConversationId, MailboxId};
+use crate::workspace::access::{Actor, MemberId};
 
 #[derive(Clone, Debug)]
 pub struct Filter {
@@ -37,7 +37,7 @@ pub enum View {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assigned {
-    To(AgentId),
+    To(MemberId),
     ToNobody,
 }
 
@@ -68,7 +68,7 @@ pub struct Summary {
 /// but who were not woken yet; these are few, and read before anything else is asked of them.
 macro_rules! branches {
     ($form:ident, $conn:expr, $who:expr, $now:expr, $filter:expr, $depth:expr $(, $more:expr)*) => {{
-        let (workspace, audiences, view) = ($who.workspace().0, $who.audiences(), $filter.view.as_str());
+        let (workspace, audiences, view) = ($who.workspace.0, $who.audiences(), $filter.view.as_str());
         let mailbox = $filter.mailbox.map(|mailbox| mailbox.0);
         let assignee = $filter.assigned.map(|assigned| assigned.stored());
         match (&$filter.reference, mailbox, assignee) {
@@ -193,7 +193,7 @@ macro_rules! newest {
 
 pub async fn list(
     conn: &mut PgConnection,
-    who: &impl Sees,
+    who: &Actor,
     now: DateTime<Utc>,
     filter: &Filter,
 ) -> Result<Vec<Summary>> {
@@ -207,7 +207,7 @@ pub async fn list(
                                      where workspace_id = $1 and conversations.id = found.id
                                        and audience = any($4) offset 0) c",
                 "null",
-                who.workspace().0,
+                who.workspace.0,
                 now,
                 &found,
                 &who.audiences()
@@ -277,7 +277,7 @@ impl Assigned {
     /// As the column `assignee_id` has it.
     pub(super) fn stored(self) -> i64 {
         match self {
-            Self::To(agent) => agent.0,
+            Self::To(member) => member.columns().1,
             Self::ToNobody => 0,
         }
     }

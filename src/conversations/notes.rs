@@ -8,9 +8,9 @@ use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::NoteId;
 use crate::text;
-use crate::workspace::access::{By, TEAM};
+use crate::workspace::access::{Actor, TEAM};
 
-pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, by: &By, body: &str) -> Result<NoteId> {
+pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, actor: &Actor, body: &str) -> Result<NoteId> {
     let id: NoteId = tx.mint();
     let (workspace, now) = (tx.workspace().0, tx.now());
     let body = text::lines(body);
@@ -24,7 +24,7 @@ pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, by: &By, body: &str) ->
         conversation.id.0,
         id.0,
         now,
-        by.name(),
+        actor.name,
         body
     )
     .execute(&mut **tx)

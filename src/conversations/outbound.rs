@@ -5,19 +5,19 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::conversations::conversation::{Locked, MemberId, lock_visible};
+use crate::conversations::conversation::{Locked, lock_visible};
 use crate::conversations::inbound::SNIPPET;
 use crate::conversations::index;
+use crate::conversations::message::{Author, MessageStatus, Origin};
 use crate::db::Tx;
 use crate::error::{Error, NO_MESSAGE, Result};
 use crate::ids::{AgentId, ConversationId, MessageId};
 use crate::text;
-use crate::workspace::access::Sees;
+use crate::workspace::access::{Actor, MemberId, SANDBOX};
 
 pub struct Outbound<'a> {
     pub message: MessageId,
-    /// Nobody for the service's own mail.
-    pub author: Option<MemberId>,
+    pub author: Author,
     /// What the customer will read.
     pub text: &'a str,
     /// What the author wrote, when something of ours stands under it in `text`.
@@ -31,7 +31,7 @@ pub struct Outbound<'a> {
 pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>) -> Result<()> {
     let (workspace, now) = (tx.workspace().0, tx.now());
     let scheduled = outbound.sends_at.is_some();
-    let (author_type, author_id) = outbound.author.map(MemberId::columns).unzip();
+    let (author_type, author_id) = outbound.author.member().map(MemberId::columns).unzip();
     // Fixed now, so that every later try of this message carries the same one; and unguessable, so that
     // only who got the mail can answer it.
     let domain = conversation.mailbox_address.rsplit('@').next().unwrap_or_default();
@@ -44,12 +44,13 @@ pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>)
                  last_message_at = case when $4 then $5 else last_message_at end,
                  snippet = case when $4 then $6 else snippet end
              where workspace_id = $1 and id = $2
-             returning last_item, mailbox_id)
+             returning last_item, mailbox_id, audience)
          insert into messages
              (workspace_id, conversation_id, id, mailbox_id, item, at, direction, status, sends_at, due_at,
-              from_name, from_email, text, rfc_message_id, author_type, author_id, summary, written)
+              from_name, from_email, text, rfc_message_id, author_type, author_id, summary, written,
+              origin, sandbox)
          select $1, $2, $3, mailbox_id, last_item, $5, 'outbound', case when $4 then 'scheduled' else 'draft' end,
-             $7, $7, $8, $9, $10, $11, $12, $13, $14, $15
+             $7, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, audience = $17
          from numbered",
         workspace,
         conversation.id.0,
@@ -65,7 +66,9 @@ pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>)
         author_type,
         author_id,
         outbound.summary,
-        outbound.written
+        outbound.written,
+        outbound.author.origin() as Origin,
+        SANDBOX
     )
     .execute(&mut **tx)
     .await?;
@@ -79,14 +82,14 @@ pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>)
 #[derive(Debug)]
 pub struct Ours {
     pub id: MessageId,
-    pub status: String,
+    pub status: MessageStatus,
     pub text: String,
     pub written: Option<String>,
-    pub author: Option<MemberId>,
+    pub author: Author,
 }
 
 /// A message of ours that someone can see, by its own id, with its conversation locked.
-pub async fn lock_message(tx: &mut Tx<'_>, who: &impl Sees, message: MessageId) -> Result<(Locked, Ours)> {
+pub async fn lock_message(tx: &mut Tx<'_>, who: &Actor, message: MessageId) -> Result<(Locked, Ours)> {
     let workspace = tx.workspace().0;
     let conversation = sqlx::query_scalar!(
         r#"select conversation_id as "id: ConversationId" from messages
@@ -110,7 +113,8 @@ pub async fn lock_message(tx: &mut Tx<'_>, who: &impl Sees, message: MessageId) 
 pub async fn find(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId) -> Result<Option<Ours>> {
     let workspace = tx.workspace().0;
     let row = sqlx::query!(
-        r#"select status as "status!", text, written, author_type, author_id from messages
+        r#"select status as "status!: MessageStatus", text, written, author_type, author_id, origin as "origin: Origin"
+           from messages
            where workspace_id = $1 and conversation_id = $2 and id = $3 and direction = 'outbound'"#,
         workspace,
         conversation.id.0,
@@ -120,7 +124,7 @@ pub async fn find(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId) ->
     .await?;
     Ok(row.map(|row| Ours {
         id: message,
-        author: MemberId::stored(row.author_type.as_deref(), row.author_id.unwrap_or_default()),
+        author: Author::stored(row.origin, row.author_type.as_deref(), row.author_id),
         status: row.status,
         text: row.text,
         written: row.written,

@@ -1,19 +1,20 @@
-//! Releasing a conversation that looked like a scam (D239): a person who can see it says that it is none. The risk
-//! goes, and replies that nobody was told of are told of now. Only people release; agents may be what a scam aims at.
+//! Releases a conversation that was held as a likely scam (D239): its risk is cleared and the withheld
+//! `client.replied` events are recorded. Only people can release, because a scam may be aimed at agents.
 
 use serde_json::json;
 
 use crate::conversations::conversation::lock_visible;
+use crate::conversations::message::Channel;
 use crate::conversations::timeline;
 use crate::db::Tx;
 use crate::error::Result;
 use crate::events::event::{ClientReplied, Event};
 use crate::events::record::record;
 use crate::ids::MessageId;
-use crate::workspace::access::Teammate;
+use crate::workspace::people::Person;
 
 /// False when there was nothing to release.
-pub async fn release(tx: &mut Tx<'_>, person: &Teammate, conversation: &str) -> Result<bool> {
+pub async fn release(tx: &mut Tx<'_>, person: &Person, conversation: &str) -> Result<bool> {
     let conversation = lock_visible(tx, person, conversation).await?;
     if conversation.risk.is_none() {
         return Ok(false);
@@ -28,21 +29,23 @@ pub async fn release(tx: &mut Tx<'_>, person: &Teammate, conversation: &str) -> 
     .execute(&mut **tx)
     .await?;
     timeline::append(tx, conversation.id, &person.by(), "released", json!({})).await?;
-    let mut replies = sqlx::query_scalar!(
+    let mut replies = sqlx::query!(
         r#"delete from withheld_replies where workspace_id = $1 and conversation_id = $2
-           returning message_id as "message: MessageId""#,
+           returning message_id as "message: MessageId", (
+               select channel from messages where workspace_id = $1 and conversation_id = $2 and id = message_id)
+                   as "channel!: Channel""#,
         workspace,
         conversation.id.0
     )
     .fetch_all(&mut **tx)
     .await?;
-    replies.sort();
-    for message_id in replies {
+    replies.sort_by_key(|reply| reply.message);
+    for reply in replies {
         let replied = ClientReplied {
             conversation_id: conversation.id,
-            message_id,
+            message_id: reply.message,
             mailbox_id: conversation.mailbox_id,
-            secure: false,
+            secure: reply.channel == Channel::Secure,
             reference: conversation.reference.clone(),
         };
         record(tx, conversation.place(), &Event::ClientReplied(replied)).await?;

@@ -1,20 +1,20 @@
-//! The search for words (specification 4.2): the newest conversations of a filter that have all of them, anywhere in
-//! their mail. index.rs brings the words in.
+//! Search by words (specification 4.2): the newest conversations of a filter that have all of them, anywhere in
+//! their mail. index.rs writes the words.
 //!
-//! A common word is found by a walk over the newest conversations, a rare one by the word index. Most conversations
-//! have all their words in one row; the words of a long one stand in segments beside it.
+//! A common word is found by a walk over the newest conversations, a rare one by the word index. Most
+//! conversations have all their words in one row; the words of a long one are stored in additional segments.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::conversations::list::{Filter, branches};
 use crate::error::Result;
-use crate::workspace::access::Sees;
+use crate::workspace::access::Actor;
 
-/// How deep each walk goes, and how few it must find for the index to be asked next. The first walk answers common words
-/// from a few pages. A word that it hardly meets is looked up in the index, whose cost follows how many conversations of
-/// the workspace have the word, in any view; one that it met a few times is mostly found by the second walk. The last
-/// walk is for words that more than [`MANY`] conversations have.
+/// The depth of each walk, and the number of hits up to which the index is asked next. The first walk answers
+/// common words from a few pages. A word that it hardly meets is looked up in the index, whose cost grows with the
+/// conversations of the workspace that have the word, in any view; a word that it met a few times is mostly found
+/// by the second walk. The last walk is for words that more than [`MANY`] conversations have.
 const WALKS: [(i64, usize); 3] = [(250, 1), (SECOND_WALK, usize::MAX), (8_000, 0)];
 const SECOND_WALK: i64 = 4_000;
 const MANY: i64 = 7_000;
@@ -22,7 +22,7 @@ const MANY: i64 = 7_000;
 /// The newest conversations of a filter that have all words.
 pub async fn find(
     conn: &mut PgConnection,
-    who: &impl Sees,
+    who: &Actor,
     now: DateTime<Utc>,
     filter: &Filter,
     words: &[i64],
@@ -32,7 +32,7 @@ pub async fn find(
     }
     let mut many = false;
     for (depth, hardly) in WALKS {
-        // There are so many that the last walk will find them.
+        // The index counted so many hits that only the last walk is worth it.
         if many && depth == SECOND_WALK {
             continue;
         }
@@ -53,10 +53,10 @@ pub async fn find(
     Ok(by_index(conn, who, now, filter, words, i64::MAX).await?.0)
 }
 
-/// A walk over the newest of the branches: those that have all words, and how many were there. It ends for
-/// all branches together: a hit of a quiet inbox must not come before a newer one deep in a busy inbox.
-/// A materialised part hands its rows on in their order; asking for the order again would make PostgreSQL
-/// test all of them before it sorts.
+/// Walks the newest conversations of all branches. Gives those that have all words, and how many it visited. The
+/// depth is shared by all branches: a hit in a quiet inbox must not come before a newer one deep in a busy inbox.
+/// A materialised part keeps the order of its rows; ordering again would make PostgreSQL test all of them before
+/// it sorts.
 macro_rules! walked {
     ($conn:expr, $page:tt, [$limit:tt $words:tt], $($argument:expr),+) => {{
         let row = sqlx::query!(
@@ -81,7 +81,7 @@ macro_rules! walked {
 
 async fn walk(
     conn: &mut PgConnection,
-    who: &impl Sees,
+    who: &Actor,
     now: DateTime<Utc>,
     filter: &Filter,
     words: &[i64],
@@ -90,12 +90,13 @@ async fn walk(
     Ok(branches!(walked, conn, who, now, filter, depth, filter.limit, words))
 }
 
-/// Rare words: how many conversations of the workspace have them, counted up to `most`, and if there are
-/// fewer, the newest of the filter. Hashes cover the workspace, so nothing but words is asked of the index. The words
-/// say when the newest mail was, so only as many conversations are looked at as it takes to fill the page.
+/// Looks rare words up in the index. Counts the conversations of the workspace that have them, up to `most`, and
+/// if there are fewer, gives the newest ones of the filter. Hashes include the workspace, so the index is asked
+/// for words only. The word rows hold the time of the newest mail, so only as many conversations are read as fill
+/// the page.
 async fn by_index(
     conn: &mut PgConnection,
-    who: &impl Sees,
+    who: &Actor,
     now: DateTime<Utc>,
     filter: &Filter,
     words: &[i64],
@@ -136,7 +137,7 @@ async fn by_index(
                          and ($8::text is null or reference = $8)
                        offset 0) c
                    limit $9) as "found!""#,
-        who.workspace().0,
+        who.workspace.0,
         now,
         &who.audiences(),
         filter.view.as_str(),

@@ -7,13 +7,14 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 use sqlx::PgConnection;
 
-use crate::conversations::conversation::{Locked, MemberId};
+use crate::conversations::conversation::Locked;
 use crate::conversations::inbound::SNIPPET;
+use crate::conversations::message::{Author, Channel, Origin};
 use crate::conversations::timeline;
 use crate::conversations::transitions::{Trigger, apply};
 use crate::db::Tx;
 use crate::error::Result;
-use crate::events::event::{Author, Event, MemberKind, MessageSent};
+use crate::events::event::{Event, MessageSent};
 use crate::events::record::record;
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
 use crate::mailer::{Letter, Refusal};
@@ -25,17 +26,19 @@ use crate::workspace::access::{By, SANDBOX};
 pub struct Claimed {
     pub letter: Letter,
     pub claim: i32,
-    /// Tries that ended with "later".
+    /// Tries in vain.
     pub tries: i16,
     pub livemode: bool,
     /// Mail to this address fails: it complained, or does not exist.
     pub suppressed: bool,
 }
 
-/// Takes messages that are due: whose time has come, whose lease ended with the node that held it, or whose
-/// next try it is. A hundred at most, oldest first, and never one that somebody else is taking at this moment.
+/// Takes messages that are due, live ones or the sandbox's: whose time has come, whose lease ended with the node that
+/// held it, or whose next try it is. A hundred at most, oldest first, and never one that somebody else is taking at
+/// this moment.
 pub async fn claim(
     conn: &mut PgConnection,
+    sandbox: bool,
     now: DateTime<Utc>,
     lease_ends: DateTime<Utc>,
 ) -> Result<Vec<Claimed>> {
@@ -44,7 +47,7 @@ pub async fn claim(
     let rows = sqlx::query!(
         r#"with due as (
                select ctid, workspace_id, conversation_id from messages
-               where status in ('scheduled', 'sending') and due_at <= $1
+               where status in ('scheduled', 'sending') and sandbox = $4 and due_at <= $1
                  and workspace_id <> all (array(select id from workspaces where fenced_at is not null))
                order by due_at limit 100 for update skip locked),
            entered as materialized (
@@ -55,14 +58,15 @@ pub async fn claim(
            where m.ctid = due.ctid and entered.workspace_id = due.workspace_id
              and c.workspace_id = due.workspace_id and c.id = due.conversation_id
            returning m.workspace_id as "workspace: WorkspaceId", m.conversation_id as "conversation: ConversationId",
-               m.id as "message: MessageId", m.rfc_message_id as "rfc_message_id!", m.from_name, m.from_email, m.text,
+               m.id as "message: MessageId", coalesce(m.rfc_message_id, '') as "rfc_message_id!", m.from_name, m.from_email, m.text,
                c.contact_email, c.subject, m.claim, m.tries, c.audience <> $3 as "livemode!",
                exists (select from suppressed_addresses s
                        where s.workspace_id = c.workspace_id and s.livemode = (c.audience <> $3)
                          and s.address = c.contact_email) as "suppressed!""#,
         now,
         lease_ends,
-        SANDBOX
+        SANDBOX,
+        sandbox
     )
     .fetch_all(conn)
     .await?;
@@ -86,11 +90,14 @@ pub async fn claim(
     Ok(claimed.collect())
 }
 
-/// When the next message is due.
-pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
-    Ok(sqlx::query_scalar!("select min(due_at) from messages where status in ('scheduled', 'sending')")
-        .fetch_one(conn)
-        .await?)
+/// When the next message is due, a live one or the sandbox's.
+pub async fn next(conn: &mut PgConnection, sandbox: bool) -> Result<Option<DateTime<Utc>>> {
+    let next = sqlx::query_scalar!(
+        r#"select due_at as "due_at!" from messages
+           where status in ('scheduled', 'sending') and sandbox = $1 order by due_at limit 1"#,
+        sandbox
+    );
+    Ok(next.fetch_optional(conn).await?)
 }
 
 /// It has left. False when this claim is not the newest any more, and nothing was written.
@@ -101,7 +108,7 @@ pub async fn sent(tx: &mut Tx<'_>, conversation: &Locked, claimed: &Claimed) -> 
                select at, item from messages where workspace_id = $1 and conversation_id = $2 and id = $3)
            update messages set status = 'sent', sent_at = $5, at = $5, due_at = null
            where workspace_id = $1 and conversation_id = $2 and id = $3 and status = 'sending' and claim = $4
-           returning author_type, author_id, exists (
+           returning author_type, author_id, origin as "origin: Origin", channel as "channel: Channel", exists (
                select from messages mail, before
                where mail.workspace_id = $1 and mail.conversation_id = $2 and mail.direction = 'inbound'
                  and not mail.automatic and (mail.at, mail.item) > (before.at, before.item)) as "answered!""#,
@@ -126,18 +133,18 @@ pub async fn sent(tx: &mut Tx<'_>, conversation: &Locked, claimed: &Claimed) -> 
     )
     .execute(&mut **tx)
     .await?;
-    let author = MemberId::stored(row.author_type.as_deref(), row.author_id.unwrap_or_default());
+    let author = Author::stored(row.origin, row.author_type.as_deref(), row.author_id);
     let trigger = match (author, row.answered) {
-        (None, _) => Trigger::ServiceMailSent,
-        (Some(_), true) => Trigger::SentAfterCustomerWrote,
-        (Some(_), false) => Trigger::Sent,
+        (Author::Service, _) => Trigger::ServiceMailSent,
+        (_, true) => Trigger::SentAfterCustomerWrote,
+        (_, false) => Trigger::Sent,
     };
     let event = MessageSent {
         conversation_id: conversation.id,
         message_id: message,
         mailbox_id: conversation.mailbox_id,
-        author: author.map(Author::from),
-        secure: false,
+        author: author.of_sent(),
+        secure: row.channel == Channel::Secure,
     };
     record(tx, conversation.place(), &Event::MessageSent(event)).await?;
     apply(tx, conversation, trigger, &By::System).await?;
@@ -205,18 +212,8 @@ async fn tell_failure(
     timeline::append(tx, conversation.id, &By::System, "delivery-failed", data).await
 }
 
-/// Another try at another time. It stays on its way.
-pub async fn later(tx: &mut Tx<'_>, claimed: &Claimed, due_at: DateTime<Utc>) -> Result<bool> {
-    again(tx, claimed, due_at, 1).await
-}
-
-/// Gives a message back untried, for any node to take at once.
-pub async fn release(tx: &mut Tx<'_>, claimed: &Claimed) -> Result<bool> {
-    let now = tx.now();
-    again(tx, claimed, now, 0).await
-}
-
-async fn again(tx: &mut Tx<'_>, claimed: &Claimed, due_at: DateTime<Utc>, tried: i16) -> Result<bool> {
+/// Another try at another time, or the first when it was given back untried. It stays on its way.
+pub async fn again(tx: &mut Tx<'_>, claimed: &Claimed, due_at: DateTime<Utc>, tried: bool) -> Result<bool> {
     let workspace = tx.workspace().0;
     let given_back = sqlx::query!(
         "update messages set due_at = $5, tries = tries + $6
@@ -226,18 +223,9 @@ async fn again(tx: &mut Tx<'_>, claimed: &Claimed, due_at: DateTime<Utc>, tried:
         claimed.letter.message.0,
         claimed.claim,
         due_at,
-        tried
+        i16::from(tried)
     )
     .execute(&mut **tx)
     .await?;
     Ok(given_back.rows_affected() == 1)
-}
-
-impl From<MemberId> for Author {
-    fn from(member: MemberId) -> Self {
-        match member {
-            MemberId::Person(id) => Self { r#type: MemberKind::User, id: Some(id.to_string()) },
-            MemberId::Agent(id) => Self { r#type: MemberKind::Agent, id: Some(id.to_string()) },
-        }
-    }
 }

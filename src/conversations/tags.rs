@@ -13,7 +13,7 @@ use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::TagId;
 use crate::text;
-use crate::workspace::access::{Actor, By, SANDBOX, Sees};
+use crate::workspace::access::{Actor, SANDBOX};
 
 #[derive(Debug)]
 pub struct CountedTag {
@@ -23,8 +23,8 @@ pub struct CountedTag {
     pub count: i64,
 }
 
-/// All tags by name that were ever used where the actor can look. A live key is told those of the sandbox too (D114);
-/// a test key only those, so that no live words leak to it. The names are shared.
+/// All tags, by name, that were ever used where the actor can see. A live key also gets the sandbox's tags (D114);
+/// a test key gets only those, so that no live names leak to it.
 pub async fn list(conn: &mut PgConnection, actor: &Actor) -> Result<Vec<CountedTag>> {
     let mut told = actor.audiences();
     told.push(SANDBOX);
@@ -50,12 +50,12 @@ pub async fn list(conn: &mut PgConnection, actor: &Actor) -> Result<Vec<CountedT
     .await?)
 }
 
-/// Removes first, then adds, so that a name in both lists ends up present. Unknown names are made. One
-/// timeline entry tells what really changed.
+/// Removes first, then adds, so that a name in both lists ends up present. Unknown names are created. One timeline
+/// entry lists what actually changed.
 pub async fn change(
     tx: &mut Tx<'_>,
     conversation: &Locked,
-    by: &By,
+    actor: &Actor,
     add: &[String],
     remove: &[String],
 ) -> Result<()> {
@@ -67,7 +67,8 @@ pub async fn change(
     if added.is_empty() && removed.is_empty() {
         return Ok(());
     }
-    timeline::append(tx, conversation.id, by, "tags", json!({ "added": added, "removed": removed })).await
+    let data = json!({ "added": added, "removed": removed });
+    timeline::append(tx, conversation.id, &actor.by(), "tags", data).await
 }
 
 async fn take_away(tx: &mut Tx<'_>, conversation: &Locked, names: &Names) -> Result<Vec<String>> {
@@ -97,8 +98,7 @@ async fn put_on(tx: &mut Tx<'_>, conversation: &Locked, names: &Names) -> Result
     let ids: Vec<i64> = names.iter().map(|_| tx.mint::<TagId>().0).collect();
     let (folded, spelled): (Vec<String>, Vec<String>) =
         names.iter().map(|(folded, name)| (folded.clone(), name.clone())).unzip();
-    // In the order of their identity, as every call does: two calls that make the same tags cannot lock
-    // each other out.
+    // Sorted, as in every call, so that two calls that create the same tags cannot deadlock.
     sqlx::query!(
         "insert into tags (workspace_id, id, name, folded, audiences)
          select $1, id, name, folded, array[$5::bigint]
@@ -130,7 +130,7 @@ async fn put_on(tx: &mut Tx<'_>, conversation: &Locked, names: &Names) -> Result
     .await?)
 }
 
-/// Identity → spelling, in the order of the identities.
+/// Folded name → spelling, sorted by folded name.
 type Names = BTreeMap<String, String>;
 
 /// Names that differ only in letter case or white space are one tag; the first spelling is kept.

@@ -3,10 +3,10 @@
 
 use sqlx::PgConnection;
 
-use crate::conversations::conversation::{Conversation, Member, MemberId};
+use crate::conversations::conversation::{Conversation, Member};
 use crate::error::Result;
 use crate::ids::WorkspaceId;
-use crate::workspace::access::{SANDBOX, TEAM};
+use crate::workspace::access::{MemberId, SANDBOX, TEAM};
 
 /// People and agents, each by name. Nobody but test agents can see the sandbox; a private inbox is seen by
 /// its owner and the keys the owner made.

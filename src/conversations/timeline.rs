@@ -1,7 +1,10 @@
 //! The timeline (specification 2.4): messages, notes and events of one conversation, oldest first.
 //!
 //! Every item takes the conversation's next number when it is written, so items of one instant keep their
-//! order. Timeline entries and webhook events are two things and share no type.
+//! order. A read has so many items and goes on from a cursor. Timeline entries and webhook events are two things and share no type.
+
+use std::fmt;
+use std::str::FromStr;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -9,13 +12,40 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
+use crate::conversations::message::{Direction, MessageStatus};
 use crate::db::Tx;
 use crate::error::Result;
-use crate::ids::{ConversationId, MessageId, NoteId, WorkspaceId};
+use crate::ids::{ConversationId, MessageId, NotAnId, NoteId, WorkspaceId};
 use crate::workspace::access::By;
 
 /// Characters of a message's text that a read shows.
 pub const SHOWN_TEXT: i32 = 8_000;
+
+/// How much of a timeline one read has.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    pub items: i64,
+    /// Of texts, attachments' names and events' data together; one item alone may have more.
+    pub bytes: i64,
+}
+
+/// What a read of a conversation has: most are whole with it. The bytes are those of as many mails in Latin letters, so
+/// that other scripts, notes and long lists of attachments are what they cut.
+pub const MOST: Limit = Limit { items: 500, bytes: 500 * SHOWN_TEXT as i64 };
+
+/// Items in order, oldest first, and where to go on when there are earlier ones.
+#[derive(Debug)]
+pub struct Page {
+    pub items: Vec<Item>,
+    pub earlier: Option<Cursor>,
+}
+
+/// The place of an item: those before it were earlier. Written as microseconds and number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    at: DateTime<Utc>,
+    item: i32,
+}
 
 #[derive(Debug)]
 pub enum Item {
@@ -28,10 +58,10 @@ pub enum Item {
 pub struct Message {
     pub id: MessageId,
     pub at: DateTime<Utc>,
-    pub direction: String,
+    pub direction: Direction,
     pub from_name: Option<String>,
     pub from_email: String,
-    pub status: Option<String>,
+    pub status: Option<MessageStatus>,
     pub text: String,
     pub attachments: Vec<Attachment>,
     /// Of mail that came in: whether the sender's domain confirmed it.
@@ -49,35 +79,68 @@ pub struct Attachment {
     pub blob: String,
 }
 
-/// The whole timeline in one round trip.
+/// The newest items, or the newest before a place, in one round trip. It reads no more rows than it gives, however
+/// long the timeline is.
 pub async fn read(
     conn: &mut PgConnection,
     workspace: WorkspaceId,
     conversation: ConversationId,
-) -> Result<Vec<Item>> {
+    before: Option<Cursor>,
+    most: Limit,
+) -> Result<Page> {
     let rows = sqlx::query!(
-        r#"select 'message' as "kind!", item as "item!", at as "at!", id, direction, status, from_name, from_email,
-                  left(text, $3) as text, attachments as "attachments: Json<Vec<Attachment>>",
-                  null as name, null::jsonb as data,
-                  case when direction = 'inbound' then coalesce(verdict ->> 'dmarc' = 'pass', false) end as confirmed
-           from messages where workspace_id = $1 and conversation_id = $2
-           union all
-           select 'note', item, at, id, null, null, null, null, body, null, author, null, null
-           from notes where workspace_id = $1 and conversation_id = $2
-           union all
-           select 'event', item, at, null, null, null, actor, null, null, null, event, data, null
-           from timeline_events where workspace_id = $1 and conversation_id = $2
-           order by 3, 2"#,
-        workspace.0, conversation.0, SHOWN_TEXT)
-        .fetch_all(conn)
-        .await?;
-    Ok(rows
+        r#"with newest as (
+               (select 'message' as kind, item, at, id, direction, status, from_name, from_email, text, attachments,
+                       null as name, null::jsonb as data, verdict
+                from messages where workspace_id = $1 and conversation_id = $2 and item >= 0
+                  and (at, item) < (coalesce($4::timestamptz, 'infinity'), coalesce($5::integer, 2147483647))
+                order by at desc, item desc limit $6::bigint + 1)
+               union all
+               (select 'note', item, at, id, null, null, null, null, body, null, author, null, null
+                from notes where workspace_id = $1 and conversation_id = $2 and item >= 0
+                  and (at, item) < (coalesce($4::timestamptz, 'infinity'), coalesce($5::integer, 2147483647))
+                order by at desc, item desc limit $6::bigint + 1)
+               union all
+               (select 'event', item, at, null, null, null, actor, null, null, null, event, data, null
+                from timeline_events where workspace_id = $1 and conversation_id = $2
+                  and (at, item) < (coalesce($4::timestamptz, 'infinity'), coalesce($5::integer, 2147483647))
+                order by at desc, item desc limit $6::bigint + 1)
+               order by at desc, item desc limit $6::bigint + 1),
+           -- Only now, so that no more texts are unpacked than can be shown.
+           shown as (
+               select kind, item, at, id, direction, status, from_name, from_email,
+                      case kind when 'message' then left(text, $3) else text end as text, attachments, name, data,
+                      case when direction = 'inbound' then coalesce(verdict ->> 'dmarc' = 'pass', false) end as confirmed
+               from newest),
+           counted as (
+               select *, count(*) over () as found, row_number() over downwards as place,
+                      sum(octet_length(coalesce(text, '')) + octet_length(coalesce(attachments::text, ''))
+                          + octet_length(coalesce(data::text, ''))) over downwards as bytes
+               from shown window downwards as (order by at desc, item desc rows unbounded preceding))
+           select kind as "kind!", item as "item!", at as "at!", id, direction as "direction: Direction",
+                   status as "status: MessageStatus", from_name, from_email, text,
+                  attachments as "attachments: Json<Vec<Attachment>>", name, data, confirmed, found as "found!"
+           from counted where place <= $6 and (bytes <= $7 or place = 1)
+           order by at, item"#,
+        workspace.0,
+        conversation.0,
+        SHOWN_TEXT,
+        before.map(|before| before.at),
+        before.map(|before| before.item),
+        most.items,
+        most.bytes as _
+    )
+    .fetch_all(conn)
+    .await?;
+    let cut = rows.first().filter(|oldest| oldest.found > rows.len() as i64);
+    let earlier = cut.map(|oldest| Cursor { at: oldest.at, item: oldest.item });
+    let items = rows
         .into_iter()
         .map(|row| match row.kind.as_str() {
             "message" => Item::Message(Message {
                 id: MessageId(row.id.unwrap_or_default()),
                 at: row.at,
-                direction: row.direction.unwrap_or_default(),
+                direction: row.direction.unwrap_or(Direction::Inbound),
                 from_name: row.from_name,
                 from_email: row.from_email.unwrap_or_default(),
                 status: row.status,
@@ -98,7 +161,23 @@ pub async fn read(
                 data: row.data.unwrap_or_default(),
             },
         })
-        .collect())
+        .collect();
+    Ok(Page { items, earlier })
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.at.timestamp_micros(), self.item)
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = NotAnId;
+    fn from_str(text: &str) -> Result<Self, NotAnId> {
+        let (at, item) = text.split_once('.').ok_or(NotAnId)?;
+        let at = at.parse().ok().and_then(DateTime::from_timestamp_micros).ok_or(NotAnId)?;
+        Ok(Self { at, item: item.parse().map_err(|_| NotAnId)? })
+    }
 }
 
 /// Writes an event item. The conversation's row is locked by taking the number, so items never share one.

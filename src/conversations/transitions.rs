@@ -1,7 +1,8 @@
-//! What moves status, snooze and turn: one table (specification 3.1, 3.2), and the one function that does it.
+//! The state machine of status, snooze and turn: one table (specification 3.1, 3.2), and the one function that
+//! applies it.
 //!
-//! A change writes its row, its timeline entries and, when the turn changed, its event in one transaction.
-//! Whatever is not in the table moves nothing: notes, tags, assignment, drafts, approval and undo.
+//! A change writes the row, the timeline entries and, when the turn changed, the event in one transaction.
+//! Everything that is not in the table changes none of them: notes, tags, assignment, drafts, approval and undo.
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
@@ -14,7 +15,7 @@ use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::events::event::{Assignee, Event, Turn, TurnChanged};
 use crate::events::record::record;
-use crate::workspace::access::By;
+use crate::workspace::access::{Actor, By};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
@@ -104,6 +105,11 @@ impl Row {
     }
 }
 
+/// Somebody chooses a status (specification 4.5). The one it has already changes nothing.
+pub async fn set_status(tx: &mut Tx<'_>, conversation: &Locked, actor: &Actor, status: Status) -> Result<()> {
+    apply(tx, conversation, Trigger::StatusChosen(status), &actor.by()).await
+}
+
 /// Moves a conversation by the table.
 pub async fn apply(tx: &mut Tx<'_>, conversation: &Locked, trigger: Trigger, by: &By) -> Result<()> {
     let row = trigger.row();
@@ -112,7 +118,7 @@ pub async fn apply(tx: &mut Tx<'_>, conversation: &Locked, trigger: Trigger, by:
         Next::Becomes(status) => status,
         Next::Refused => return Err(Error::problem("status", "a closed conversation cannot be snoozed")),
     };
-    // Choosing the status it has already changes nothing, not even a snooze.
+    // Choosing the current status changes nothing, not even a snooze.
     if trigger == Trigger::StatusChosen(conversation.status) {
         return Ok(());
     }

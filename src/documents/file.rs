@@ -1,9 +1,13 @@
-//! Filing a file that came with mail as a document (specification 4.12). The same bytes on one conversation
-//! are filed once. Until a helper has read it, a document has its file name as title, no kind and no fields.
+//! Files an attachment as a document (specification 4.12). The same bytes are filed once per conversation. Until
+//! the reading helper has read it, a document has its file name as title, no kind and no fields.
+
+use std::ops::Range;
+
+use sqlx::PgConnection;
 
 use crate::db::Tx;
 use crate::error::Result;
-use crate::ids::{ConversationId, DocumentId};
+use crate::ids::{ConversationId, DocumentId, WorkspaceId};
 use crate::words;
 
 pub struct NewDocument<'a> {
@@ -43,4 +47,23 @@ pub async fn file(tx: &mut Tx<'_>, document: NewDocument<'_>) -> Result<()> {
     .execute(&mut **tx)
     .await?;
     Ok(())
+}
+
+/// Which of these blobs documents with such ids name.
+pub async fn held(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    ids: Range<i64>,
+    blobs: &[String],
+) -> Result<Vec<String>> {
+    Ok(sqlx::query_scalar!(
+        "select blob from documents
+         where workspace_id = $1 and id >= $2 and id < $3 and blob in (select unnest($4::text[]))",
+        workspace.0,
+        ids.start,
+        ids.end,
+        blobs
+    )
+    .fetch_all(conn)
+    .await?)
 }

@@ -1,8 +1,8 @@
-//! Searching the library (specification 4.12): every word must be part of the title, the file name or a
+//! Search in the document library (specification 4.12): every word must be part of the title, the file name or a
 //! field's value; newest first.
 //!
-//! Like the search for conversations: the newest are walked, which answers common words at once, and what
-//! that does not find is rare enough for the index of word pieces.
+//! Works like the search for conversations: a walk over the newest documents answers common words at once, and
+//! words that it does not find are rare enough for the index of word pieces.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -11,9 +11,9 @@ use sqlx::PgConnection;
 use crate::error::Result;
 use crate::ids::{ConversationId, DocumentId};
 use crate::words;
-use crate::workspace::access::{Actor, Sees};
+use crate::workspace::access::Actor;
 
-/// Documents looked at, newest first. A word that the first walk hardly meets is left to the index.
+/// Depth of the walks. A word with at most `HARDLY` hits in the first walk is looked up in the index.
 const FIRST_WALK: i64 = 250;
 const SECOND_WALK: i64 = 4_000;
 const HARDLY: usize = 2;
@@ -55,8 +55,8 @@ pub async fn search(conn: &mut PgConnection, actor: &Actor, filter: &Filter) -> 
     by_pieces(conn, actor, filter, &patterns, &words::pieces_of_words(actor.workspace, parts)).await
 }
 
-/// The newest `depth` documents, of which `limit` that contain all words. The walk ends for all audiences
-/// together, so that what it finds is the newest there is.
+/// Up to `limit` of the newest `depth` documents that contain all words. The depth is shared by all audiences, so
+/// that the hits are the newest there are.
 async fn newest(
     conn: &mut PgConnection,
     actor: &Actor,
@@ -86,8 +86,8 @@ async fn newest(
         .await?)
 }
 
-/// Whether a walk of this depth has left documents unseen. If not, the index, which holds the words of the
-/// whole workspace, need not be asked about a small kind.
+/// Whether a walk of this depth has left documents unseen. If not, the index, which covers the whole workspace,
+/// need not be asked.
 async fn are_more_than(conn: &mut PgConnection, actor: &Actor, filter: &Filter, depth: i64) -> Result<bool> {
     Ok(sqlx::query_scalar!(
         r#"select count(*) > $4 as "more!" from (
@@ -135,7 +135,7 @@ async fn by_pieces(
     .await?)
 }
 
-/// A pattern for "contains this", in which nothing but the ends is a wild card.
+/// A LIKE pattern for "contains this", with wildcards in the text escaped.
 fn containing(part: &str) -> String {
     let mut pattern = String::from("%");
     for letter in part.chars() {

@@ -2,5 +2,6 @@
 //! Files that came with mail are filed here and found again.
 
 pub mod file;
+pub mod items;
 pub mod library;
 pub mod request;

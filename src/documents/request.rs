@@ -2,32 +2,24 @@
 //! The request opens when its mail leaves; until then it is a draft. A draft's text has no link.
 
 use chrono::{DateTime, NaiveDate, Utc};
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 use url::Url;
 
 use crate::app::App;
-use crate::config::SecretKey;
 use crate::conversations::timeline;
 use crate::db::Tx;
+use crate::documents::items::{self, Item, Listed};
 use crate::error::Result;
 use crate::ids::{ConversationId, DocumentRequestId, MessageId, WorkspaceId};
 use crate::links;
+use crate::put_off::Aside;
+use crate::secret::SecretKey;
 use crate::workspace::access::By;
 
 /// Days after the request's mail left on which its customer is reminded.
 const REMINDER_DAYS: [i32; 3] = [2, 4, 7];
-
-/// One thing that is asked for, as stored.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Item {
-    pub label: String,
-    pub description: Option<String>,
-    /// False marks it nice to have.
-    pub required: bool,
-}
 
 #[derive(Clone, Debug)]
 pub struct Asked {
@@ -42,38 +34,48 @@ pub struct Carrier {
     pub message: MessageId,
 }
 
-pub async fn create(tx: &mut Tx<'_>, id: DocumentRequestId, carrier: Carrier, asked: &Asked) -> Result<()> {
+/// A request as its mail carries it.
+#[derive(Debug)]
+pub struct Carried {
+    pub id: DocumentRequestId,
+    pub items: Vec<Listed>,
+    pub due: Option<NaiveDate>,
+    pub generation: i32,
+}
+
+impl Carried {
+    /// A request that is about to be written.
+    pub fn new(tx: &Tx<'_>, asked: Asked) -> Self {
+        Self { id: tx.mint(), items: items::asked(tx, asked.items), due: asked.due, generation: 0 }
+    }
+}
+
+pub async fn create(tx: &mut Tx<'_>, carrier: Carrier, carried: &Carried) -> Result<()> {
     let (workspace, now) = (tx.workspace().0, tx.now());
+    let asked: Vec<&Item> = carried.items.iter().map(|listed| &listed.item).collect();
+    // The version before this one reads `items`; it goes with a later one.
     sqlx::query!(
         "insert into document_requests
              (workspace_id, id, conversation_id, message_id, state, due_date, items, created_at)
          values ($1, $2, $3, $4, 'draft', $5, $6, $7)",
         workspace,
-        id.0,
+        carried.id.0,
         carrier.conversation.0,
         carrier.message.0,
-        asked.due,
-        Json(&asked.items) as _,
+        carried.due,
+        Json(&asked) as _,
         now
     )
     .execute(&mut **tx)
     .await?;
-    Ok(())
-}
-
-/// A request as its mail carries it.
-#[derive(Debug)]
-pub struct Carried {
-    pub id: DocumentRequestId,
-    pub asked: Asked,
-    pub generation: i32,
+    items::add(tx, carried.id, &carried.items).await
 }
 
 /// The request a message carries.
 pub async fn of_message(tx: &mut Tx<'_>, carrier: Carrier) -> Result<Option<Carried>> {
     let workspace = tx.workspace().0;
     let row = sqlx::query!(
-        r#"select id as "id: DocumentRequestId", items as "items: Json<Vec<Item>>", due_date, link_generation
+        r#"select id as "id: DocumentRequestId", due_date, link_generation
            from document_requests where workspace_id = $1 and conversation_id = $2 and message_id = $3"#,
         workspace,
         carrier.conversation.0,
@@ -81,23 +83,21 @@ pub async fn of_message(tx: &mut Tx<'_>, carrier: Carrier) -> Result<Option<Carr
     )
     .fetch_optional(&mut **tx)
     .await?;
-    Ok(row.map(|row| Carried {
-        id: row.id,
-        asked: Asked { items: row.items.0, due: row.due_date },
-        generation: row.link_generation,
-    }))
+    let Some(row) = row else { return Ok(None) };
+    let items = items::of(tx, row.id).await?;
+    Ok(Some(Carried { id: row.id, items, due: row.due_date, generation: row.link_generation }))
 }
 
 /// The request's mail has left: the customer can answer it, and is reminded on the second day.
 pub async fn open(tx: &mut Tx<'_>, carrier: Carrier) -> Result<()> {
     let (workspace, now) = (tx.workspace().0, tx.now());
-    let opened = sqlx::query!(
+    let opened = sqlx::query_scalar!(
         r#"update document_requests r
            set state = 'open', opened_at = $4, remind_at =
                (select ($4 at time zone time_zone + make_interval(days => $5)) at time zone time_zone
                 from workspaces where workspaces.id = $1)
            where workspace_id = $1 and conversation_id = $2 and message_id = $3 and state = 'draft'
-           returning id as "id: DocumentRequestId", jsonb_array_length(items) as "items!""#,
+           returning id as "id: DocumentRequestId""#,
         workspace,
         carrier.conversation.0,
         carrier.message.0,
@@ -106,8 +106,9 @@ pub async fn open(tx: &mut Tx<'_>, carrier: Carrier) -> Result<()> {
     )
     .fetch_optional(&mut **tx)
     .await?;
-    let Some(opened) = opened else { return Ok(()) };
-    let data = json!({ "requestId": opened.id, "messageId": carrier.message, "items": opened.items });
+    let Some(request) = opened else { return Ok(()) };
+    let items = items::of(tx, request).await?.len();
+    let data = json!({ "requestId": request, "messageId": carrier.message, "items": items });
     timeline::append(tx, carrier.conversation, &By::System, "documents-requested", data).await
 }
 
@@ -152,13 +153,23 @@ pub struct Due {
     pub request: DocumentRequestId,
 }
 
-pub async fn due_for_a_reminder(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<Vec<Due>> {
+pub async fn due_for_a_reminder(
+    conn: &mut PgConnection,
+    now: DateTime<Utc>,
+    aside: &Aside,
+) -> Result<Vec<Due>> {
     Ok(sqlx::query_as!(
         Due,
         r#"select workspace_id as "workspace: WorkspaceId", conversation_id as "conversation: ConversationId",
                   id as "request: DocumentRequestId"
-           from document_requests where remind_at <= $1 order by remind_at limit 100"#,
-        now
+           from document_requests
+           where remind_at <= $1
+             and id not in (select unnest($2::bigint[])) and workspace_id not in (select unnest($3::bigint[]))
+             and workspace_id not in (select id from workspaces where fenced_at is not null)
+           order by remind_at limit 100"#,
+        now,
+        &aside.rows,
+        &aside.workspaces
     )
     .fetch_all(conn)
     .await?)
@@ -182,7 +193,7 @@ pub async fn take_reminder(tx: &mut Tx<'_>, id: DocumentRequestId, goes_on: bool
                        at time zone time_zone
                 from workspaces where workspaces.id = $1) end
            where workspace_id = $1 and id = $2 and state = 'open' and remind_at <= $3
-           returning items as "items: Json<Vec<Item>>", due_date, link_generation"#,
+           returning due_date, link_generation"#,
         workspace,
         id.0,
         now,
@@ -191,11 +202,9 @@ pub async fn take_reminder(tx: &mut Tx<'_>, id: DocumentRequestId, goes_on: bool
     )
     .fetch_optional(&mut **tx)
     .await?;
-    Ok(row.map(|row| Carried {
-        id,
-        asked: Asked { items: row.items.0, due: row.due_date },
-        generation: row.link_generation,
-    }))
+    let Some(row) = row else { return Ok(None) };
+    let items = items::of(tx, id).await?;
+    Ok(Some(Carried { id, items, due: row.due_date, generation: row.link_generation }))
 }
 
 /// The reminder that was just taken is due once more, at another time.
@@ -214,6 +223,21 @@ pub async fn put_reminder_off(tx: &mut Tx<'_>, id: DocumentRequestId, until: Dat
 }
 
 impl Carried {
+    /// What was written with the whole checklist under it and, when it is going out, the link.
+    pub fn under(&self, written: &str, link: Option<&str>) -> String {
+        under(written, self.items.iter().map(|listed| &listed.item), self.due, link)
+    }
+
+    /// The same with what is still missing: the required items, or all when none is required. Nothing when all of
+    /// these are in.
+    pub fn missing_under(&self, written: &str, link: &str) -> Option<String> {
+        let any_required = self.items.iter().any(|listed| listed.item.required);
+        let wanted = |listed: &&Listed| listed.state.is_missing() && (listed.item.required || !any_required);
+        let mut missing = self.items.iter().filter(wanted).map(|listed| &listed.item).peekable();
+        missing.peek()?;
+        Some(under(written, missing, self.due, Some(link)))
+    }
+
     /// The private upload page, as it is now.
     pub fn link(&self, app: &App, workspace: WorkspaceId) -> Result<String> {
         Ok(link(
@@ -238,14 +262,22 @@ fn link(
     format!("{}/upload/{workspace}/{id}/{token}", public_url.as_str().trim_end_matches('/'))
 }
 
-/// What was written with the checklist under it and, when it is going out, the link.
-pub fn under(written: &str, asked: &Asked, link: Option<&str>) -> String {
-    format!("{}\n\n{}", written.trim_end(), checklist(asked, link))
+fn under<'a>(
+    written: &str,
+    items: impl Iterator<Item = &'a Item>,
+    due: Option<NaiveDate>,
+    link: Option<&str>,
+) -> String {
+    format!("{}\n\n{}", written.trim_end(), checklist(items, due, link))
 }
 
-fn checklist(asked: &Asked, link: Option<&str>) -> String {
+fn checklist<'a>(
+    items: impl Iterator<Item = &'a Item>,
+    due: Option<NaiveDate>,
+    link: Option<&str>,
+) -> String {
     let mut text = String::from("Please send us these documents:\n");
-    for item in &asked.items {
+    for item in items {
         text.push_str("\n- ");
         text.push_str(&item.label);
         if !item.required {
@@ -256,7 +288,7 @@ fn checklist(asked: &Asked, link: Option<&str>) -> String {
             text.push_str(&description.replace('\n', "\n  "));
         }
     }
-    if let Some(due) = asked.due {
+    if let Some(due) = due {
         text.push_str(&format!("\n\nPlease send them by {due}."));
     }
     if let Some(link) = link {
@@ -276,11 +308,9 @@ mod tests {
             description: description.map(Into::into),
             required,
         };
-        let asked = Asked {
-            items: vec![item("Passport", Some("both pages"), true), item("Payslip", None, false)],
-            due: NaiveDate::from_ymd_opt(2031, 5, 9),
-        };
-        insta::assert_snapshot!(checklist(&asked, Some("https://rookery.example/upload/x")), @r"
+        let items = [item("Passport", Some("both pages"), true), item("Payslip", None, false)];
+        let due = NaiveDate::from_ymd_opt(2031, 5, 9);
+        insta::assert_snapshot!(checklist(items.iter(), due, Some("https://rookery.example/upload/x")), @r"
         Please send us these documents:
 
         - Passport
@@ -292,6 +322,6 @@ mod tests {
         Upload them here, no account needed:
         https://rookery.example/upload/x
         ");
-        assert!(!checklist(&asked, None).contains("Upload"));
+        assert!(!checklist(items.iter(), due, None).contains("Upload"));
     }
 }

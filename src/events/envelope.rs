@@ -1,7 +1,7 @@
-//! The wire form of an event (specification 6.1): one envelope, and `data` with a summary of fixed words.
+//! The wire form of an event (specification 6.1): one envelope, and `data` with a summary made from templates.
 //!
-//! A summary is made of templates and the names of inboxes, people and keys only. A subject, a sender's
-//! name or a tag could be a customer's own words, so none of them can get in.
+//! A summary contains only template text and the names of inboxes, people and keys. Subjects, senders' names and
+//! tags may be a customer's own words, so they never appear in it.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -37,7 +37,7 @@ struct Data<'a> {
 
 type RawFields = serde_json::Map<String, serde_json::Value>;
 
-/// The body of an event as every delivery sends it, to the byte.
+/// The body of an event, byte for byte as every delivery sends it.
 pub fn body(
     id: EventId,
     event: &Event,
@@ -49,7 +49,7 @@ pub fn body(
     let fields = fields(event)?;
     Ok(serde_json::value::to_raw_value(&Envelope {
         id,
-        r#type: event.kind(),
+        r#type: event.kind().name(),
         version: VERSION,
         created_at: written(frame.now),
         workspace: frame.workspace.to_string(),
@@ -59,18 +59,7 @@ pub fn body(
 }
 
 fn fields(event: &Event) -> Result<RawFields> {
-    let value = match event {
-        Event::AskCompleted(data) => serde_json::to_value(data),
-        Event::ClientReplied(data) => serde_json::to_value(data),
-        Event::ConversationAssigned(data) => serde_json::to_value(data),
-        Event::TurnChanged(data) => serde_json::to_value(data),
-        Event::DraftApproved(data) => serde_json::to_value(data),
-        Event::MessageSent(data) => serde_json::to_value(data),
-        Event::BookingCreated(data) | Event::BookingCancelled(data) => serde_json::to_value(data),
-        Event::ScoutHeld(data) => serde_json::to_value(data),
-        Event::WebhookTest(data) => serde_json::to_value(data),
-    }?;
-    match value {
+    match event.data()? {
         serde_json::Value::Object(fields) => Ok(fields),
         _ => unreachable!("every kind of event is a struct with named fields"),
     }

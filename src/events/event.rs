@@ -4,8 +4,9 @@
 //! a note wrote may stand in a field here.
 
 use chrono::{DateTime, Utc};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::clock::written;
 use crate::ids::{
@@ -14,18 +15,64 @@ use crate::ids::{
 };
 use crate::workspace::access::By;
 
-#[derive(Clone, Debug, PartialEq)]
-pub enum Event {
-    AskCompleted(AskCompleted),
-    ClientReplied(ClientReplied),
-    ConversationAssigned(ConversationAssigned),
-    TurnChanged(TurnChanged),
-    DraftApproved(DraftApproved),
-    MessageSent(MessageSent),
-    BookingCreated(Booking),
-    BookingCancelled(Booking),
-    ScoutHeld(ScoutHeld),
-    WebhookTest(WebhookTest),
+/// The one list of kinds. Events, their names, what webhooks can choose and what the OpenAPI document tells all come
+/// from it.
+macro_rules! kinds {
+    ($($kind:ident($data:ty), $name:literal, $about:literal;)*) => {
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Event {
+            $($kind($data),)*
+        }
+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Kind {
+            $($kind,)*
+        }
+
+        impl Event {
+            pub fn kind(&self) -> Kind {
+                match self { $(Self::$kind(_) => Kind::$kind,)* }
+            }
+
+            /// What it tells, as JSON.
+            pub fn data(&self) -> serde_json::Result<Value> {
+                match self { $(Self::$kind(data) => serde_json::to_value(data),)* }
+            }
+        }
+
+        impl Kind {
+            pub const ALL: &[Kind] = &[$(Kind::$kind,)*];
+            pub const NAMES: &[&str] = &[$($name,)*];
+
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name,)* }
+            }
+
+            /// One sentence for whoever chooses what to hear.
+            pub fn about(self) -> &'static str {
+                match self { $(Self::$kind => $about,)* }
+            }
+
+            /// The schema of what it tells.
+            pub fn schema(self, generator: SchemaGenerator) -> Schema {
+                match self { $(Self::$kind => generator.into_root_schema_for::<$data>(),)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    AskCompleted(AskCompleted), "ask.completed", "Everything asked of a client is in.";
+    ClientReplied(ClientReplied), "client.replied", "Someone wrote back on a conversation.";
+    ConversationAssigned(ConversationAssigned), "conversation.assigned",
+        "A conversation was given to someone or to nobody.";
+    TurnChanged(TurnChanged), "turn.changed", "Whose turn it is changed.";
+    DraftApproved(DraftApproved), "draft.approved", "A person approved a draft.";
+    MessageSent(MessageSent), "message.sent", "An email went out.";
+    BookingCreated(Booking), "booking.created", "Someone booked a time.";
+    BookingCancelled(Booking), "booking.cancelled", "A booking was cancelled.";
+    ScoutHeld(ScoutHeld), "scout.held", "A likely scam was held.";
+    WebhookTest(WebhookTest), "webhook.test", "A test event.";
 }
 
 /// Everything asked of a client is in.
@@ -168,23 +215,6 @@ pub enum MemberKind {
     Agent,
 }
 
-impl Event {
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::AskCompleted(_) => "ask.completed",
-            Self::ClientReplied(_) => "client.replied",
-            Self::ConversationAssigned(_) => "conversation.assigned",
-            Self::TurnChanged(_) => "turn.changed",
-            Self::DraftApproved(_) => "draft.approved",
-            Self::MessageSent(_) => "message.sent",
-            Self::BookingCreated(_) => "booking.created",
-            Self::BookingCancelled(_) => "booking.cancelled",
-            Self::ScoutHeld(_) => "scout.held",
-            Self::WebhookTest(_) => "webhook.test",
-        }
-    }
-}
-
 impl From<&By> for Doer {
     fn from(by: &By) -> Self {
         let name = by.name().to_owned();
@@ -198,4 +228,41 @@ impl From<&By> for Doer {
 
 fn as_timestamp<S: serde::Serializer>(at: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&written(*at))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn quoted(text: &str) -> impl Iterator<Item = &str> {
+        text.split('`').skip(1).step_by(2)
+    }
+
+    /// proves: EVT-1
+    #[test]
+    fn there_are_exactly_ten_kinds_each_with_a_name_of_its_own() {
+        assert_eq!(Kind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>(), Kind::NAMES);
+        assert_eq!(BTreeSet::from_iter(Kind::NAMES).len(), 10);
+    }
+
+    #[test]
+    fn the_page_on_webhooks_tells_every_kind_and_every_field_of_it() {
+        let page = include_str!("../../docs/webhooks.md");
+        let table = page.split("| event |").nth(1).unwrap().split("\n\n").next().unwrap();
+        let rows: Vec<(&str, &str)> =
+            table.lines().filter_map(|row| row.strip_prefix("| ")?.split_once(" | ")).collect();
+        let told: BTreeSet<&str> = rows.iter().flat_map(|(kinds, _)| quoted(kinds)).collect();
+        let told: BTreeSet<&str> = told.into_iter().filter(|word| word.contains('.')).collect();
+        assert_eq!(told, BTreeSet::from_iter(Kind::NAMES.iter().copied()));
+        for kind in Kind::ALL {
+            let (_, fields) =
+                rows.iter().find(|(kinds, _)| quoted(kinds).any(|name| name == kind.name())).unwrap();
+            let schema = kind.schema(SchemaGenerator::default()).to_value();
+            for field in schema["properties"].as_object().unwrap().keys() {
+                assert!(quoted(fields).any(|name| name == field), "{} has {field}", kind.name());
+            }
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! WHAT HAPPENED, for apps that listen (specification 6). Events know no listener: whoever delivers them
+//! Events for apps that listen (specification 6). This module does not know its listeners: whoever delivers events
 //! reads what is recorded here.
 
 pub mod envelope;

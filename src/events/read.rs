@@ -1,5 +1,5 @@
-//! Reads events back: one for a redelivery, or what happened in the sandbox since a moment, for a developer
-//! who follows it.
+//! Reads recorded events: one for a redelivery, or the sandbox's events after a cursor, for a developer who
+//! follows them.
 
 use chrono::TimeDelta;
 use sqlx::PgConnection;
@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::ids::{EventId, Id, WorkspaceId, lowest_at, made_at};
 use crate::workspace::access::SANDBOX;
 
-/// A transaction that began this long before another may commit after it, so what came last is read again.
+/// A transaction may commit after one that began up to this much later, so ids of this period are read again.
 const OVERLAP: TimeDelta = TimeDelta::seconds(10);
 const MOST: i64 = 100;
 
@@ -30,7 +30,7 @@ pub async fn find(conn: &mut PgConnection, workspace: WorkspaceId, id: EventId) 
     .await?)
 }
 
-/// Where a follower of the sandbox stands: the newest event it has, and those it has of the time just before.
+/// The cursor of a follower: where to read from, and the events from there on that it already has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
     from: i64,
@@ -38,7 +38,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// From a moment on.
+    /// A cursor for events from a moment on.
     pub fn at(moment: chrono::DateTime<chrono::Utc>) -> Self {
         Self { from: lowest_at(moment), has: Vec::new() }
     }
@@ -51,7 +51,7 @@ impl Place {
     }
 }
 
-/// What happened in the sandbox that a follower at `place` does not have yet, and where it stands then.
+/// The sandbox's events after a cursor, and the next cursor.
 pub async fn since(
     conn: &mut PgConnection,
     workspace: WorkspaceId,
@@ -98,7 +98,7 @@ mod tests {
     use chrono::DateTime;
 
     #[test]
-    fn a_place_reads_back_from_its_text() {
+    fn a_cursor_reads_back_from_its_text() {
         let place = Place { from: 7, has: vec![8, i64::MAX] };
         assert_eq!(place.to_string().parse::<Place>().unwrap(), place);
         assert!("".parse::<Place>().is_err());
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_remembers_only_what_may_still_be_overtaken() {
+    fn a_cursor_lists_only_events_that_may_still_be_overtaken() {
         let start = DateTime::from_timestamp(1_900_000_000, 0).unwrap();
         let id = |seconds| lowest_at(start + TimeDelta::seconds(seconds)) + 1;
         let place = Place::at(start).after(&[id(1), id(5)]);

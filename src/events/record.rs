@@ -1,5 +1,5 @@
-//! The only way an event comes into being: inside the transaction of the change it tells of.
-//! An event exists exactly if its change was committed (specification 6.1).
+//! The only place that inserts events, in the transaction of the change they describe. So an event exists exactly
+//! if its change was committed (specification 6.1).
 
 use crate::db::Tx;
 use crate::error::Result;
@@ -7,7 +7,7 @@ use crate::events::envelope;
 use crate::events::event::Event;
 use crate::ids::{ConversationId, EventId};
 
-/// Where it happened: who may hear of it, and the name its summary uses.
+/// Where an event happened: who may see it, and the inbox name for its summary.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     pub audience: i64,
@@ -23,7 +23,7 @@ pub async fn record(tx: &mut Tx<'_>, place: Place<'_>, event: &Event) -> Result<
     Ok(id)
 }
 
-/// Several at once, each under an id that was minted for it.
+/// Records several events, each under an id that was minted for it.
 pub async fn record_all(tx: &mut Tx<'_>, events: &[(EventId, Place<'_>, &Event)]) -> Result<()> {
     let many = events.len();
     let (mut ids, mut kinds, mut bodies) =
@@ -36,13 +36,14 @@ pub async fn record_all(tx: &mut Tx<'_>, events: &[(EventId, Place<'_>, &Event)]
     );
     for (id, place, event) in events {
         ids.push(id.0);
-        kinds.push(event.kind());
+        kinds.push(event.kind().name());
         let url = url(tx, *place);
         bodies.push(envelope::body(*id, event, tx.frame(), place.livemode, place.inbox, url)?);
         livemodes.push(place.livemode);
         audiences.push(place.audience);
         conversations.push(place.conversation.map(|conversation| conversation.0));
-        // The note tells the webhooks' fan-out. A test is for one webhook alone, which is told directly.
+        // The note is for the fan-out to webhooks. A test event goes to one webhook only, which is scheduled
+        // directly.
         noted.push(!matches!(event, Event::WebhookTest(_)));
     }
     let bodies: Vec<&str> = bodies.iter().map(|body| body.get()).collect();

@@ -1,5 +1,6 @@
-//! Takes the notes of events that nobody was told of yet, some of each workspace, so that a workspace with
-//! very many does not keep the others waiting. Whoever takes them tells the listeners in the same transaction.
+//! The reading side of the transactional outbox: takes notes of events that are not fanned out yet, some of each
+//! workspace, so that a busy workspace does not delay the others. The caller fans them out in the same
+//! transaction.
 
 use std::collections::HashMap;
 
@@ -8,11 +9,13 @@ use sqlx::PgConnection;
 
 use crate::error::Result;
 use crate::ids::{EventId, WorkspaceId, made_at};
+use crate::put_off::Aside;
 
-/// Workspaces looked at in one go, and notes taken of each.
+/// Workspaces per batch, notes of each, and notes in total.
 const WORKSPACES: i64 = 64;
 const NOTES_EACH: i64 = 1000;
-const NOTES: i64 = 4000;
+/// Notes taken at once.
+pub const MOST: i64 = 4000;
 
 /// Notes, as columns.
 #[derive(Default)]
@@ -22,12 +25,12 @@ pub struct Notes {
     pub kinds: Vec<String>,
     pub livemodes: Vec<bool>,
     pub audiences: Vec<i64>,
-    /// None was left behind, of any workspace after the one that was asked from.
+    /// The batch took every note of the workspaces after the given one.
     pub all: bool,
 }
 
-/// Takes notes of the workspaces after this one. A workspace that is being moved is passed over.
-pub async fn take(conn: &mut PgConnection, after: WorkspaceId) -> Result<Notes> {
+/// Takes notes of the workspaces after this one, `most` at most. Fenced workspaces are skipped.
+pub async fn take(conn: &mut PgConnection, after: WorkspaceId, most: i64, aside: &Aside) -> Result<Notes> {
     let rows = sqlx::query!(
         r#"with recursive waiting (workspace_id) as (
                (select workspace_id from unfanned_events where workspace_id > $1 order by workspace_id limit 1)
@@ -40,6 +43,7 @@ pub async fn take(conn: &mut PgConnection, after: WorkspaceId) -> Result<Notes> 
            delete from unfanned_events note using (
                select first.ctid from entered cross join lateral (
                    select note.ctid from unfanned_events note where note.workspace_id = entered.workspace_id
+                     and note.event_id not in (select unnest($5::bigint[]))
                    order by note.event_id limit $3 for update skip locked) first
                limit $4) first
            where note.ctid = first.ctid
@@ -47,14 +51,15 @@ pub async fn take(conn: &mut PgConnection, after: WorkspaceId) -> Result<Notes> 
         after.0,
         WORKSPACES,
         NOTES_EACH,
-        NOTES
+        most,
+        &aside.rows
     )
     .fetch_all(conn)
     .await?;
     let mut each: HashMap<i64, i64> = HashMap::new();
     rows.iter().for_each(|row| *each.entry(row.workspace_id).or_default() += 1);
     let fewer = each.values().all(|count| *count < NOTES_EACH) && (each.len() as i64) < WORKSPACES;
-    let mut notes = Notes { all: fewer && (rows.len() as i64) < NOTES, ..Notes::default() };
+    let mut notes = Notes { all: fewer && (rows.len() as i64) < most, ..Notes::default() };
     for row in rows {
         notes.workspaces.push(row.workspace_id);
         notes.events.push(row.event_id);
@@ -65,7 +70,8 @@ pub async fn take(conn: &mut PgConnection, after: WorkspaceId) -> Result<Notes> 
     Ok(notes)
 }
 
-/// Since when the oldest note has been waiting, of those that can be taken.
+/// Since when the oldest note has been waiting, of those that can be taken. When very many workspaces wait, some of them
+/// say how long.
 pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
     let oldest = sqlx::query_scalar!(
         r#"with recursive first (workspace_id, event_id) as (
@@ -75,8 +81,11 @@ pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
                    select workspace_id, event_id from unfanned_events
                    where unfanned_events.workspace_id > first.workspace_id
                    order by workspace_id, event_id limit 1) note)
-           select min(event_id) as "oldest: EventId" from first
-           where workspace_id not in (select id from workspaces where fenced_at is not null)"#
+           select min(event_id) as "oldest: EventId" from (
+               select event_id from first
+               where workspace_id not in (select id from workspaces where fenced_at is not null)
+               limit $1) few"#,
+        WORKSPACES
     )
     .fetch_one(conn)
     .await?;

@@ -1,16 +1,14 @@
-//! How much mail from outside is taken on one day: of one sender and of one network for one inbox, and into one
-//! conversation. What is over is told to come again, so nothing is lost; docs/decisions/daily-mail.md says why so much.
+//! Daily quotas of mail from outside: per inbox for one sender and for one network, and for one conversation. Mail
+//! over quota gets a temporary error, so nothing is lost. docs/decisions/daily-mail.md explains the numbers.
 //!
-//! Mail that proves its sender (DMARC) is counted apart from mail that only says so, or a forger could use up the part
-//! of the one it pretends to be. Nodes count for themselves (`daily`) and share rows, to which
-//! they add in steps.
+//! Mail that passed DMARC has a quota of its own, or a forger could use up that of the sender it pretends to be.
+//! Each node counts locally (`daily`) and adds to shared rows in steps.
 
 use std::net::IpAddr;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use ipnet::IpNet;
 use serde_json::json;
-use sha2::{Digest, Sha256};
 use sqlx::PgConnection;
 
 use crate::app::App;
@@ -18,15 +16,16 @@ use crate::conversations::timeline;
 use crate::daily::Subject;
 use crate::db::Tx;
 use crate::error::Result;
+use crate::hashes::{number, sha256};
 use crate::ids::{ConversationId, MailboxId, WorkspaceId};
 use crate::workspace::access::By;
 
-/// Networks that one owner usually has whole.
+/// Size of the network that counts as one sender.
 const IPV4_PREFIX: u8 = 24;
 const IPV6_PREFIX: u8 = 48;
-/// Rows of past days that are dropped at once.
+/// Rows of past days deleted at once.
 const DROPPED: i64 = 10_000;
-/// Counts a mail for its sender and its network; false when one of them has brought its part for today.
+/// Counts a mail for its sender and its network. False when one of them is over its quota.
 pub async fn admit(
     app: &App,
     (workspace, mailbox): (WorkspaceId, MailboxId),
@@ -55,7 +54,7 @@ pub async fn admit(
     Ok(true)
 }
 
-/// Counts a mail for the conversation it joins; false when that has taken its part for today.
+/// Counts a mail for the conversation it joins. False when that is over its quota.
 pub async fn admit_to(
     app: &App,
     tx: &mut Tx<'_>,
@@ -72,7 +71,7 @@ pub async fn admit_to(
     Ok(true)
 }
 
-/// Says on the conversation's timeline, once a day, that mail is being put off.
+/// Notes on the conversation's timeline, once a day, that mail is being deferred.
 pub async fn tell(tx: &mut Tx<'_>, mailbox: MailboxId, conversation: ConversationId) -> Result<()> {
     let (workspace, today) = (tx.workspace().0, tx.now().date_naive());
     let first = sqlx::query!(
@@ -95,7 +94,7 @@ pub async fn tell(tx: &mut Tx<'_>, mailbox: MailboxId, conversation: Conversatio
     Ok(())
 }
 
-/// Drops the counts of days that are over.
+/// Deletes the counts of past days.
 pub async fn forget(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<()> {
     let before = (now - TimeDelta::days(1)).date_naive();
     loop {
@@ -112,7 +111,7 @@ pub async fn forget(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<()> {
     }
 }
 
-/// Adds to the shared rows, and learns what other nodes have added.
+/// Adds to the shared rows, and reads what other nodes have added.
 async fn add(conn: &mut PgConnection, app: &App, due: &[(Subject, (i32, i64))]) -> Result<()> {
     for (subject, (mails, bytes)) in due {
         let row = sqlx::query!(
@@ -143,13 +142,18 @@ fn network_of(address: IpAddr) -> String {
 }
 
 fn hash(text: &str) -> i64 {
-    let digest = Sha256::digest(text);
-    i64::from_be_bytes(digest[..8].try_into().expect("a digest has 32 bytes"))
+    number(sha256(text))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Rows hold these numbers.
+    #[test]
+    fn a_sender_has_the_same_hash_for_ever() {
+        assert_eq!(hash("sender anna@customer.example"), -7_621_386_096_638_913_525);
+    }
 
     #[test]
     fn neighbours_are_one_network() {

@@ -1,10 +1,11 @@
-//! A letter as RFC 5322 bytes (D140, D142): the headers that thread it, a plain and an HTML form, the answered
-//! mail quoted under both. The same letter gives the same bytes, so that a second try is the same mail.
+//! Renders a `Letter` as RFC 5322 bytes (D140, D142): threading headers, a plain and an HTML part, and the
+//! answered mail quoted in both. The same letter gives the same bytes, so that a retry sends the same mail.
 //!
-//! Subject, names, addresses and Message-IDs may come from outside: each is held to one line here, whatever
-//! was checked before.
+//! Subject, names, addresses and Message-IDs may come from outside: here each is reduced to one line, whatever was
+//! checked before.
 
 mod html;
+mod quoted;
 
 use mail_builder::MessageBuilder;
 use mail_builder::headers::address::Address;
@@ -13,14 +14,14 @@ use mail_builder::headers::date::Date;
 use mail_builder::headers::message_id::MessageId;
 use mail_builder::headers::raw::Raw;
 use mail_builder::mime::MimePart;
-use sha2::{Digest, Sha256};
-use url::Host;
 
-use crate::config::SecretKey;
-use crate::conversations::earlier::{Answered, Earlier, QUOTED};
+use self::quoted::Quoted;
+use crate::conversations::earlier::Earlier;
+use crate::hashes::sha256;
 use crate::mail::parse::LOOP_FIELD;
 use crate::mail::return_path;
-use crate::mailer::{Letter, Mail};
+use crate::mailer::{Letter, Mail, on_the_wire};
+use crate::secret::SecretKey;
 use crate::text;
 
 /// The longest Message-ID of somebody else that is repeated.
@@ -46,13 +47,13 @@ pub fn compose(letter: &Letter, earlier: &Earlier, key: &SecretKey) -> Mail {
         builder = builder.references(MessageId::new_list(chain.into_iter().map(String::as_str)));
     }
     if earlier.automatic {
-        // RFC 3834, and Exchange's own word for it: no machine need answer this.
+        // RFC 3834, and Exchange's own header for it: asks machines not to answer.
         builder = builder
             .header("Auto-Submitted", Raw::new("auto-generated"))
             .header("X-Auto-Response-Suppress", Raw::new("OOF, AutoReply"));
     }
     builder = builder.header(LOOP_FIELD, Raw::new(earlier.mailbox.to_string()));
-    // A reminder answers nobody, so it quotes nobody.
+    // Automatic mail such as a reminder quotes nothing.
     let quoted = earlier.answers.as_ref().filter(|_| !earlier.automatic).map(Quoted::of);
     let written = text::lines(&letter.text);
     // The builder would keep bare line feeds inside base64.
@@ -68,35 +69,12 @@ pub fn compose(letter: &Letter, earlier: &Earlier, key: &SecretKey) -> Mail {
     }
 }
 
-/// The answered mail as it stands below the text.
-struct Quoted {
-    opening: String,
-    text: String,
-}
-
-impl Quoted {
-    fn of(answered: &Answered) -> Self {
-        let sender = match answered.from_name.as_deref().map(text::line).filter(|name| !name.is_empty()) {
-            Some(name) => format!("{name} <{}>", text::line(&answered.from_email)),
-            None => text::line(&answered.from_email),
-        };
-        let mut text = text::lines(&answered.text).trim_end().to_owned();
-        if answered.text.chars().count() > QUOTED {
-            text = text.chars().take(QUOTED).chain("\n[…]".chars()).collect();
-        }
-        Self {
-            opening: format!("On {}, {sender} wrote:", answered.at.format("%-d %B %Y at %H:%M UTC")),
-            text,
-        }
-    }
-}
-
 fn plain(written: &str, quoted: Option<&Quoted>) -> String {
     let mut plain = format!("{}\n", written.trim_end());
     if let Some(quoted) = quoted {
         plain.push_str(&format!("\n{}\n\n", quoted.opening));
         for line in quoted.text.lines() {
-            // What was quoted already gets one more sign, without a gap.
+            // A quoted line gets one more `>`, without a space.
             let gap = if line.is_empty() || line.starts_with('>') { "" } else { " " };
             plain.push_str(&format!(">{gap}{line}\n"));
         }
@@ -110,15 +88,6 @@ fn subject(subject: &str, answers: bool) -> String {
     if answers && !begins { format!("Re: {subject}") } else { subject }
 }
 
-/// An address with its domain as DNS has it.
-pub(super) fn on_the_wire(address: &str) -> String {
-    let Some((local, domain)) = address.rsplit_once('@') else { return address.to_owned() };
-    match Host::parse(domain) {
-        Ok(host) if !domain.is_ascii() => format!("{local}@{host}"),
-        _ => address.to_owned(),
-    }
-}
-
 fn in_a_header(value: &str) -> String {
     value.chars().filter(|letter| !letter.is_control() && !matches!(letter, '<' | '>')).collect()
 }
@@ -129,9 +98,9 @@ fn is_sound(id: &str) -> bool {
         && id.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>'))
 }
 
-/// The same for every try, and in no text: nobody knows the Message-ID before the mail has left.
+/// Derived from the Message-ID: the same on every try, and unknown to anyone who could put it into a text.
 fn boundary(letter: &Letter) -> String {
-    let digest = Sha256::digest(format!("boundary {}", letter.rfc_message_id));
+    let digest = sha256(format!("boundary {}", letter.rfc_message_id));
     digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -1,6 +1,6 @@
-//! Signs outgoing mail (RFC 6376) with the key of the domain it is from. RSA with 2,048 bits: every receiver
-//! verifies it, while some of the largest do not know Ed25519, and a second signature would be a second row to
-//! get wrong in DNS. Mail of a domain without a key leaves unsigned, and the log says so once.
+//! Signs outgoing mail (RFC 6376) with the key of its From domain. RSA with 2,048 bits, because some of the
+//! largest receivers do not verify Ed25519, and a second signature would need a second DNS record. Mail of a
+//! domain without a key leaves unsigned, and the log says so once.
 
 use std::sync::PoisonError;
 
@@ -21,17 +21,15 @@ use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
 use crate::key_ring::KeyRing;
-use crate::mail::compose::on_the_wire;
-use crate::mailer::{Letter, Mail};
+use crate::mailer::{Letter, Mail, on_the_wire};
 use crate::random::Random;
 use crate::sealed::{self, Stored};
 
 const PURPOSE: &str = "dkim";
-/// Signed once more than they are there: nobody can add a second one to a signed mail.
+/// Oversigned: listed in `h=` once more than they occur, so that nobody can add a second one to a signed mail.
 const ONLY_ONCE: [&str; 4] = ["From", "To", "Subject", "Date"];
 
-/// Puts the signature in front of the mail. The signature's time is the mail's own, so that a second try
-/// gives the same bytes.
+/// Prepends the signature. It carries the mail's own date, so that a retry gives the same bytes.
 pub async fn sign(app: &App, letter: &Letter, date: DateTime<Utc>, mail: &mut Mail) -> Result<()> {
     let from = on_the_wire(&letter.from).to_lowercase();
     let domain = from.rsplit('@').next().unwrap_or_default();
@@ -65,7 +63,7 @@ pub fn make_key(
     workspace: WorkspaceId,
     domain: &str,
 ) -> Result<(Vec<u8>, String)> {
-    // The library draws from the operating system; it takes no other source.
+    // The library always uses the operating system's randomness.
     let pair = KeyPair::generate(KeySize::Rsa2048).map_err(Error::internal)?;
     let private: Pkcs8V1Der<'_> = pair.as_der().map_err(Error::internal)?;
     let public: PublicKeyX509Der<'_> = pair.public_key().as_der().map_err(Error::internal)?;
@@ -85,7 +83,7 @@ pub async fn stored(conn: &mut PgConnection, workspaces: &[i64]) -> Result<Vec<S
     .await?)
 }
 
-/// The same key, sealed otherwise; false when it is another by now.
+/// Stores a key re-encrypted under another key. False when it was changed meanwhile.
 pub async fn replace(tx: &mut Tx<'_>, domain: &str, old: &[u8], new: &[u8]) -> Result<bool> {
     let workspace = tx.workspace().0;
     let replaced = sqlx::query!(
@@ -101,7 +99,7 @@ pub async fn replace(tx: &mut Tx<'_>, domain: &str, old: &[u8], new: &[u8]) -> R
     Ok(replaced.rows_affected() == 1)
 }
 
-/// The signature field. The library signs with the time of the moment only, so its parts are put together here.
+/// The signature field, assembled here because the library only signs with the current time.
 fn signature(
     key: &KeyPair,
     domain: &str,

@@ -1,5 +1,5 @@
-//! A domain that a workspace sends from: its key, and the rows its DNS has to have (DKIM, SPF, DMARC, MX).
-//! `check` looks them up and says in plain words what is missing.
+//! A domain that a workspace sends from: its DKIM key, and the DNS records it needs (DKIM, SPF, DMARC, MX).
+//! `check` looks them up and says what is missing.
 
 pub mod check;
 
@@ -16,7 +16,7 @@ use crate::ids::WorkspaceId;
 use crate::mail::dkim;
 use crate::relay;
 
-/// DNS strings are at most this long; a longer text is written as several.
+/// Longest string of a TXT record; a longer text is split.
 const LONGEST_STRING: usize = 255;
 
 pub struct Domain {
@@ -25,18 +25,18 @@ pub struct Domain {
     pub public_key: String,
 }
 
-/// One row of a zone.
+/// A DNS record.
 #[derive(Debug, Serialize)]
 pub struct Row {
     pub purpose: &'static str,
     pub name: String,
     pub r#type: &'static str,
     pub value: String,
-    /// The whole row as a zone file has it.
+    /// The record as a line of a zone file.
     pub zone: String,
 }
 
-/// Makes the domain's key. A domain that is there already keeps its own.
+/// Creates the domain's key. A domain that exists keeps its key.
 pub async fn add(app: &App, workspace: WorkspaceId, domain: &str) -> Result<Domain> {
     let name = a_domain(domain)?;
     let mut tx = app.begin(workspace).await?;
@@ -74,7 +74,7 @@ pub async fn find(conn: &mut PgConnection, workspace: WorkspaceId, name: &str) -
     .await?)
 }
 
-/// As DNS has it: lower case, letters beyond ASCII in their encoded form.
+/// A domain in its DNS form: lower case, IDNA-encoded.
 pub fn a_domain(text: &str) -> Result<String> {
     let text = text.trim().trim_end_matches('.');
     match Host::parse(text) {
@@ -84,7 +84,7 @@ pub fn a_domain(text: &str) -> Result<String> {
 }
 
 impl Domain {
-    /// What the domain's zone has to say, for this service and its relay.
+    /// The DNS records that the domain needs for this service and its relay.
     pub fn rows(&self, config: &Config) -> Vec<Row> {
         let Self { name, .. } = self;
         vec![
@@ -104,8 +104,8 @@ impl Domain {
     }
 }
 
-/// The SPF mechanism for what mail comes from. A provider has its own word for that, which nobody else knows;
-/// a relay on this machine sends from here.
+/// The SPF mechanism for the hosts that send our mail. A provider's own mechanism (`include:`) is not known here;
+/// a relay on this machine sends from our own address.
 fn sender(config: &Config) -> String {
     match config.relay.as_ref().and_then(relay::host) {
         Some(Host::Ipv4(address)) if !address.is_loopback() => format!("ip4:{address}"),

@@ -1,5 +1,5 @@
-//! Drops the raw form of mail that was received long enough ago (D143). It is kept to be read anew; what was read
-//! out of it stays: the message, its verdict and its attachments, which have files of their own.
+//! Deletes the raw bytes of mail 30 days after it was received (D143). They are kept to be parsed again by a newer
+//! version; the message, its verdict and its attachments stay.
 
 use chrono::{Days, NaiveDate};
 
@@ -7,28 +7,33 @@ use crate::app::App;
 use crate::conversations::inbound;
 use crate::error::Result;
 use crate::ids::{self, MessageId, WorkspaceId};
+use crate::put_off::{PutOff, Work};
+use crate::work_off::{Pass, Progress};
 use crate::workspace::swept;
 
-/// Whole days; the day of the mail itself is not yet over when it comes.
+/// Full days, not counting the day the mail came.
 const KEPT: Days = Days::new(30);
 const BATCH: i64 = 500;
 
-/// Drops what is due in every workspace.
-pub async fn drop_due(app: &App) -> Result<()> {
+/// Deletes what is due, in every workspace.
+pub async fn drop_due(app: &App, put_off: &PutOff) -> Result<()> {
     let last = app.clock.now().date_naive() - KEPT - Days::new(1);
-    let mut conn = app.connection().await?;
+    let mut pass = Pass::begin(app, put_off);
     loop {
-        let behind = swept::behind_with_raw(&mut conn, last).await?;
-        if behind.is_empty() {
+        let behind = swept::behind_with_raw(&mut *app.connection().await?, last, &pass.aside()).await?;
+        if pass.is_over(&behind) {
             return Ok(());
         }
         for (workspace, done) in behind {
-            if !drop_days(app, workspace, done + Days::new(1), last).await? {
-                return Ok(());
-            }
-            let mut tx = app.begin(workspace).await?;
-            swept::note_raw(&mut tx, last).await?;
-            tx.commit().await?;
+            let dropping = async {
+                if drop_days(app, workspace, done + Days::new(1), last).await? {
+                    let mut tx = app.begin(workspace).await?;
+                    swept::note_raw(&mut tx, last).await?;
+                    tx.commit().await?;
+                }
+                Ok(Progress::Done)
+            };
+            pass.turn(Work::Workspace(workspace), dropping).await?;
         }
     }
 }
@@ -41,7 +46,7 @@ async fn drop_days(app: &App, workspace: WorkspaceId, first: NaiveDate, last: Na
         let Some((newest, _)) = kept.last() else { return Ok(true) };
         from = MessageId(newest.0 + 1);
         let (messages, files): (Vec<MessageId>, Vec<Option<String>>) = kept.into_iter().unzip();
-        // Files first: a node that dies here finds their rows again, and no file is left that no row names.
+        // Blobs first: after a crash their rows still name them, and no blob is left without a row.
         app.blobs.remove(files.iter().flatten()).await?;
         let mut tx = app.begin(workspace).await?;
         inbound::drop_raw(&mut tx, &messages).await?;

@@ -3,21 +3,26 @@
 //! a day.
 
 use bytes::Bytes;
-use futures::stream::{self, StreamExt};
+use chrono::{DateTime, Utc};
 use http_body_util::Full;
 use hyper::Request;
 use hyper::header::{ACCEPT, AUTHORIZATION, HeaderValue, USER_AGENT};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
+use sqlx::PgConnection;
 use url::{Position, Url};
 
 use crate::app::App;
 use crate::app_mail::connect::{ID, open_token};
 use crate::app_mail::words::{self, Claimed};
+use crate::db::Tx;
 use crate::error::{Error, Result};
+use crate::lease::{self, Claim, Lease, Tried, Work};
 use crate::mail::receive::take_apart;
-use crate::mail::send::LATER;
 use crate::text;
+
+/// The worker's loop.
+pub const LOOP: &str = "fetch words of app mail";
 
 const MOST_ANSWER_BYTES: usize = 8 << 20;
 /// Characters, as an app may record them.
@@ -35,46 +40,57 @@ struct Content {
 
 /// Works off everything that is due now.
 pub async fn fetch_due(app: &App, at_once: usize) -> Result<()> {
-    while !app.stop.told() {
-        let now = app.clock.now();
-        let claimed = words::claim(&mut *app.connection().await?, now, now + app.config.lease()).await?;
-        if claimed.is_empty() {
-            break;
-        }
-        stream::iter(&claimed)
-            .for_each_concurrent(at_once, async |claimed| {
-                if let Err(error) = fetch(app, claimed).await {
-                    let (workspace, service) = (claimed.workspace, claimed.service);
-                    tracing::warn!(%error, %workspace, %service, "words were not fetched; their lease will end");
-                }
-            })
-            .await;
-    }
-    Ok(())
+    lease::work_off(app, &Words, at_once).await
 }
 
-async fn fetch(app: &App, claimed: &Claimed) -> Result<()> {
-    let found = match &claimed.token {
-        Some(sealed) => ask(app, claimed, sealed).await,
-        None => Err(Error::internal("the service is disconnected")),
-    };
-    let mut tx = app.begin(claimed.workspace).await?;
-    let tries = usize::try_from(claimed.claim - 1).unwrap_or_default();
-    match (found, LATER.get(tries).filter(|_| claimed.token.is_some())) {
-        (Ok(found), _) => words::keep(&mut tx, claimed, &found).await?,
-        (Err(error), again) => {
-            let (workspace, service) = (claimed.workspace, claimed.service);
-            tracing::warn!(%error, %workspace, %service, again = again.is_some(), "a service gave no words");
-            match again {
-                Some(wait) => {
-                    let due_at = tx.now() + *wait;
-                    words::later(&mut tx, claimed, due_at).await?;
-                }
-                None => words::give_up(&mut tx, claimed).await?,
-            }
+struct Words;
+
+impl Work for Words {
+    const WHAT: &'static str = "words of app mail";
+
+    fn worked_by(&self) -> &'static str {
+        LOOP
+    }
+
+    type Row = Claimed;
+    /// Nothing when there is nobody to ask.
+    type Outcome = Option<String>;
+
+    async fn claim(&self, conn: &mut PgConnection, lease: &Lease) -> Result<Vec<Claimed>> {
+        words::claim(conn, lease.began, lease.ends).await
+    }
+
+    fn claim_of(&self, claimed: &Claimed) -> Claim {
+        Claim { workspace: claimed.workspace, number: claimed.claim, tries: claimed.tries }
+    }
+
+    async fn act(&self, app: &App, claimed: &Claimed) -> Result<Tried<Self::Outcome>> {
+        match &claimed.token {
+            Some(sealed) => ask(app, claimed, sealed).await.map(|found| Tried::Done(Some(found))),
+            None => Ok(Tried::Done(None)),
         }
     }
-    tx.commit().await
+
+    async fn finish(&self, tx: &mut Tx<'_>, claimed: &Claimed, found: Self::Outcome) -> Result<bool> {
+        match found {
+            Some(found) => words::keep(tx, claimed, &found).await,
+            None => words::give_up(tx, claimed).await,
+        }
+    }
+
+    async fn again(
+        &self,
+        tx: &mut Tx<'_>,
+        claimed: &Claimed,
+        due_at: DateTime<Utc>,
+        tried: bool,
+    ) -> Result<bool> {
+        words::again(tx, claimed, due_at, tried).await
+    }
+
+    async fn give_up(&self, tx: &mut Tx<'_>, claimed: &Claimed) -> Result<bool> {
+        words::give_up(tx, claimed).await
+    }
 }
 
 /// One GET, to an address that is judged anew, without redirects.

@@ -1,8 +1,8 @@
-//! Acts on a bounce or a complaint about our own mail (D133, D134): the message failed after all, and an
-//! address that does not exist or complained is not written to again.
+//! Acts on bounces and complaints about our own mail (D133, D134): the message is marked as failed, and an address
+//! that does not exist or complained is suppressed.
 //!
-//! A report is believed only with proof; one that merely names a Message-ID is mail like any other, since
-//! everybody who got, forwarded or quoted our mail knows it. A delay, or a failure that may pass, changes nothing.
+//! A report needs proof. One that only names a Message-ID is treated as ordinary mail, since everybody who got,
+//! forwarded or quoted our mail knows that id. Delays and transient failures change nothing.
 
 use std::collections::BTreeMap;
 
@@ -16,26 +16,26 @@ use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::{ConversationId, MessageId};
 use crate::mail::authenticate::Check;
+use crate::mail::delivery::Delivery;
 use crate::mail::parse::{Address, Bounce, Complaint, ParsedMail, Report};
-use crate::mail::receive::Delivery;
 use crate::mail::return_path;
 use crate::replies::suppress::{Reason, suppress, wrote_again};
 use crate::workspace::access::By;
 
-/// Kinds of feedback that say "do not write to me" (RFC 5965); `not-spam` and others do not.
+/// Feedback types that are complaints (RFC 5965); `not-spam` and others are not.
 const COMPLAINTS: [&str; 2] = ["abuse", "fraud"];
 
-/// A report that counts.
+/// A report with proof.
 pub struct Proven {
     pub report: Report,
-    /// The message of ours that it is about, whatever else it names.
+    /// The message of ours that it is about, by its proof and not by what the report names.
     message: MessageId,
     pub conversation: ConversationId,
 }
 
-/// The mail's report, if it counts. A bounce comes from nobody (RFC 3464) to the return path of the message it is
-/// about: only the side that took our mail knows that address. A complaint comes from a feedback source that the
-/// operator knows and that is who it says.
+/// The mail's report, if it is proven. A bounce has a null sender (RFC 3464) and comes to the return path of the
+/// message it is about, which only the servers that took our mail know. A complaint comes from an authenticated
+/// sender that the operator listed as a feedback source.
 pub async fn prove(
     tx: &mut Tx<'_>,
     app: &App,
@@ -45,7 +45,7 @@ pub async fn prove(
     let Some(report) = &mail.report else { return Ok(None) };
     let workspace = tx.workspace();
     let returned = match (&app.config.secret_key, &delivery.recipient) {
-        // Mail that left before the newest key was made comes back to what another key made.
+        // Mail that left before the newest key was added has a return path made with an older key.
         (Some(keys), Some(to)) => {
             keys.all().find_map(|(_, key)| return_path::read(key, workspace, to, &delivery.mailbox.address))
         }
@@ -59,7 +59,7 @@ pub async fn prove(
     if message.is_none() && id.is_none() {
         return Ok(None);
     }
-    // By the one index or the other, never by both.
+    // One branch per index, so that the planner never scans both.
     let row = sqlx::query!(
         r#"select id as "id!: MessageId", conversation_id as "conversation!: ConversationId", rfc_message_id as "rfc_message_id!"
            from (select id, conversation_id, rfc_message_id, mailbox_id, status from messages
@@ -83,7 +83,7 @@ pub async fn prove(
     }))
 }
 
-/// Does what the report says. `joined` is the conversation that the mail itself went to.
+/// Applies a report. `joined` is the conversation that the mail itself was filed in.
 pub async fn heed(tx: &mut Tx<'_>, joined: Option<&Locked>, proven: &Proven) -> Result<()> {
     let own;
     let conversation = match joined.filter(|joined| joined.id == proven.conversation) {
@@ -102,13 +102,13 @@ pub async fn heed(tx: &mut Tx<'_>, joined: Option<&Locked>, proven: &Proven) -> 
     }
 }
 
-/// Whose mail this is, if that is certain and a person wrote it to a live inbox.
+/// The author's address, if it is authenticated and a person wrote the mail to a live inbox.
 pub fn author<'a>(delivery: &Delivery, mail: &'a ParsedMail, inbound: &Inbound) -> Option<&'a str> {
     let is_a_person = delivery.mailbox.livemode() && !inbound.automatic;
     vouched_for(delivery, mail).filter(|_| is_a_person).map(|from| from.email.as_str())
 }
 
-/// Whoever writes to us is there, whatever a bounce said: their addresses are written to again.
+/// Lifts bounce suppressions of authors: whoever writes to us has a working address.
 pub async fn lift(tx: &mut Tx<'_>, wrote: &[(&str, Stored)]) -> Result<()> {
     if wrote.is_empty() {
         return Ok(());
@@ -135,8 +135,8 @@ fn is_feedback(app: &App, delivery: &Delivery, mail: &ParsedMail) -> bool {
     })
 }
 
-/// The sender, when their domain answers for the mail: DMARC passed, or there is no such policy and the very domain
-/// signed or sent it.
+/// The sender, if authenticated: DMARC passed, or there is no policy and SPF or DKIM passed for exactly this
+/// domain.
 fn vouched_for<'a>(delivery: &Delivery, mail: &'a ParsedMail) -> Option<&'a Address> {
     let from = mail.from.as_ref().filter(|_| mail.single_from)?;
     let verdict = &delivery.verdict;
@@ -158,7 +158,7 @@ async fn bounced(
     contact: &str,
     bounce: &Bounce,
 ) -> Result<()> {
-    // A message of ours has one recipient, so whatever failed for good is it, under whatever address.
+    // Our messages have one recipient, so any permanent failure is theirs, under whatever address.
     if !bounce.failures.iter().any(|failure| failure.permanent) {
         return Ok(());
     }
@@ -179,7 +179,7 @@ async fn complained(
     contact: &str,
     complaint: &Complaint,
 ) -> Result<()> {
-    // Some providers black out who complained; a message of ours has one recipient.
+    // Some providers redact who complained; our messages have one recipient.
     let theirs = complaint.recipients.is_empty() || complaint.recipients.iter().any(|one| one == contact);
     if !theirs || !COMPLAINTS.contains(&complaint.kind.as_str()) {
         return Ok(());

@@ -1,9 +1,10 @@
-//! Mail: from raw bytes to a stored message, top to bottom in `receive` (specification 1, 4.14).
-//! Everything in it comes from outside and is hostile until proven otherwise.
+//! Mail: receiving (`listen`, `receive`), sending (`send`) and the sandbox (specification 1, 4.14). All content of
+//! received mail is untrusted input.
 
 pub mod admit;
 pub mod authenticate;
 pub mod compose;
+pub mod delivery;
 pub mod dkim;
 pub mod domain;
 pub mod drop_raw;

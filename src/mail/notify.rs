@@ -1,55 +1,86 @@
 //! Sends the service's notices to its own people (a webhook was paused, and the like). They leave by the relay
 //! that customers' mail takes, from an address of the service itself, and are mail of a machine.
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use mail_builder::MessageBuilder;
 use mail_builder::headers::message_id::MessageId as Named;
 use mail_builder::headers::raw::Raw;
+use sqlx::PgConnection;
 
 use crate::app::App;
+use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::{ConversationId, MessageId};
-use crate::mailer::{Handover, Letter, Mail};
+use crate::lease::{self, Claim, LONGEST_PAUSE, Lease, PAUSES, Tried, Work};
+use crate::mailer::{Handover, Letter, Mail, Refusal};
 use crate::workspace::notices::{self, Claimed};
 
-/// Waits after tries that ended with "later"; the last is repeated.
-const LATER: [TimeDelta; 5] = [
-    TimeDelta::minutes(1),
-    TimeDelta::minutes(15),
-    TimeDelta::hours(1),
-    TimeDelta::hours(6),
-    TimeDelta::hours(12),
-];
+/// The worker's loop.
+pub const LOOP: &str = "send notices";
+
 /// A notice that could not be sent for this long is old news.
 const STALE: TimeDelta = TimeDelta::days(30);
 
 /// Works off every notice that is due now.
-pub async fn notify_due(app: &App) -> Result<()> {
-    while !app.stop.told() {
-        let now = app.clock.now();
-        let claimed = notices::claim(&mut *app.connection().await?, now, now + app.config.lease()).await?;
-        if claimed.is_empty() {
-            break;
-        }
-        for notice in &claimed {
-            let outcome = hand_over(app, notice).await?;
-            let mut tx = app.begin(notice.workspace).await?;
-            match outcome {
-                Handover::Accepted => notices::done(&mut tx, notice, None).await?,
-                Handover::Later if notice.created_at + STALE > now => {
-                    let tries = usize::try_from(notice.claim - 1).unwrap_or_default().min(LATER.len() - 1);
-                    let again_at = tx.now() + LATER[tries];
-                    notices::done(&mut tx, notice, Some(again_at)).await?;
-                }
-                Handover::Later | Handover::Refused(_) => {
-                    tracing::warn!(workspace = %notice.workspace, notice = %notice.id, "a notice cannot be sent");
-                    notices::drop(&mut tx, notice).await?;
-                }
-            }
-            tx.commit().await?;
+pub async fn notify_due(app: &App, at_once: usize) -> Result<()> {
+    lease::work_off(app, &Notices, at_once).await
+}
+
+struct Notices;
+
+impl Work for Notices {
+    const WHAT: &'static str = "a notice";
+
+    fn worked_by(&self) -> &'static str {
+        LOOP
+    }
+
+    type Row = Claimed;
+    type Outcome = Result<(), Refusal>;
+
+    async fn claim(&self, conn: &mut PgConnection, lease: &Lease) -> Result<Vec<Claimed>> {
+        notices::claim(conn, lease.began, lease.ends).await
+    }
+
+    fn claim_of(&self, notice: &Claimed) -> Claim {
+        Claim { workspace: notice.workspace, number: notice.claim, tries: notice.tries }
+    }
+
+    async fn act(&self, app: &App, notice: &Claimed) -> Result<Tried<Self::Outcome>> {
+        Ok(match hand_over(app, notice).await? {
+            Handover::Accepted => Tried::Done(Ok(())),
+            Handover::Refused(refusal) => Tried::Done(Err(refusal)),
+            Handover::Later => Tried::Later,
+        })
+    }
+
+    async fn finish(&self, tx: &mut Tx<'_>, notice: &Claimed, outcome: Self::Outcome) -> Result<bool> {
+        match outcome {
+            Ok(()) => notices::sent(tx, notice).await,
+            Err(_) => self.give_up(tx, notice).await,
         }
     }
-    Ok(())
+
+    async fn again(
+        &self,
+        tx: &mut Tx<'_>,
+        notice: &Claimed,
+        due_at: DateTime<Utc>,
+        tried: bool,
+    ) -> Result<bool> {
+        notices::again(tx, notice, due_at, tried).await
+    }
+
+    async fn give_up(&self, tx: &mut Tx<'_>, notice: &Claimed) -> Result<bool> {
+        tracing::warn!(workspace = %notice.workspace, notice = %notice.id, "a notice cannot be sent");
+        notices::drop(tx, notice).await
+    }
+
+    /// After a day twice a day, until it is old news.
+    fn pause(&self, notice: &Claimed, now: DateTime<Utc>) -> Option<TimeDelta> {
+        let pause = PAUSES.get(usize::try_from(notice.tries).unwrap_or_default()).copied();
+        (notice.created_at + STALE > now).then(|| pause.unwrap_or(LONGEST_PAUSE))
+    }
 }
 
 async fn hand_over(app: &App, notice: &Claimed) -> Result<Handover> {

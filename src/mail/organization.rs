@@ -1,6 +1,6 @@
-//! Whose a domain is: its organizational domain by the public suffix list, and whether its addresses belong to people
-//! who have nothing to do with each other. A colleague of the contact is one who writes from the same organization, and
-//! at a public provider nobody is a colleague (specification 4.13.3).
+//! The organizational domain of an address, by the public suffix list. Two addresses of one organization are
+//! colleagues, except at public mail providers, whose users have nothing to do with each other (specification
+//! 4.13.3).
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -10,8 +10,7 @@ static PROVIDERS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
     lines.filter(|line| !line.starts_with('#')).collect()
 });
 
-/// The organizational domain of an address, in the form that DNS has. None for a domain that is itself a public
-/// suffix, or no domain at all.
+/// The organizational domain of an address, in ASCII form. `None` for a public suffix or an invalid domain.
 pub fn of(address: &str) -> Option<String> {
     let domain = address.rsplit_once('@').map_or(address, |(_, domain)| domain);
     let domain = idna::domain_to_ascii(domain).ok()?;
@@ -23,7 +22,7 @@ pub fn is_shared(one: &str, other: &str) -> bool {
     of(one).is_some_and(|organization| of(other) == Some(organization))
 }
 
-/// Whether two addresses are of one organization, and of one whose addresses it gives to its own people.
+/// Whether two addresses are of one organization that is not a public mail provider.
 pub fn are_colleagues(one: &str, other: &str) -> bool {
     of(one).is_some_and(|organization| of(other).as_ref() == Some(&organization) && !is_public(&organization))
 }

@@ -1,6 +1,5 @@
-//! Turns the raw bytes of one mail into what the pipeline needs: who wrote, what was said,
-//! which files came along, and whether a machine wrote it. Every cap is checked before the
-//! work it bounds. Nothing here trusts the sender. Specification 2.3, 2.4 and 4.14.
+//! Parses the raw bytes of a mail: sender, text, attachments, and whether a machine wrote it. Every limit is
+//! checked before the work it bounds, and nothing the sender wrote is trusted. Specification 2.3, 2.4 and 4.14.
 
 mod address;
 mod automatic;
@@ -8,54 +7,19 @@ mod contents;
 mod fields;
 mod file_name;
 mod html;
+mod limits;
+mod line;
 mod mime;
 mod report;
-
-use sha2::{Digest, Sha256};
 
 pub use address::Address;
 pub use contents::Attachment;
 pub use html::Link;
+pub use limits::*;
+pub(crate) use line::is_deceptive;
 pub use report::{Bounce, Complaint, Failure, Report};
 
-/// How deep multiparts may stand inside each other.
-pub const MAX_DEPTH: usize = 32;
-/// How many MIME parts one mail may have, containers included.
-pub const MAX_PARTS: usize = 500;
-/// The largest header block, of the mail or of one part.
-pub const MAX_HEADER_BYTES: usize = 256 * 1024;
-/// How many addresses all address headers may name together.
-pub const MAX_ADDRESSES: usize = 1_000;
-/// More hops than this is a loop.
-pub const MAX_RECEIVED: usize = 50;
-/// How many earlier mails a mail may point at.
-pub const MAX_REFERENCES: usize = 50;
-/// The longest Message-ID: one line of RFC 5322.
-pub const MAX_MESSAGE_ID_CHARS: usize = 998;
-/// Mail we send says in this field which inbox sent it. Mail that comes back with it goes in circles.
-pub const LOOP_FIELD: &str = "X-Rookery-Loop";
-/// Where a subject is cut.
-pub const MAX_SUBJECT_CHARS: usize = 500;
-
-/// Why a mail is not taken in. Each is a sentence that may go into an SMTP answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    #[error("The parts of this mail are nested more than {MAX_DEPTH} levels deep.")]
-    TooDeep,
-    #[error("This mail has more than {MAX_PARTS} parts.")]
-    TooManyParts,
-    #[error("The header of this mail is larger than {MAX_HEADER_BYTES} bytes.")]
-    HeaderTooLarge,
-    #[error("This mail names more than {MAX_ADDRESSES} addresses.")]
-    TooManyAddresses,
-    #[error("This mail went through more than {MAX_RECEIVED} servers; it is in a loop.")]
-    Loop,
-    #[error("This is not an email: it has no header.")]
-    NotMail,
-    /// Not for good: the one that is answered with "later".
-    #[error("We took as much mail of this kind today as we take in a day. Send it again tomorrow.")]
-    EnoughForToday,
-}
+use crate::hashes::Sha256;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedMail {
@@ -63,9 +27,9 @@ pub struct ParsedMail {
     pub message_id: Option<String>,
     /// In-Reply-To first, then References from the newest on, without angle brackets.
     pub references: Vec<String>,
-    /// How many of them stand in In-Reply-To.
+    /// How many of `references` are from In-Reply-To.
     pub in_reply_to: usize,
-    /// Those that stand in References, the newest first, whether In-Reply-To has them too or not.
+    /// The ids in References, newest first, including those that are also in In-Reply-To.
     pub referenced: Vec<String>,
     /// The first usable From mailbox.
     pub from: Option<Address>,
@@ -83,13 +47,13 @@ pub struct ParsedMail {
     pub attachments: Vec<Attachment>,
     /// A machine wrote this: out-of-office, bounce, list or bulk mail.
     pub automatic: bool,
-    /// A bounce or a complaint, in the form that machines write.
+    /// A bounce or complaint in its standard format.
     pub report: Option<Report>,
-    /// The inboxes whose mark it carries: it was sent by them.
+    /// Inbox ids in our loop header: inboxes that sent this mail.
     pub sent_by: Vec<String>,
-    /// The same for the same mail that came by another path.
+    /// Hash of what the author wrote; equal for copies of a mail that took different paths.
     pub fingerprint: [u8; 32],
-    /// The same for the same list of people written to, the same mails answered and the same kind of body.
+    /// Hash of recipients, answered mails and content type.
     pub heading: [u8; 32],
 }
 
@@ -136,8 +100,8 @@ pub fn parse(raw: &[u8]) -> Result<ParsedMail, Refusal> {
     })
 }
 
-/// Only fields the author wrote count, never those a relay adds. Each value is framed by its
-/// length, so that bytes cannot wander from one field to the next.
+/// Covers only fields that the author wrote, not those that relays add. Each value is preceded by its length, so
+/// that bytes cannot move from one field to the next.
 fn fingerprint(head: &mime::Head, body: &[u8]) -> [u8; 32] {
     let mut hash = Sha256::new();
     for name in ["message-id", "from", "date", "subject"] {
@@ -149,13 +113,13 @@ fn fingerprint(head: &mime::Head, body: &[u8]) -> [u8; 32] {
             without_cr(value).for_each(|piece| hash.update(piece));
         }
     }
-    // Relays may turn CRLF to LF or add a last line end; neither is other content.
+    // Relays may turn CRLF into LF or add a final line end; the content is still the same.
     without_cr(body.trim_ascii_end()).for_each(|piece| hash.update(piece));
-    hash.finalize().into()
+    hash.finish()
 }
 
-/// What else the author wrote into the header: a copy that differs here may stand elsewhere or read otherwise. Relays
-/// break these lines anew, so white space does not count.
+/// The other fields that the author wrote: a copy that differs here may be filed or read differently. White space
+/// is ignored, because relays refold these lines.
 fn heading(head: &mime::Head) -> [u8; 32] {
     let mut hash = Sha256::new();
     for name in ["to", "cc", "in-reply-to", "references", "content-type"] {
@@ -166,42 +130,11 @@ fn heading(head: &mime::Head) -> [u8; 32] {
         }
         hash.update(u64::MAX.to_be_bytes());
     }
-    hash.finalize().into()
+    hash.finish()
 }
 
 fn without_cr(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split(|byte| *byte == b'\r')
-}
-
-/// One line: controls and runs of white space become one space, the ends are trimmed.
-pub(crate) fn one_line(text: &str, max_chars: usize) -> String {
-    let mut line = String::new();
-    let mut chars = 0;
-    let mut gap = false;
-    for c in text.chars() {
-        if c.is_control() || c.is_whitespace() {
-            gap = true;
-            continue;
-        }
-        let needed = if gap && chars > 0 { 2 } else { 1 };
-        if chars + needed > max_chars {
-            break;
-        }
-        if needed == 2 {
-            line.push(' ');
-        }
-        line.push(c);
-        chars += needed;
-        gap = false;
-    }
-    line
-}
-
-/// Characters that make a name look like another one: direction overrides and zero widths.
-pub(crate) fn is_deceptive(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]

@@ -1,28 +1,30 @@
-//! Takes quoted history out of a mail and keeps the customer's words. When in doubt everything
-//! is kept; a long message is better than a lost sentence. One pass, linear in the text.
-//! `opening.rs` knows the lines with which mail programs begin a quote. Specification 2.4.
+//! Removes quoted history from a mail and keeps what the customer wrote. In doubt everything is kept: a long
+//! message is better than a lost sentence. One pass, linear in the text. `opening.rs` recognizes the lines with
+//! which mail programs begin a quote. Specification 2.4.
 
 mod evidence;
+mod line;
 mod opening;
 mod phrases;
 
 use std::ops::Range;
 
+use line::{bare, is_quoted, says};
 use opening::{MAX_OPENING_LINES, Trust, find_opening, is_ruler};
 use phrases::{ANSWERS, COLOURS, DEVICE_LINES, PLACES};
 
-use super::parse::{ParsedMail, is_deceptive};
+use super::parse::ParsedMail;
 
-/// History is looked for in this many lines with words; nobody writes more above it.
+/// Non-blank lines that are searched for history. Nobody writes more above it.
 const MAX_LINES: usize = 20_000;
 
-/// What the writer of this mail wrote.
+/// The text of a mail without quoted history.
 pub fn own_words(mail: &ParsedMail) -> String {
     let is_answer = !mail.references.is_empty() || mail.subject.as_deref().is_some_and(has_prefix);
     keep_own(&mail.text, is_answer)
 }
 
-/// The same for the text of an answer.
+/// The text of a reply without quoted history.
 pub fn without_history(text: &str) -> String {
     keep_own(text, true)
 }
@@ -68,9 +70,9 @@ impl<'t> Page<'t> {
     fn history(&self) -> Option<Range<usize>> {
         let all = self.lines.len();
         let mut at = self.next_words[0];
-        // A program began a quote, and the customer answers between its lines.
+        // A quote was opened, and the customer replies between its lines.
         let mut is_answered = false;
-        // The customer writes in unmarked history, or about it; its end cannot be seen.
+        // The customer writes inside unmarked history or about it, so its end is unknown and it is kept.
         let mut is_meant = false;
         for _ in 0..MAX_LINES {
             let line = self.lines.get(at)?;
@@ -108,21 +110,21 @@ impl<'t> Page<'t> {
         &self.lines[at..self.lines.len().min(at + MAX_OPENING_LINES)]
     }
 
-    /// History whose lines are marked with `>`. Words below it are an answer; an answer under
-    /// the whole quote reads well alone, answers between its lines need those lines.
+    /// History whose lines are marked with `>`. Text below it is a reply. A reply below the whole quote can stand
+    /// alone; replies between the quoted lines need those lines.
     fn marked(&self, start: usize, quoted_from: usize) -> Option<Range<usize>> {
         let end = self.next_unquoted[quoted_from];
         if end == self.lines.len() {
             return Some(start..end);
         }
         let is_one_piece = self.last_quoted < end;
-        // At most a greeting stands above.
+        // There is at most one line above, such as a greeting.
         let is_above_all = self.next_words[self.next_words[0] + 1] >= start && !self.is_introduced(start);
         let is_above_signature = self.lines[end].trim_end() == "--";
         (is_one_piece && (is_above_all || is_above_signature)).then_some(start..end)
     }
 
-    /// Quoted lines that no line above them introduces: people begin lines with `>` as well.
+    /// Whether quoted lines without an opening are history: people begin lines with `>` too.
     fn is_history_quoted(&self, at: usize) -> bool {
         let unquoted: Vec<&str> = self
             .window(at)
@@ -137,13 +139,13 @@ impl<'t> Page<'t> {
             || (self.is_answer && is_tail && stands_apart && !self.is_introduced(at))
     }
 
-    /// "I got this mail:" is about what follows.
+    /// A line such as "I got this mail:" means that the customer refers to what follows.
     fn is_introduced(&self, at: usize) -> bool {
         let above = self.lines[..at].iter().rev().map(|line| bare(line)).find(|line| !line.is_empty());
         above.is_some_and(|line| line.ends_with([':', '：']))
     }
 
-    /// The ruler above an opening is history too.
+    /// A ruler above an opening belongs to the history.
     fn above_rulers(&self, start: usize) -> usize {
         match self.lines[..start].iter().rposition(|line| !bare(line).is_empty()) {
             Some(at) if is_ruler(self.lines[at]) => at,
@@ -152,10 +154,10 @@ impl<'t> Page<'t> {
     }
 }
 
-/// How the customer speaks of the history below.
+/// How the customer refers to the history below.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Pointer {
-    /// "See below": perhaps they mean it.
+    /// "See below": they may refer to it.
     Place,
     /// "My answers are below", "I answered in red": they wrote in it.
     Answers,
@@ -174,34 +176,10 @@ fn pointer(own: &[&str]) -> Option<Pointer> {
     own.iter().filter_map(in_line).max()
 }
 
-/// Whether a line has this phrase, not as a part of longer words where words have spaces.
-fn says(line: &str, phrase: &str) -> bool {
-    line.match_indices(phrase).any(|(at, found)| {
-        let before = line[..at].chars().next_back();
-        let after = line[at + found.len()..].chars().next();
-        let goes_on = |c: Option<char>| c.is_some_and(|c| c.is_alphabetic() && !is_unspaced(c));
-        !(goes_on(before) || goes_on(after))
-    })
-}
-
 /// "Re:", "AW:", "Fwd:" and what other languages have for them: one short word.
 fn has_prefix(subject: &str) -> bool {
     let word = subject.split([':', '：']).next().unwrap_or("");
     word.len() < subject.len() && word.chars().count() <= 6 && !word.trim().contains(' ')
-}
-
-/// Chinese, Japanese and Korean letters.
-fn is_unspaced(c: char) -> bool {
-    c >= '\u{2e80}'
-}
-
-/// Without white space and signs of direction around it.
-fn bare(line: &str) -> &str {
-    line.trim_matches(|c: char| c.is_whitespace() || is_deceptive(c))
-}
-
-fn is_quoted(line: &str) -> bool {
-    line.trim_start().starts_with('>')
 }
 
 fn without_blank_ends<'l, 't>(lines: &'l [&'t str]) -> &'l [&'t str] {
@@ -212,7 +190,7 @@ fn without_blank_ends<'l, 't>(lines: &'l [&'t str]) -> &'l [&'t str] {
     }
 }
 
-/// Nothing but rulers and lines a device adds by itself.
+/// Only rulers, and lines that a device adds by itself.
 fn says_nothing(lines: &[&str]) -> bool {
     lines.iter().all(|line| {
         let line = bare(line);

@@ -1,14 +1,13 @@
-//! The inbound pipeline, top to bottom: understand, judge, store the bytes, find the place, store the rows
-//! (specification 1, 4.12, 4.14). Simulated, imported and received mail all take this one way.
+//! The inbound pipeline, top to bottom: parse, store blobs, thread, assess the scam risk, store rows
+//! (specification 1, 4.12, 4.14). Simulated, imported and received mail all go through it.
 //!
-//! Bytes are stored before the transaction that names them begins, and everything else is one commit:
-//! whoever acknowledges mail does it after this returns.
+//! Blobs are stored before the transaction that refers to them begins; everything else is one commit. Mail may be
+//! acknowledged after this returns.
 
 pub mod together;
 
 use bytes::Bytes;
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
 use crate::app::App;
 use crate::app_mail::record::answered;
@@ -18,49 +17,22 @@ use crate::conversations::timeline::{self, Attachment};
 use crate::db::Tx;
 use crate::documents::file::{NewDocument, file};
 use crate::error::{Error, Result};
+use crate::hashes::{number, sha256};
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
 use crate::mail::admit::{admit_to, tell};
-use crate::mail::authenticate::{Part, Standing, Verdict};
+use crate::mail::authenticate::{Dmarc, Part, Standing, Verdict};
+use crate::mail::delivery::{Delivery, Outcome};
 use crate::mail::heed::{author, heed, lift, prove};
 use crate::mail::parse::{ParsedMail, Refusal, parse};
-use crate::mail::thread::{Dmarc, Placement, Why, place};
+use crate::mail::thread::{Placement, Why, place};
 use crate::mail::{quote, scam};
 use crate::workspace::access::By;
 use crate::workspace::mailboxes::{self, Mailbox};
 
-/// The bytes of mail up to this size stand in its row, and need no file of their own.
+/// Raw mail up to this size is stored in its row, larger mail in the blob store.
 const SMALL: usize = 64 * 1024;
-/// Mail of this size is taken apart elsewhere.
+/// Mail from this size on is parsed off the runtime's threads.
 const LARGE: usize = 64 * 1024;
-
-/// Mail for one inbox.
-pub struct Delivery {
-    pub mailbox: Mailbox,
-    pub raw: Bytes,
-    /// Header lines of our own: how the mail came here. They are kept in front of it.
-    pub trace: Bytes,
-    /// The address it was handed over for, when that is known apart from the header.
-    pub recipient: Option<String>,
-    /// A conversation the sandbox's caller chose; other mail is placed by what it answers.
-    pub joins: Option<ConversationId>,
-    pub verdict: Verdict,
-}
-
-impl Delivery {
-    /// Mail that did not come from outside.
-    pub fn of(mailbox: Mailbox, raw: Vec<u8>, dmarc: Dmarc) -> Self {
-        let verdict = Verdict::unchecked(dmarc);
-        Self { mailbox, raw: raw.into(), trace: Bytes::new(), recipient: None, joins: None, verdict }
-    }
-}
-
-#[derive(Debug)]
-pub enum Outcome {
-    Stored(Stored),
-    /// The inbox has this very mail already.
-    Duplicate(Stored),
-    Refused(Refusal),
-}
 
 pub async fn receive(app: &App, workspace: WorkspaceId, delivery: Delivery) -> Result<Outcome> {
     match take_apart(&delivery.raw).await? {
@@ -69,17 +41,17 @@ pub async fn receive(app: &App, workspace: WorkspaceId, delivery: Delivery) -> R
     }
 }
 
-/// The first half, which is the same for every inbox the mail goes to.
+/// Parses the mail: the part that is the same for every recipient.
 pub async fn take_apart(raw: &Bytes) -> Result<Result<ParsedMail, Refusal>> {
     if raw.len() < LARGE {
         return Ok(parse(raw));
     }
-    // A large mail takes a moment: not on the threads that answer requests.
+    // Parsing a large mail would block a runtime thread.
     let raw = raw.clone();
     tokio::task::spawn_blocking(move || parse(&raw)).await.map_err(Error::internal)
 }
 
-/// The second half: stores the mail in its inbox.
+/// Stores a parsed mail in one inbox.
 pub async fn deliver(
     app: &App,
     workspace: WorkspaceId,
@@ -93,14 +65,14 @@ pub async fn deliver(
         Ok(Outcome::Duplicate(_) | Outcome::Refused(_)) => true,
         Err(error) => !error.is_uncertain(),
     };
-    // What a row may name is left to the sweep.
+    // If the commit is uncertain a row may refer to the blobs; then they are left to the sweep.
     if not_stored {
         app.blobs.discard(&files.keys()).await;
     }
     outcome
 }
 
-/// What of a mail is kept outside the database.
+/// The stored bytes of a mail: its raw form and its attachments.
 struct Files {
     raw: Raw,
     /// One for each attachment, with the hash of its bytes.
@@ -116,20 +88,20 @@ impl Files {
     ) -> Result<Self> {
         let mut attachments = Vec::with_capacity(mail.attachments.len());
         for attachment in &mail.attachments {
-            let blob = app.blobs.put(workspace, "file", [attachment.content.clone()]).await?;
+            let written = app.blobs.put(workspace, "file", [attachment.content.clone()]).await?;
             let stored = Attachment {
                 filename: attachment.filename.clone(),
                 content_type: attachment.content_type.clone(),
-                size: attachment.content.len() as i64,
-                blob,
+                size: written.length as i64,
+                blob: written.key,
             };
-            attachments.push((stored, Sha256::digest(&attachment.content).into()));
+            attachments.push((stored, written.hash));
         }
         let raw = match delivery.trace.len() + delivery.raw.len() {
             size if size <= SMALL => Raw::Here([&delivery.trace[..], &delivery.raw[..]].concat()),
             _ => {
                 let both = [delivery.trace.clone(), delivery.raw.clone()];
-                Raw::Blob(app.blobs.put(workspace, "mail", both).await?)
+                Raw::Blob(app.blobs.put(workspace, "mail", both).await?.key)
             }
         };
         Ok(Self { raw, attachments })
@@ -169,7 +141,7 @@ async fn store(
     }
     let placement = match (delivery.joins, &proven) {
         (Some(chosen), _) => Placement::joined(chosen, Why::Chosen),
-        // From nobody on the conversation, and yet only the side that took our mail can have written it.
+        // Its sender takes no part in the conversation, but the proof shows that it is about our mail.
         (None, Some(proven)) => Placement::joined(proven.conversation, Why::Report),
         (None, None) => {
             let age = app.config.app_mail_keep().age;
@@ -193,7 +165,7 @@ async fn store(
         }
     }
     let signs = Signs {
-        // Mail without an id has none to repeat.
+        // Only a mail with a Message-ID can reuse one.
         repeated_id: earlier.other && mail.message_id.is_some(),
         new_sender_in_thread: match &joined {
             Some(conversation) => !wrote_before(&mut tx, conversation, mail).await?,
@@ -201,14 +173,14 @@ async fn store(
         },
     };
     let mut inbound = judged(delivery, &placement, mail, &identity, (&known.us, signs), files);
-    // D146: an inbox of ours is no customer, so what it writes moves and announces nothing.
+    // D146: mail from one of our own inboxes counts as automatic, so it changes no state and is not announced.
     inbound.automatic |= is_ours(&mut tx, &known.us, mail).await?;
     let stored = match &joined {
         Some(conversation) => inbound::join(&mut tx, mailbox, conversation, &inbound).await?,
         None => inbound::start(&mut tx, &[(mailbox, &inbound)]).await?.map(|stored| stored[0]),
     };
     let Ok(stored) = stored else {
-        // Another node stored the same mail between our look and our insert: it is committed now.
+        // Another node stored the same mail between our lookup and our insert. It is committed by now.
         drop(tx);
         let mut tx = app.begin(workspace).await?;
         let known = Known::of(&mut tx, &[(mailbox, &identity)]).await?;
@@ -257,30 +229,29 @@ async fn file_attachments(
     Ok(())
 }
 
-/// What is known before mail is judged, in one look.
+/// What the database knows before mail is judged, read in one query.
 struct Known {
     us: Us,
     /// For each mail.
     earlier: Vec<Earlier>,
-    /// One of the senders is not written to.
+    /// One of the senders is suppressed.
     suppressed: bool,
 }
 
-/// Mail of the same inbox that carries the same Message-ID.
+/// Earlier mail of the same inbox with the same Message-ID.
 #[derive(Clone, Copy)]
 struct Earlier {
-    /// This very mail, from a sender of whom as much is known or more. A copy of whom less is known takes nobody's
-    /// place.
+    /// The same mail, authenticated as well or better. A copy that is authenticated worse does not count.
     twin: Option<Stored>,
-    /// One with another content. To confirmed mail only confirmed mail is another.
+    /// There is one with other content. For confirmed mail only confirmed mail counts here.
     other: bool,
 }
 
-/// What a mail is known again by.
+/// The keys by which a duplicate is found.
 struct Identity<'a> {
-    /// Mail without a Message-ID shares one hash; its content alone tells it apart.
+    /// 0 for all mail without a Message-ID, which only its content distinguishes.
     id_hash: i64,
-    /// As it was stored before the sender's standing counted: such mail is as good as any.
+    /// The content hash of older versions, which had no standing; such a row matches any standing.
     plain: [u8; 32],
     content: [u8; 32],
     standing: Standing,
@@ -290,20 +261,17 @@ struct Identity<'a> {
 impl<'a> Identity<'a> {
     fn of(mail: &'a ParsedMail, verdict: &Verdict) -> Self {
         let sender = mail.from.as_ref().map(|from| from.email.as_str());
-        let digest = mail.message_id.as_ref().map(Sha256::digest);
-        let first =
-            |digest: sha2::digest::Output<Sha256>| digest[..8].try_into().expect("a digest has 32 bytes");
-        let content = Sha256::new().chain_update(mail.fingerprint).chain_update(mail.heading).finalize();
         Self {
-            id_hash: digest.map_or(0, |digest| i64::from_be_bytes(first(digest))),
+            id_hash: mail.message_id.as_ref().map_or(0, |id| number(sha256(id))),
             plain: mail.fingerprint,
-            content: content.into(),
+            content: sha256([mail.fingerprint, mail.heading].concat()),
             standing: verdict.standing(sender),
             sender: sender.unwrap_or_default(),
         }
     }
 
-    /// The content, and at its end the standing: in an index, all that stand as well or better follow.
+    /// The content hash with the standing as its last byte: in an index, equal content with the same or a better
+    /// standing is one range.
     fn content_hash(&self) -> [u8; 33] {
         let mut hash = [self.standing as u8; 33];
         hash[..32].copy_from_slice(&self.content);
@@ -323,7 +291,7 @@ impl Known {
         let confirmed: Vec<bool> =
             mails.iter().map(|(_, mail)| mail.standing == Standing::Confirmed).collect();
         let senders: Vec<&str> = mails.iter().map(|(_, mail)| mail.sender).collect();
-        // Mail by mail through the index: a join may be planned as a pass over all messages.
+        // One index lookup per mail: a join may be planned as a scan over all messages.
         let row = sqlx::query!(
             r#"select us.name,
                    array(select name from people where workspace_id = $1 and removed_at is null) as "team_names!",
@@ -375,7 +343,7 @@ impl Known {
     }
 }
 
-/// Who a workspace is to the outside: the names and domains that a scam would borrow.
+/// Names and domains of a workspace, which a scam might imitate.
 struct Us {
     name: String,
     team_names: Vec<String>,
@@ -383,13 +351,13 @@ struct Us {
     domains: Vec<String>,
 }
 
-/// What earlier mail makes of this one.
+/// Scam signals that depend on earlier mail.
 struct Signs {
     repeated_id: bool,
     new_sender_in_thread: bool,
 }
 
-/// Whether the sender is an inbox of the same workspace. Most senders are known not to be by their domain.
+/// Whether the sender is an inbox of this workspace. The domain rules that out for most senders without a query.
 async fn is_ours(tx: &mut Tx<'_>, us: &Us, mail: &ParsedMail) -> Result<bool> {
     let Some(from) = mail.from.as_ref().filter(|from| us.domains.iter().any(|ours| ours == from.domain()))
     else {
@@ -399,14 +367,14 @@ async fn is_ours(tx: &mut Tx<'_>, us: &Us, mail: &ParsedMail) -> Result<bool> {
     Ok(mailboxes::at(tx, workspace, &from.email).await?.is_some())
 }
 
-/// Whether the sender is on the conversation. Mostly it is the contact, which is known without asking.
+/// Whether the sender takes part in the conversation. Mostly it is the contact, which needs no query.
 async fn wrote_before(tx: &mut Tx<'_>, conversation: &Conversation, mail: &ParsedMail) -> Result<bool> {
     let Some(sender) = mail.from.as_ref().map(|from| from.email.as_str()) else { return Ok(false) };
     let is_contact = conversation.contact.email.as_deref() == Some(sender);
     Ok(is_contact || takes_part(tx, conversation.id, sender).await?)
 }
 
-/// The mail as it will be stored: history taken away, and the scam check's opinion.
+/// The mail as it will be stored: quoted history removed, scam risk assessed.
 fn judged(
     delivery: &Delivery,
     placement: &Placement,

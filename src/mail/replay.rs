@@ -1,5 +1,5 @@
-//! Reads kept mail once more (D143): after an update that understands mail better, its words are taken from
-//! the raw bytes anew. Nothing moves, nobody is told, and mail whose bytes are gone stays as it is.
+//! Parses stored raw mail again (D143), after an update that parses better, and replaces the text. Mail is not
+//! moved, no events are recorded, and mail whose raw bytes were deleted stays as it is.
 
 use crate::app::App;
 use crate::conversations::inbound::{self, Raw};

@@ -1,23 +1,23 @@
-//! The envelope's sender, where bounces go: the inbox's address with a tag that names the message. Nobody
-//! else can make such a tag, and no app's reference looks like it, because of its `=` (specification 4.13.1).
+//! The envelope sender of our mail (VERP), where bounces go: the inbox's address with a tag that names the message
+//! and proves that we made it. The `=` keeps it apart from an app's reference (specification 4.13.1).
 //!
-//! `help+r=0mk3c5w9ab1cd=f3k0x…@acme.example`: the message's number, then the proof. All in lower case, since
-//! some servers fold it. The tag stands behind the whole name of the inbox, which may have a `+` of its own.
+//! `help+r=0mk3c5w9ab1cd=f3k0x…@acme.example`: the message's number, then a MAC. Lower case, because some servers
+//! change case. The tag follows the whole local part of the inbox, which may have a `+` of its own.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 
-use crate::config::SecretKey;
 use crate::ids::{Id, MessageId, WorkspaceId};
 use crate::links;
-use crate::mail::compose::on_the_wire;
+use crate::mailer::on_the_wire;
+use crate::secret::SecretKey;
 
 const MARK: &str = "r=";
-/// Characters of the proof, 67 bits: nobody can try them all, and names of up to 34 characters have room for it.
+/// Characters of the MAC: 67 bits cannot be guessed, and leave room for names of up to 34 characters.
 const PROOF: usize = 13;
 /// The longest local part of an address (RFC 5321).
 const LOCAL: usize = 64;
 
-/// The inbox's bare address when a tag has no room, or would not come back: bounces then prove nothing.
+/// The plain inbox address when the tag does not fit or would not survive; then bounces cannot be proven.
 pub fn make(key: &SecretKey, workspace: WorkspaceId, message: MessageId, inbox: &str) -> String {
     let inbox = on_the_wire(inbox);
     let Some((local, domain)) = inbox.rsplit_once('@') else { return inbox };
@@ -30,7 +30,7 @@ pub fn make(key: &SecretKey, workspace: WorkspaceId, message: MessageId, inbox: 
     }
 }
 
-/// The message that mail to this address of the inbox is about, if we made the address.
+/// The message that an address was made for, if we made it.
 pub fn read(key: &SecretKey, workspace: WorkspaceId, address: &str, inbox: &str) -> Option<MessageId> {
     let (address, inbox) =
         (on_the_wire(address).to_ascii_lowercase(), on_the_wire(inbox).to_ascii_lowercase());
@@ -45,7 +45,7 @@ pub fn read(key: &SecretKey, workspace: WorkspaceId, address: &str, inbox: &str)
     verify_slices_are_equal(given.as_bytes(), wanted.as_bytes()).is_ok().then_some(message)
 }
 
-/// The inbox's name in the name of what may be a return path.
+/// The inbox's local part in that of a return path.
 pub fn inbox_of(local: &str) -> Option<&str> {
     local.rsplit_once('+').filter(|(_, tag)| tag.starts_with(MARK)).map(|(inbox, _)| inbox)
 }
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_else_can_make_one() {
+    fn a_return_path_cannot_be_forged() {
         let made = make(&KEY, HERE, MessageId(1), INBOX);
         let other = make(&KEY, HERE, MessageId(2), INBOX);
         assert_eq!(read(&SecretKey([8; 32]), HERE, &made, INBOX), None);

@@ -1,5 +1,5 @@
-//! The sandbox (specification 4.14, 8.3): a simulated email is written out as a real one, so that everything
-//! behind it, from parsing on, is the same as for mail from outside. Mail that leaves goes into a ledger.
+//! The sandbox (specification 4.14, 8.3). A simulated email is rendered as a real one, so that everything from
+//! parsing on is the same as for received mail. Sent mail is recorded in a table.
 
 pub mod answer;
 pub mod deliver;
@@ -15,8 +15,8 @@ use crate::app_mail::reference;
 use crate::conversations::conversation::Conversation;
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
-use crate::mail::receive::Delivery;
-use crate::mail::thread::Dmarc;
+use crate::mail::authenticate::Dmarc;
+use crate::mail::delivery::Delivery;
 use crate::text;
 use crate::workspace::mailboxes;
 
@@ -59,7 +59,7 @@ pub async fn delivery(
         (None, Some(conversation)) => format!("Re: {}", conversation.subject),
         (None, None) => String::new(),
     };
-    // One line each: a header's value must not be able to start another header.
+    // One line each, to prevent header injection.
     let mut message = MessageBuilder::new()
         .message_id(MessageId::new(format!("{}@{domain}", app.random.hex(32))))
         .date(app.clock.now().timestamp())

@@ -1,6 +1,6 @@
-//! Scores how likely a mail is a scam, by fixed signals only, so that the same mail always
-//! gets the same answer, in the sandbox too. A label at three points, held at five. Reasons
-//! are sentences of our own and never quote the mail. Specification 2.3, 6.2 and 8.3.
+//! Scores how likely a mail is a scam. Signals are fixed, so that the same mail always gets the same result, in
+//! the sandbox too. It is labelled from three points on and held from five. Reasons are our own sentences and
+//! never quote the mail. Specification 2.3, 6.2 and 8.3.
 
 mod attachments;
 mod domains;
@@ -14,19 +14,19 @@ const LABEL_POINTS: u32 = 3;
 const HOLD_POINTS: u32 = 5;
 const MAX_REASONS: usize = 3;
 
-/// What the mail alone cannot tell.
+/// What the mail itself does not tell.
 pub struct Context<'a> {
     /// What the sender wrote, without quoted history.
     pub text: &'a str,
     pub dmarc_failed: bool,
-    /// The sender's domain asks to refuse mail like this, and the operator holds it.
+    /// DMARC failed, the domain publishes `p=reject`, and the operator's setting is to hold such mail.
     pub unwanted: bool,
     pub our_domains: &'a [String],
     pub team_names: &'a [String],
     pub workspace_name: &'a str,
-    /// Joins a conversation this sender was not part of.
+    /// It joins a conversation in which the sender did not take part.
     pub new_sender_in_thread: bool,
-    /// A known Message-ID with other content.
+    /// It reuses a known Message-ID with other content.
     pub repeated_id: bool,
 }
 
@@ -38,7 +38,7 @@ pub struct Assessment {
     pub held: bool,
 }
 
-/// In the order in which a tie is decided: the costlier mistake first.
+/// Ordered by the cost of a mistake, which decides ties.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Risk {
     Malware,
@@ -84,6 +84,8 @@ const SIGNALS: &[Signal] = &[
         "An attached file is a web page or can hold macros."),
     signal(4, Risk::Impersonation, is_look_alike,
         "The sender's domain looks like one of yours but is not."),
+    signal(2, Risk::Impersonation, has_our_name,
+        "The sender's domain has the name of one of yours under another ending."),
     signal(3, Risk::Phishing, has_mixed_script_domain,
         "The sender's domain mixes alphabets to look like another name."),
     signal(1, Risk::Phishing, has_punycode_domain,
@@ -120,7 +122,7 @@ const SIGNALS: &[Signal] = &[
         "A link shows one address but leads to another."),
 ];
 
-/// The mail with what several signals need, worked out once.
+/// The mail with values that several signals need, computed once.
 struct Look<'a> {
     mail: &'a ParsedMail,
     context: &'a Context<'a>,
@@ -154,7 +156,7 @@ fn heaviest(found: &[&Signal]) -> Option<Risk> {
         let of_risk = found.iter().filter(|signal| signal.risk == risk);
         of_risk.map(|signal| signal.points).sum()
     };
-    // The last of equals wins, so the order of a tie is turned around.
+    // `max_by_key` returns the last of equals, so the order is reversed.
     Risk::ALL.into_iter().rev().max_by_key(|risk| weight(*risk))
 }
 
@@ -164,6 +166,12 @@ fn is_foreign(look: &Look) -> bool {
 
 fn is_look_alike(look: &Look) -> bool {
     domains::looks_like_one_of(&look.sender_domain, look.context.our_domains)
+}
+
+fn has_our_name(look: &Look) -> bool {
+    is_foreign(look)
+        && !is_look_alike(look)
+        && domains::has_the_name_of_one_of(&look.sender_domain, look.context.our_domains)
 }
 
 fn has_mixed_script_domain(look: &Look) -> bool {

@@ -1,10 +1,10 @@
 //! Sending what is due (specification 3.3): claim, hand over, write down what came of it.
 //!
-//! A message is handed over under a lease and at most once under each; the result is written only if the
-//! lease is still ours. After a crash another node hands it over again with the same Message-ID.
+//! A message is handed over under a lease and at most once under each. After a crash another node hands it over again
+//! with the same Message-ID. What cannot be sent for a day, for whatever reason, has failed.
 
-use chrono::{DateTime, TimeDelta, Utc};
-use futures::{StreamExt, stream};
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
 
 use crate::app::App;
 use crate::conversations::conversation::{Locked, lock_any};
@@ -13,84 +13,86 @@ use crate::conversations::sending::{self, Claimed};
 use crate::db::Tx;
 use crate::documents::request::{self, Carrier};
 use crate::error::{Error, Result};
+use crate::lease::{self, Claim, Lease, Tried, Work};
 use crate::mail::sandbox::answer;
 use crate::mail::sandbox::deliver::deliver;
 use crate::mail::{compose, dkim};
 use crate::mailer::{Handover, Mail, Refusal};
 use crate::replies::suppress::{Reason, suppress};
 
-/// Waits after a try in vain (D131), a day in all; after the last of them nobody tries again.
-pub const LATER: [TimeDelta; 7] = [
-    TimeDelta::minutes(1),
-    TimeDelta::minutes(5),
-    TimeDelta::minutes(15),
-    TimeDelta::hours(1),
-    TimeDelta::hours(3),
-    TimeDelta::hours(6),
-    TimeDelta::hours(12),
-];
+/// The worker's loops.
+pub const LOOP: &str = "send";
+pub const SANDBOX_LOOP: &str = "send in the sandbox";
 
-/// Works off everything that is due now.
+/// Works off all live mail that is due now.
 pub async fn send_due(app: &App, at_once: usize) -> Result<()> {
-    while !app.stop.told() {
-        let now = app.clock.now();
-        let claimed = sending::claim(&mut *app.connection().await?, now, now + app.config.lease()).await?;
-        if claimed.is_empty() {
-            break;
-        }
-        let (live, simulated): (Vec<_>, Vec<_>) = claimed.iter().partition(|claimed| claimed.livemode);
-        let ends = now + app.config.lease();
-        // The sandbox's ledger has no network to wait for: one at a time, so that a crash leaves at most one
-        // mail that was handed over and not written down.
-        futures::join!(send_all(app, live, ends, at_once), send_all(app, simulated, ends, 1));
-    }
-    Ok(())
+    lease::work_off(app, &Sending { sandbox: false }, at_once).await
 }
 
-async fn send_all(app: &App, claimed: Vec<&Claimed>, lease_ends: DateTime<Utc>, at_once: usize) {
-    stream::iter(claimed)
-        .for_each_concurrent(at_once, async |claimed| {
-            if let Err(error) = send(app, claimed, lease_ends).await {
-                let (workspace, message) = (claimed.letter.workspace, claimed.letter.message);
-                tracing::warn!(%error, %workspace, %message, "a message was not sent; its lease will end");
-            }
+/// The same in the sandbox, on its own: its customers answer within seconds, whatever live mail waits for.
+pub async fn send_due_in_sandbox(app: &App, at_once: usize) -> Result<()> {
+    lease::work_off(app, &Sending { sandbox: true }, at_once).await
+}
+
+struct Sending {
+    sandbox: bool,
+}
+
+impl Work for Sending {
+    const WHAT: &'static str = "a message";
+
+    fn worked_by(&self) -> &'static str {
+        if self.sandbox { SANDBOX_LOOP } else { LOOP }
+    }
+
+    type Row = Claimed;
+    type Outcome = Result<(), Refusal>;
+
+    async fn claim(&self, conn: &mut PgConnection, lease: &Lease) -> Result<Vec<Claimed>> {
+        sending::claim(conn, self.sandbox, lease.began, lease.ends).await
+    }
+
+    fn claim_of(&self, claimed: &Claimed) -> Claim {
+        Claim { workspace: claimed.letter.workspace, number: claimed.claim, tries: claimed.tries }
+    }
+
+    async fn act(&self, app: &App, claimed: &Claimed) -> Result<Tried<Self::Outcome>> {
+        Ok(match hand_over(app, claimed).await? {
+            Handover::Accepted => Tried::Done(Ok(())),
+            Handover::Refused(refusal) => Tried::Done(Err(refusal)),
+            Handover::Later => Tried::Later,
         })
-        .await;
+    }
+
+    async fn finish(&self, tx: &mut Tx<'_>, claimed: &Claimed, outcome: Self::Outcome) -> Result<bool> {
+        let Some(conversation) = lock(tx, claimed).await? else { return Ok(false) };
+        match outcome {
+            Ok(()) => sent(tx, &conversation, claimed).await,
+            Err(refusal) => refused(tx, &conversation, claimed, refusal).await,
+        }
+    }
+
+    async fn again(
+        &self,
+        tx: &mut Tx<'_>,
+        claimed: &Claimed,
+        due_at: DateTime<Utc>,
+        tried: bool,
+    ) -> Result<bool> {
+        sending::again(tx, claimed, due_at, tried).await
+    }
+
+    async fn give_up(&self, tx: &mut Tx<'_>, claimed: &Claimed) -> Result<bool> {
+        let Some(conversation) = lock(tx, claimed).await? else { return Ok(false) };
+        sending::failed(tx, &conversation, claimed, Refusal::GaveUp).await
+    }
 }
 
-async fn send(app: &App, claimed: &Claimed, lease_ends: DateTime<Utc>) -> Result<()> {
-    // Told to stop, or so late in the lease that another node might begin while we are still at it: after the
-    // longest handover there must be time to write down what came of it.
-    let enough_time = app.clock.now() + app.config.handover() * 2 < lease_ends;
-    if app.stop.told() || !enough_time {
-        let mut tx = app.begin(claimed.letter.workspace).await?;
-        sending::release(&mut tx, claimed).await?;
-        return tx.commit().await;
+async fn lock(tx: &mut Tx<'_>, claimed: &Claimed) -> Result<Option<Locked>> {
+    match lock_any(tx, claimed.letter.conversation).await {
+        Err(Error::Missing(_)) => Ok(None),
+        locked => locked.map(Some),
     }
-    let outcome = hand_over(app, claimed).await?;
-    let mut tx = app.begin(claimed.letter.workspace).await?;
-    let conversation = match lock_any(&mut tx, claimed.letter.conversation).await {
-        Err(Error::Missing(_)) => return Ok(()),
-        locked => locked?,
-    };
-    let ours = match outcome {
-        Handover::Accepted => sent(&mut tx, &conversation, claimed).await?,
-        Handover::Refused(refusal) => refused(&mut tx, &conversation, claimed, refusal).await?,
-        Handover::Later => match LATER.get(usize::try_from(claimed.tries).unwrap_or_default()) {
-            Some(wait) => {
-                let due_at = tx.now() + *wait;
-                sending::later(&mut tx, claimed, due_at).await?
-            }
-            None => sending::failed(&mut tx, &conversation, claimed, Refusal::GaveUp).await?,
-        },
-    };
-    if !ours {
-        // The mail may have left twice, with one Message-ID; what the other node wrote stands.
-        let (workspace, message) = (claimed.letter.workspace, claimed.letter.message);
-        tracing::warn!(%workspace, %message, claim = claimed.claim, "a lease was lost: another node has the message");
-        return Ok(());
-    }
-    tx.commit().await
 }
 
 async fn hand_over(app: &App, claimed: &Claimed) -> Result<Handover> {
@@ -100,14 +102,10 @@ async fn hand_over(app: &App, claimed: &Claimed) -> Result<Handover> {
     if claimed.suppressed {
         return Ok(Handover::Refused(Refusal::Suppressed));
     }
-    let longest = app.config.handover().to_std().map_err(Error::internal)?;
-    let handed_over = async {
-        match claimed.livemode {
-            true => app.mailer.hand_over(&claimed.letter, &write(app, claimed).await?).await,
-            false => deliver(app, &claimed.letter).await,
-        }
-    };
-    tokio::time::timeout(longest, handed_over).await.unwrap_or(Ok(Handover::Later))
+    match claimed.livemode {
+        true => app.mailer.hand_over(&claimed.letter, &write(app, claimed).await?).await,
+        false => deliver(app, &claimed.letter).await,
+    }
 }
 
 /// The mail as it leaves. Every try gives the same bytes.

@@ -1,8 +1,8 @@
-//! Where mail belongs (specification 4.13, 4.14). Mail joins by our Message-ID, by that of mail the app recorded, or by
-//! the reference in its address, when its sender is on that conversation; by our own also as a confirmed colleague of
-//! the contact. A conversation with recorded mail takes in confirmed mail only, and counts only what the sender's domain
-//! vouches for. A subject alone never joins. Everybody else gets a conversation of their own: one that names the other
-//! when our own mail is answered, and one without a hint that the id was known when recorded mail is.
+//! Decides which conversation a mail joins (specification 4.13, 4.14): by a Message-ID of ours, by that of
+//! recorded app mail, or by the reference in its address, if the sender takes part there. By our Message-ID a
+//! confirmed colleague of the contact joins too. A conversation with recorded mail accepts only confirmed mail and
+//! authenticated fields. A subject alone never joins. All other mail starts a conversation. If it answers our own
+//! mail, that conversation names the other one; if it names recorded mail, it gives no hint that the id is known.
 
 use chrono::TimeDelta;
 
@@ -16,15 +16,6 @@ use crate::mail::organization::are_colleagues;
 use crate::mail::parse::{ParsedMail, Report};
 use crate::workspace::mailboxes::Mailbox;
 
-/// What the sender domain's DMARC check said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dmarc {
-    Pass,
-    Fail,
-    /// Not checked, or the domain has no policy. Not a pass.
-    Unknown,
-}
-
 #[derive(Debug, PartialEq, Eq)]
 pub struct Placement {
     /// The conversation to join; a new one when there is none.
@@ -32,13 +23,13 @@ pub struct Placement {
     pub reference: Option<String>,
     /// The Message-ID of the recorded app mail that this is a permitted reply to.
     pub answers: Option<String>,
-    /// The conversation of the mail of ours that this answers without joining it.
+    /// The conversation of our mail that this answers without joining it.
     pub answers_in: Option<ConversationId>,
     pub why: Why,
 }
 
 impl Placement {
-    /// Of mail that names nothing it could belong to.
+    /// For mail that refers to no other mail.
     pub const ALONE: Self = Self::started(Why::AnswersNothing);
 
     const fn started(why: Why) -> Self {
@@ -50,7 +41,7 @@ impl Placement {
     }
 }
 
-/// Why a message stands where it stands, for the people who wonder. Senders never see it.
+/// Why a message was filed where it is, for people of the team. Senders never see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Why {
     #[error("joined by In-Reply-To")]
@@ -101,7 +92,7 @@ pub async fn place(
     let mut tag = tag(mailbox, recipient, mail);
     let mut bridge = None;
     if tag.is_some() {
-        // Whoever names recorded mail without a right to it gets no reference, whatever the address says.
+        // A sender who names recorded mail without permission gets no reference, whatever the address says.
         let found = of_app_mail(tx, mailbox, &writer, age).await?;
         tag = tag.filter(|_| !matches!(found, Bridge::Refused(_)));
         bridge = Some(found);
@@ -139,14 +130,14 @@ pub async fn place(
     Ok(Placement { reference: tag, answers_in, ..Placement::started(why) })
 }
 
-/// Whether there is nothing that [`place`] would have to look for.
+/// Whether the mail refers to nothing that [`place`] would look up.
 pub fn names_nothing(mailbox: &Mailbox, recipient: Option<&str>, mail: &ParsedMail) -> bool {
     mail.references.is_empty() && mail.report.is_none() && tag(mailbox, recipient, mail).is_none()
 }
 
-/// Who wrote, and how much of the mail is certainly theirs.
+/// The author, and which parts of the mail are authenticated.
 struct Writer<'a> {
-    /// Exactly one From mailbox, or nobody.
+    /// `None` unless there is exactly one From mailbox.
     address: Option<&'a str>,
     mail: &'a ParsedMail,
     verdict: &'a Verdict,
@@ -158,7 +149,7 @@ impl<'a> Writer<'a> {
         Self { address, mail, verdict }
     }
 
-    /// Whether the sender's domain vouches for it that the mail answers this one.
+    /// Whether an authenticated field says that the mail answers this one.
     fn surely_names(&self, id: &str) -> bool {
         let (answered, _) = self.mail.references.split_at(self.mail.in_reply_to);
         let is_in =
@@ -166,15 +157,15 @@ impl<'a> Writer<'a> {
         is_in(Part::InReplyTo, answered) || is_in(Part::References, &self.mail.referenced)
     }
 
-    /// What the mail answers: first what is vouched for.
+    /// The ids that the mail answers, authenticated ones first.
     fn named(&self) -> Vec<&'a str> {
         let (sure, other): (Vec<_>, Vec<_>) =
             self.mail.references.iter().map(String::as_str).partition(|id| self.surely_names(id));
         [sure, other].concat()
     }
 
-    /// Whether the sender's domain vouches for it that the mail is for this reference: a signed mail can be handed
-    /// over for any address.
+    /// Whether authenticated fields say that the mail is for this reference. A signed mail can be resent to any
+    /// address.
     fn wrote_to(&self, mailbox: &Mailbox, wanted: &str) -> bool {
         let is_to = |address: &str| tag_in(mailbox, address).is_some_and(|tag| tag == wanted);
         let listed = [(Part::To, &self.mail.to), (Part::Cc, &self.mail.cc)];
@@ -185,7 +176,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The reference in the address that was written to: the envelope's first, then the header's.
+/// The reference in the address written to: that of the envelope first, then those of the header.
 fn tag(mailbox: &Mailbox, recipient: Option<&str>, mail: &ParsedMail) -> Option<String> {
     let listed = [&mail.to, &mail.cc, &mail.delivered_to].into_iter().flatten();
     let mut written = recipient.into_iter().chain(listed.map(|address| address.email.as_str()));
@@ -196,26 +187,26 @@ fn tag_in(mailbox: &Mailbox, address: &str) -> Option<String> {
     reference::tag_of(address, &mailbox.address).and_then(reference::of)
 }
 
-/// The mail of ours that a mail answers, and the conversation it stands in.
+/// A message of ours that a mail answers, and its conversation.
 struct Ours {
     conversation: ConversationId,
     message_id: String,
     reference: Option<String>,
     contact: Option<String>,
-    /// Whom the recorded mail of the conversation went to, when it holds one.
+    /// Recipients of the conversation's recorded app mail, if it has one.
     recorded: Option<Vec<String>>,
     found: Why,
 }
 
 impl Ours {
-    /// Why the conversation takes the mail in, or why it does not.
+    /// `Ok`: why the mail may join. `Err`: why not.
     async fn takes_in(
         &self,
         tx: &mut Tx<'_>,
         writer: &Writer<'_>,
         tag: Option<&str>,
     ) -> Result<Result<Why, Why>> {
-        // One record per conversation: another reference is another matter.
+        // A conversation has one reference; mail with another one does not belong to it.
         if self.reference.is_some() && tag.is_some() && self.reference.as_deref() != tag {
             return Ok(Err(Why::OtherReference));
         }
@@ -286,8 +277,8 @@ enum Bridge {
     Unknown,
 }
 
-/// Where a permitted answer to recorded app mail belongs. The record is looked for in any case, so that
-/// neither the answer nor its time tells a stranger whether there is one.
+/// Finds the conversation for a permitted reply to recorded app mail. The record is always looked up, so that
+/// neither the outcome nor its timing tells a stranger whether there is one.
 async fn of_app_mail(
     tx: &mut Tx<'_>,
     mailbox: &Mailbox,
@@ -326,7 +317,7 @@ async fn of_app_mail(
     Ok(Bridge::Permitted(Placement { joins, reference: named.reference, answers, answers_in: None, why }))
 }
 
-/// One mail to two inboxes is a conversation in each: a record's conversation is joined in its own inbox only.
+/// A mail to two inboxes is a conversation in each, so a record's conversation is joined in its own inbox only.
 async fn in_mailbox(
     tx: &mut Tx<'_>,
     mailbox: MailboxId,
@@ -344,8 +335,8 @@ async fn in_mailbox(
     .await?)
 }
 
-/// The newest conversation of the inbox with this reference that the sender is on. Without confirmation, one that
-/// holds no recorded mail.
+/// The newest conversation of the inbox with this reference in which the sender takes part. Unconfirmed mail
+/// cannot join one that has recorded mail.
 async fn of_reference(
     tx: &mut Tx<'_>,
     mailbox: MailboxId,

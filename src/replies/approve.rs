@@ -5,17 +5,16 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 
 use crate::app::App;
-use crate::conversations::conversation::MemberId;
 use crate::conversations::outbound::{lock_message, schedule};
 use crate::conversations::timeline;
 use crate::db::Tx;
 use crate::documents::request::{self, Carrier};
 use crate::error::{Error, Result};
-use crate::events::event::{Author, Doer, DraftApproved, Drafter, Event};
+use crate::events::event::{Doer, DraftApproved, Event};
 use crate::events::record::record;
 use crate::ids::MessageId;
 use crate::text;
-use crate::workspace::access::Teammate;
+use crate::workspace::people::Person;
 
 const LONGEST_BODY: usize = 50_000;
 
@@ -23,7 +22,7 @@ const LONGEST_BODY: usize = 50_000;
 pub async fn approve(
     app: &App,
     tx: &mut Tx<'_>,
-    person: &Teammate,
+    person: &Person,
     message: MessageId,
     edited: Option<&str>,
 ) -> Result<DateTime<Utc>> {
@@ -40,7 +39,7 @@ pub async fn approve(
     let whole = match request::of_message(tx, carrier).await? {
         Some(carried) => {
             let link = carried.link(app, tx.workspace())?;
-            Some(request::under(&body, &carried.asked, Some(&link)))
+            Some(carried.under(&body, Some(&link)))
         }
         None => None,
     };
@@ -55,7 +54,7 @@ pub async fn approve(
     let approved = DraftApproved {
         conversation_id: conversation.id,
         message_id: message,
-        drafted_by: drafter(draft.author),
+        drafted_by: draft.author.of_draft(),
         approved_by: Doer::from(&person.by()),
         edited,
     };
@@ -71,11 +70,4 @@ fn a_body(given: &str) -> Result<String> {
         return Err(Error::problem("body", format!("must be at most {LONGEST_BODY} characters")));
     }
     Ok(text::lines(given))
-}
-
-fn drafter(author: Option<MemberId>) -> Drafter {
-    match author.map(Author::from) {
-        Some(author) => Drafter { r#type: Some(author.r#type), id: author.id },
-        None => Drafter { r#type: None, id: None },
-    }
 }

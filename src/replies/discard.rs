@@ -3,17 +3,18 @@
 
 use serde_json::json;
 
+use crate::conversations::message::MessageStatus;
 use crate::conversations::outbound::{self, lock_message};
 use crate::conversations::timeline;
 use crate::db::Tx;
 use crate::documents::request::{self, Carrier};
 use crate::error::{Error, Result};
 use crate::ids::MessageId;
-use crate::workspace::access::Teammate;
+use crate::workspace::people::Person;
 
-pub async fn discard(tx: &mut Tx<'_>, person: &Teammate, message: MessageId) -> Result<()> {
+pub async fn discard(tx: &mut Tx<'_>, person: &Person, message: MessageId) -> Result<()> {
     let (conversation, draft) = lock_message(tx, person, message).await?;
-    if draft.status != "draft" {
+    if draft.status != MessageStatus::Draft {
         return Err(Error::problem("message", "is not a draft"));
     }
     let data = json!({ "messageId": message });

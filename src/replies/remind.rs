@@ -3,10 +3,11 @@
 
 use crate::app::App;
 use crate::conversations::conversation::lock_any;
+use crate::conversations::message::Author;
 use crate::conversations::outbound::{self, Outbound};
 use crate::conversations::status::Status;
 use crate::db::Tx;
-use crate::documents::request::{self, Asked, Due};
+use crate::documents::request::{self, Due};
 use crate::error::Result;
 use crate::replies::{automatic, suppress};
 
@@ -26,19 +27,15 @@ pub async fn remind(app: &App, tx: &mut Tx<'_>, due: Due) -> Result<()> {
     };
     let taken = request::take_reminder(tx, due.request, address.is_some()).await?;
     let (Some(carried), Some(address)) = (taken, address) else { return Ok(()) };
+    let link = carried.link(app, tx.workspace())?;
+    let Some(text) = carried.missing_under(OPENING, &link) else { return Ok(()) };
     if let Err(until) = automatic::count(tx, conversation.livemode(), address).await? {
         return request::put_reminder_off(tx, due.request, until).await;
     }
-    let link = carried.link(app, tx.workspace())?;
-    let missing = carried.asked.items.iter().filter(|item| item.required).cloned().collect::<Vec<_>>();
-    let asked = match missing.is_empty() {
-        true => carried.asked,
-        false => Asked { items: missing, due: carried.asked.due },
-    };
     let reminder = Outbound {
         message: tx.mint(),
-        author: None,
-        text: &request::under(OPENING, &asked, Some(&link)),
+        author: Author::Service,
+        text: &text,
         written: Some(OPENING),
         summary: None,
         sends_at: Some(tx.now()),

@@ -51,7 +51,7 @@ pub async fn release(tx: &mut Tx<'_>, agent: AgentId) -> Result<()> {
     let held = assign::held_by(tx, agent).await?;
     for conversation in &held {
         let conversation = lock_any(tx, *conversation).await?;
-        assign::to(tx, &conversation, &By::System, None).await?;
+        assign::give(tx, &conversation, &By::System, None).await?;
     }
     if held.is_empty() {
         keys::released(tx, agent).await?;

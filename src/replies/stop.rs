@@ -4,22 +4,24 @@
 use serde_json::json;
 
 use crate::conversations::conversation::Locked;
+use crate::conversations::message::MessageStatus;
 use crate::conversations::outbound::{self, Ours, lock_message};
 use crate::conversations::timeline;
 use crate::db::Tx;
 use crate::documents::request::{self, Carrier};
 use crate::error::{Error, Result};
 use crate::ids::MessageId;
-use crate::workspace::access::{By, Teammate};
+use crate::workspace::access::By;
+use crate::workspace::people::Person;
 
 /// A person takes it back.
-pub async fn undo(tx: &mut Tx<'_>, person: &Teammate, message: MessageId) -> Result<()> {
+pub async fn undo(tx: &mut Tx<'_>, person: &Person, message: MessageId) -> Result<()> {
     let (conversation, ours) = lock_message(tx, person, message).await?;
     if stop(tx, &conversation, &ours, &person.by(), "undo").await? {
         return Ok(());
     }
-    match ours.status.as_str() {
-        "draft" => Err(Error::problem("message", "is a draft already")),
+    match ours.status {
+        MessageStatus::Draft => Err(Error::problem("message", "is a draft already")),
         _ => Err(Error::problem("message", "is already on its way")),
     }
 }
@@ -35,7 +37,7 @@ pub async fn stop(
     let carrier = Carrier { conversation: conversation.id, message: message.id };
     let carried = request::of_message(tx, carrier).await?;
     let text = match (&carried, &message.written) {
-        (Some(carried), Some(written)) => request::under(written, &carried.asked, None),
+        (Some(carried), Some(written)) => carried.under(written, None),
         _ => message.text.clone(),
     };
     if !outbound::stop(tx, conversation, message.id, &text).await? {

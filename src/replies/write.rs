@@ -5,10 +5,10 @@
 use chrono::{DateTime, Utc};
 
 use crate::app::App;
-use crate::conversations::conversation::{Locked, MemberId};
+use crate::conversations::conversation::Locked;
 use crate::conversations::outbound::{self, Outbound};
 use crate::db::Tx;
-use crate::documents::request::{self, Asked, Carrier};
+use crate::documents::request::{self, Asked, Carried, Carrier};
 use crate::error::{Error, Result};
 use crate::ids::{DocumentRequestId, MessageId};
 use crate::text;
@@ -23,6 +23,9 @@ pub struct NewReply<'a> {
     pub send: bool,
 }
 
+/// What stands above the checklist when its author writes nothing.
+const POLITE: &str = "Hello,\n\nplease send us the documents listed below. Thank you!";
+
 #[derive(Debug)]
 pub struct Written {
     pub message: MessageId,
@@ -31,6 +34,21 @@ pub struct Written {
     pub request: Option<DocumentRequestId>,
     /// Whom it goes to.
     pub to: String,
+}
+
+/// Asks the customer for documents (specification 4.9): a reply whose point is its checklist.
+pub async fn ask(
+    app: &App,
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    author: &Actor,
+    asked: Asked,
+    message: Option<&str>,
+    send: bool,
+) -> Result<Written> {
+    let message = message.map(str::trim).filter(|message| !message.is_empty());
+    let reply = NewReply { body: message.unwrap_or(POLITE), summary: None, asks: Some(asked), send };
+    write(app, tx, conversation, author, reply).await
 }
 
 pub async fn write(
@@ -46,17 +64,17 @@ pub async fn write(
     let message: MessageId = tx.mint();
     let sends_at = reply.send.then(|| tx.now() + app.config.undo_window(conversation.livemode()));
     let written = text::lines(reply.body);
-    let carried = reply.asks.map(|asked| request::Carried { id: tx.mint(), asked, generation: 0 });
+    let carried = reply.asks.map(|asked| Carried::new(tx, asked));
     let whole = match &carried {
         Some(carried) => {
             let link = reply.send.then(|| carried.link(app, tx.workspace())).transpose()?;
-            Some(request::under(&written, &carried.asked, link.as_deref()))
+            Some(carried.under(&written, link.as_deref()))
         }
         None => None,
     };
     let outbound = Outbound {
         message,
-        author: Some(MemberId::Agent(author.agent)),
+        author: author.member.into(),
         text: whole.as_deref().unwrap_or(&written),
         written: whole.as_ref().map(|_| written.as_str()),
         summary: reply.summary.map(text::line),
@@ -65,7 +83,7 @@ pub async fn write(
     outbound::add(tx, conversation, outbound).await?;
     if let Some(carried) = &carried {
         let carrier = Carrier { conversation: conversation.id, message };
-        request::create(tx, carried.id, carrier, &carried.asked).await?;
+        request::create(tx, carrier, carried).await?;
     }
     Ok(Written { message, sends_at, request: carried.map(|carried| carried.id), to })
 }

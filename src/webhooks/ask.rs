@@ -7,16 +7,17 @@ use sqlx::PgConnection;
 use crate::app::App;
 use crate::db::Tx;
 use crate::error::{Error, Result};
-use crate::events::event::{Event, WebhookTest};
+use crate::events::event::{Event, Kind, WebhookTest};
 use crate::events::read;
 use crate::events::record::{Place, record};
 use crate::ids::{EventId, WebhookId, WorkspaceId, made_at};
 use crate::webhooks::manage::lock;
-use crate::webhooks::webhook::{State, TEST, Webhook, find};
+use crate::webhooks::webhook::{State, Webhook, find};
 use crate::workspace::plan;
 
 /// How far back the log goes.
 const LOG: TimeDelta = TimeDelta::days(30);
+const TEST: &str = Kind::WebhookTest.name();
 
 /// Sends `webhook.test` to this webhook alone. It is tried also while the webhook is stopped, then only once.
 pub async fn send_test(app: &App, workspace: WorkspaceId, id: WebhookId) -> Result<EventId> {

@@ -33,6 +33,12 @@ impl Try {
         matches!(self.result, Ok((200..=299, _)))
     }
 
+    /// One that failed before anything was sent.
+    pub fn failed(clock: &Clock, failure: Failure) -> Self {
+        let now = clock.now();
+        Self { began: now, ended: now, milliseconds: 0, result: Err(failure) }
+    }
+
     /// The other side wants no more, ever.
     pub fn is_gone(&self) -> bool {
         matches!(self.result, Ok((GONE, _)))
@@ -64,7 +70,7 @@ impl Try {
 
 /// What a try needs besides the event.
 pub struct Letter<'a> {
-    pub to: &'a Result<Checked, Failure>,
+    pub to: Result<Checked, Failure>,
     /// Path and query.
     pub path: &'a str,
     pub secrets: &'a [Secret],
@@ -78,7 +84,7 @@ pub async fn attempt(
     body: String,
 ) -> Try {
     let (began, started) = (clock.now(), Instant::now());
-    let result = match letter.to {
+    let result = match &letter.to {
         Err(failure) => Err(*failure),
         Ok(to) => match request(letter, event, began.timestamp(), body) {
             None => Err(Failure::Refused),

@@ -1,19 +1,26 @@
 //! Claims webhooks that have something due, and reads some of it. A claim is a lease on the webhook's lane: for
 //! its time nobody else delivers there, so deliveries themselves are not written before they are done.
 
+use std::time::Duration;
+
 use chrono::{DateTime, TimeDelta, Utc};
-use sqlx::{Connection, PgConnection};
+use sqlx::PgConnection;
 use url::Url;
 
 use crate::app::App;
-use crate::error::Result;
+use crate::db::Across;
+use crate::error::{Error, Result};
 use crate::ids::{EventId, WebhookId, WorkspaceId};
+use crate::lease::Lease;
+use crate::put_off::Aside;
 use crate::signed::Secret;
 use crate::webhooks::secret::{decrypt, still_signs};
 use crate::webhooks::webhook::State;
 
-/// Longer than a turn can take: its tries begin within two seconds and last ten at most.
-const LEASE: TimeDelta = TimeDelta::seconds(20);
+/// A turn begins no try after this.
+pub const TURN: Duration = Duration::from_secs(2);
+/// The longest that it takes to claim, or to write down what came of a turn: to get a connection and an answer (db.rs).
+const LONGEST_WRITE: TimeDelta = TimeDelta::seconds(10);
 /// Lanes of one claim, and deliveries of all of them together. Few lanes get more each; when very many have
 /// something due, each gets little, so that all have had a turn soon.
 const LANES: i64 = 250;
@@ -22,12 +29,19 @@ const ROWS: i64 = 1000;
 /// A webhook that this process delivers to for a while.
 pub struct Lane {
     pub key: LaneKey,
-    pub url: Url,
-    pub secrets: Vec<Secret>,
+    pub lease: Lease,
+    /// Nothing when what is stored of it cannot be used: its tries fail, and it is paused like any that fails.
+    pub target: Option<Target>,
     pub state: State,
     pub in_plan: bool,
     pub run: i32,
     pub rows: Vec<Waiting>,
+}
+
+/// Where a webhook's requests go, and what signs them.
+pub struct Target {
+    pub url: Url,
+    pub secrets: Vec<Secret>,
 }
 
 /// Which lane, and the number of the claim that holds it.
@@ -48,13 +62,13 @@ pub struct Waiting {
     pub body: Option<String>,
 }
 
-pub async fn claim(app: &App, most: usize) -> Result<Vec<Lane>> {
-    let now = app.clock.now();
+pub async fn claim(app: &App, most: usize, aside: &Aside) -> Result<Vec<Lane>> {
+    let lease = lease_of_a_turn(app)?;
     let mut conn = app.connection().await?;
-    let mut tx = conn.begin().await?;
-    let mut lanes = lease(&mut tx, app, now, LANES.min(most as i64)).await?;
+    let mut tx = Across::begin(&mut conn).await?;
+    let mut lanes = take(&mut tx, app, lease, LANES.min(most as i64), aside).await?;
     if !lanes.is_empty() {
-        read_rows(&mut tx, &mut lanes, now).await?;
+        read_rows(&mut tx, &mut lanes, lease.began).await?;
     }
     tx.commit().await?;
     Ok(lanes)
@@ -73,12 +87,27 @@ pub async fn next(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<Option<
     .await?)
 }
 
-async fn lease(conn: &mut PgConnection, app: &App, now: DateTime<Utc>, most: i64) -> Result<Vec<Lane>> {
+/// Room for the name's lookup, for the tries that begin within a turn's time, and for writing, whatever the settings.
+fn lease_of_a_turn(app: &App) -> Result<Lease> {
+    let time = app.config.webhook_time();
+    let turn = TimeDelta::from_std(time + TURN + time).map_err(Error::internal)?;
+    Ok(Lease::covering(app.clock.now(), turn, app.config.handover().min(LONGEST_WRITE)))
+}
+
+async fn take(
+    conn: &mut PgConnection,
+    app: &App,
+    lease: Lease,
+    most: i64,
+    aside: &Aside,
+) -> Result<Vec<Lane>> {
+    let now = lease.began;
     let rows = sqlx::query!(
         r#"with due as materialized (
                select lane.ctid, lane.workspace_id from webhook_lanes lane
                where next_due <= $1 and (leased_until is null or leased_until <= $1)
                  and workspace_id not in (select id from workspaces where fenced_at is not null)
+                 and webhook_id not in (select unnest($4::bigint[]))
                order by next_due limit $2 for no key update of lane skip locked),
            entered as materialized (
                select workspace_id from (select distinct workspace_id from due) each_one
@@ -94,7 +123,8 @@ async fn lease(conn: &mut PgConnection, app: &App, now: DateTime<Utc>, most: i64
            join workspaces on workspaces.id = leased.workspace_id"#,
         now,
         most,
-        now + app.config.lease().min(LEASE)
+        lease.ends,
+        &aside.rows
     )
     .fetch_all(conn)
     .await?;
@@ -106,17 +136,16 @@ async fn lease(conn: &mut PgConnection, app: &App, now: DateTime<Utc>, most: i64
         let stored = std::iter::once(row.secret).chain(old.map(|(old, _)| old));
         let secrets: Result<Vec<Secret>> =
             stored.map(|stored| decrypt(&stored, server_key, key.workspace, key.webhook)).collect();
-        match (secrets, row.url.parse()) {
-            (Ok(secrets), Ok(url)) => {
-                let (state, in_plan, run) = (row.state, row.in_plan, row.run);
-                lanes.push(Lane { key, url, secrets, state, in_plan, run, rows: Vec::new() });
-            }
-            // It keeps its lease and is looked at again later; the others go on.
+        let target = match (secrets, row.url.parse()) {
+            (Ok(secrets), Ok(url)) => Some(Target { url, secrets }),
             (secrets, _) => {
                 let error = secrets.err();
                 tracing::error!(webhook = %key.webhook, ?error, "a webhook cannot be used");
+                None
             }
-        }
+        };
+        let (state, in_plan, run) = (row.state, row.in_plan, row.run);
+        lanes.push(Lane { key, lease, target, state, in_plan, run, rows: Vec::new() });
     }
     Ok(lanes)
 }

@@ -3,10 +3,11 @@
 
 use crate::app::App;
 use crate::error::{Error, Result};
+use crate::events::event::Kind;
 use crate::ids::{PersonId, WebhookId, WorkspaceId};
 use crate::signed::Secret;
 use crate::webhooks::secret::encrypt;
-use crate::webhooks::webhook::{KINDS, Scope};
+use crate::webhooks::webhook::Scope;
 use crate::workspace::{people, plan};
 
 /// Live and test each.
@@ -75,9 +76,9 @@ pub async fn create(app: &App, workspace: WorkspaceId, wanted: Wanted<'_>) -> Re
 }
 
 fn chosen(kinds: &[String]) -> Result<Option<Vec<String>>> {
-    if let Some(unknown) = kinds.iter().find(|kind| !KINDS.contains(&kind.as_str())) {
+    if let Some(unknown) = kinds.iter().find(|kind| !Kind::NAMES.contains(&kind.as_str())) {
         let shown: String = unknown.chars().take(60).collect();
-        return Err(Error::problem("events", format!("{shown:?} is none of {}", KINDS.join(", "))));
+        return Err(Error::problem("events", format!("{shown:?} is none of {}", Kind::NAMES.join(", "))));
     }
     Ok((!kinds.is_empty()).then(|| kinds.to_vec()))
 }

@@ -2,27 +2,26 @@
 //! within two seconds. So one that hangs holds its own lane and nothing else. What came of the tries of all
 //! turns is written down together, a few times a second.
 
-use std::collections::VecDeque;
-use std::panic::AssertUnwindSafe;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures::{FutureExt, StreamExt, stream};
+use futures::{StreamExt, stream};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::app::App;
 use crate::clock::Clock;
 use crate::error::Result;
-use crate::outside::Outside;
-use crate::webhooks::attempt::{Letter, attempt};
-use crate::webhooks::claim::{Lane, LaneKey, Waiting, claim};
+use crate::ids::EventId;
+use crate::outside::{Failure, Outside};
+use crate::put_off::{PutOff, Work, caught};
+use crate::webhooks::attempt::{Letter, Try, attempt};
+use crate::webhooks::claim::{Lane, LaneKey, TURN, Target, Waiting, claim};
 use crate::webhooks::record::{Done, Outcome, record};
 use crate::webhooks::webhook::State;
 
 /// Tries at once of one webhook (specification is silent; decision D229).
 const AT_ONCE: usize = 10;
-/// A turn begins no try after this.
-const TURN: Duration = Duration::from_secs(2);
 /// How long results wait for company before they are written, and how many are written together.
 const LINGER: Duration = Duration::from_millis(50);
 const TOGETHER: usize = 2000;
@@ -40,7 +39,7 @@ enum News {
 }
 
 /// Works off everything that is due, and what becomes due meanwhile, for so many webhooks at the same time.
-pub async fn run(app: &App, most: usize) -> Result<()> {
+pub async fn run(app: &App, put_off: &PutOff, most: usize) -> Result<()> {
     let courier = Arc::new(Courier { outside: app.outside.clone(), clock: app.clock.clone() });
     let (sender, mut receiver) = channel(TOGETHER);
     let mut held = 0;
@@ -50,7 +49,7 @@ pub async fn run(app: &App, most: usize) -> Result<()> {
         young.retain(|(claimed_at, _)| claimed_at.elapsed() < YOUNG);
         let working = young.iter().map(|(_, rows)| rows).sum::<usize>();
         if !app.stop.told() && held < most && working < MOST_YOUNG {
-            match claim(app, most - held).await {
+            match claim(app, most - held, &put_off.aside(app.clock.now())).await {
                 Ok(lanes) => claimed = lanes,
                 Err(error) if held == 0 => return Err(error),
                 Err(error) => tracing::warn!(%error, "webhooks cannot be claimed"),
@@ -67,9 +66,33 @@ pub async fn run(app: &App, most: usize) -> Result<()> {
         let (done, released) = gather(&mut receiver).await;
         held -= released.len();
         finish_oldest(&mut young, done.len());
-        if let Err(error) = record(app, &done, &released).await {
+        match caught(record(app, &done, &released)).await {
+            Ok(()) => {}
             // The leases run out and somebody tries again.
-            tracing::warn!(%error, "what came of webhook deliveries cannot be written");
+            Err(error) if error.is_outage() => {
+                tracing::warn!(%error, "what came of webhook deliveries cannot be written");
+                put_off.count(&error);
+            }
+            Err(_) => record_apart(app, put_off, done, released).await,
+        }
+    }
+}
+
+/// Something of one webhook cannot be written: that one is put off, and the others are not delivered twice for it.
+async fn record_apart(app: &App, put_off: &PutOff, done: Vec<(LaneKey, Done)>, released: Vec<LaneKey>) {
+    let mut lanes: BTreeMap<LaneKey, Vec<(LaneKey, Done)>> = BTreeMap::new();
+    for (lane, result) in done {
+        lanes.entry(lane).or_default().push((lane, result));
+    }
+    for lane in &released {
+        lanes.entry(*lane).or_default();
+    }
+    for (lane, done) in lanes {
+        let given_back: &[LaneKey] = if released.contains(&lane) { &[lane] } else { &[] };
+        let work = Work::Row(lane.workspace, lane.webhook.0);
+        match caught(record(app, &done, given_back)).await {
+            Ok(()) => put_off.succeeded(work),
+            Err(error) => put_off.failed(work, &error, app.clock.now()),
         }
     }
 }
@@ -112,17 +135,24 @@ struct Courier {
 }
 
 impl Courier {
-    /// Delivers for one webhook, and gives its lane back whatever happens.
+    /// Delivers for one webhook, and gives its lane back whatever happens. A turn that comes too late to be written
+    /// down under its lease is not begun.
     async fn turn(self: Arc<Self>, lane: Lane, news: Sender<News>) {
         let key = lane.key;
-        if AssertUnwindSafe(self.deliver(lane, &news)).catch_unwind().await.is_err() {
-            tracing::error!(webhook = %key.webhook, "a turn panicked");
+        if lane.lease.has_room(self.clock.now()) {
+            let turn = async {
+                self.deliver(lane, &news).await;
+                Ok(())
+            };
+            if let Err(error) = caught(turn).await {
+                tracing::error!(%error, webhook = %key.webhook, "a turn was cut short");
+            }
         }
         let _ = news.send(News::Released(key)).await;
     }
 
     async fn deliver(&self, lane: Lane, news: &Sender<News>) {
-        let Lane { key, url, secrets, state, in_plan, run, rows } = lane;
+        let Lane { key, target, state, in_plan, run, rows, .. } = lane;
         let sends = state == State::Active && in_plan;
         let (wanted, dropped): (Vec<Waiting>, Vec<Waiting>) = rows
             .into_iter()
@@ -134,14 +164,15 @@ impl Courier {
         if wanted.is_empty() {
             return;
         }
-        let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
-        let letter = Letter { to: &self.outside.check(&url).await, path, secrets: &secrets };
+        let letter = match &target {
+            Some(target) => self.address(target).await.ok(),
+            None => None,
+        };
         let began = Instant::now();
         stream::iter(wanted)
             .take_while(|_| std::future::ready(began.elapsed() < TURN))
             .for_each_concurrent(AT_ONCE, async |row: Waiting| {
-                let body = row.body.unwrap_or_default();
-                let result = attempt(&self.outside, &self.clock, &letter, row.event, body).await;
+                let result = self.attempt(letter.as_ref(), row.event, row.body.unwrap_or_default()).await;
                 let done = Done {
                     event: row.event,
                     tries: row.tries + 1,
@@ -151,5 +182,24 @@ impl Courier {
                 let _ = news.send(News::Done(key, done)).await;
             })
             .await;
+    }
+
+    async fn address<'a>(&self, target: &'a Target) -> Result<Letter<'a>> {
+        caught(async {
+            let path = &target.url[url::Position::BeforePath..url::Position::AfterQuery];
+            Ok(Letter { to: self.outside.check(&target.url).await, path, secrets: &target.secrets })
+        })
+        .await
+    }
+
+    /// One try. An error of ours counts like any other.
+    async fn attempt(&self, letter: Option<&Letter<'_>>, event: EventId, body: String) -> Try {
+        let tried = async {
+            match letter {
+                Some(letter) => Ok(attempt(&self.outside, &self.clock, letter, event, body).await),
+                None => Ok(Try::failed(&self.clock, Failure::Internal)),
+            }
+        };
+        caught(tried).await.unwrap_or_else(|_| Try::failed(&self.clock, Failure::Internal))
     }
 }

@@ -2,37 +2,51 @@
 //! events at a time, in the transaction that takes their notes. A webhook that is stopped gets a line in its log.
 
 use chrono::TimeDelta;
-use sqlx::{Connection, PgConnection};
+use sqlx::PgConnection;
 
 use crate::app::App;
+use crate::db::Across;
 use crate::error::Result;
-use crate::events::take::{Notes, take};
+use crate::events::take::{self, Notes, take};
 use crate::ids::{DeliveryId, Id, WorkspaceId};
+use crate::put_off::{PutOff, Work, caught};
 
 /// A webhook that had nothing to do is served before those that are in the midst of much.
 const HEAD_START: TimeDelta = TimeDelta::seconds(1);
 
 /// Works off every note there is. What comes meanwhile waits for the next look: a few at a time would cost as
 /// much as many.
-pub async fn run(app: &App) -> Result<()> {
+pub async fn run(app: &App, put_off: &PutOff) -> Result<()> {
     let mut conn = app.connection().await?;
-    let mut after = WorkspaceId(i64::MIN);
-    let mut idle = false;
+    let (mut after, mut idle, mut most) = (WorkspaceId(i64::MIN), false, take::MOST);
     while !app.stop.told() {
-        let mut tx = conn.begin().await?;
-        let notes = take(&mut tx, after).await?;
-        match notes.workspaces.iter().max() {
-            Some(last) => {
-                fan_out(&mut tx, app, &notes).await?;
-                tx.commit().await?;
-                if notes.all {
-                    return Ok(());
-                }
-                (after, idle) = (WorkspaceId(*last), false);
-            }
+        let aside = put_off.aside(app.clock.now());
+        let mut tx = Across::begin(&mut conn).await?;
+        let notes = take(&mut tx, after, most, &aside).await?;
+        let Some(last) = notes.workspaces.iter().max() else {
             // Once around without a note: all are taken.
-            None if idle || after.0 == i64::MIN => return Ok(()),
-            None => (after, idle) = (WorkspaceId(i64::MIN), true),
+            if idle || after.0 == i64::MIN {
+                return Ok(());
+            }
+            (after, idle) = (WorkspaceId(i64::MIN), true);
+            continue;
+        };
+        let fanned_out = async {
+            fan_out(&mut tx, app, &notes).await?;
+            tx.commit().await
+        };
+        match (caught(fanned_out).await, &*notes.workspaces, &*notes.events) {
+            (Ok(()), ..) if notes.all => return Ok(()),
+            (Ok(()), ..) => {
+                (after, idle, most) = (WorkspaceId(*last), false, take::MOST.min(2 * most));
+            }
+            (Err(error), ..) if error.is_outage() => return Err(error),
+            (Err(error), [workspace], [event]) => {
+                put_off.failed(Work::Row(WorkspaceId(*workspace), *event), &error, app.clock.now());
+                most = take::MOST;
+            }
+            // One of them is to blame: half as many at a time, until it stands alone.
+            (Err(_), ..) => most = notes.events.len() as i64 / 2,
         }
     }
     Ok(())

@@ -3,12 +3,14 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use sqlx::{Connection, PgConnection};
+use sqlx::PgConnection;
 
 use crate::clock::written;
+use crate::db::{Handle, Snapshot};
 use crate::error::Result;
+use crate::events::event::Kind;
 use crate::ids::{EventId, WebhookId, WorkspaceId, lowest_at, made_at};
-use crate::webhooks::webhook::{KINDS, find};
+use crate::webhooks::webhook::find;
 
 const MOST: i64 = 100;
 /// Of what waits, so many of the newest are looked at.
@@ -43,18 +45,12 @@ pub struct Entry {
     changed: i64,
 }
 
-pub async fn read(
-    conn: &mut PgConnection,
-    workspace: WorkspaceId,
-    webhook: WebhookId,
-    filter: &Filter,
-) -> Result<Vec<Entry>> {
-    find(conn, workspace, webhook).await?;
-    // Of one instant: a delivery that ends between the two looks would be in neither.
-    let mut instant = conn.begin_with("begin isolation level repeatable read read only").await?;
-    let mut entries = ended(&mut instant, workspace, webhook, filter).await?;
-    entries.extend(waiting(&mut instant, workspace, webhook, filter).await?);
-    instant.commit().await?;
+/// All of one instant: a delivery that ends between two looks would be in neither.
+pub async fn read(instant: &mut Snapshot, webhook: WebhookId, filter: &Filter) -> Result<Vec<Entry>> {
+    let workspace = instant.frame().workspace;
+    find(instant, workspace, webhook).await?;
+    let mut entries = ended(instant, workspace, webhook, filter).await?;
+    entries.extend(waiting(instant, workspace, webhook, filter).await?);
     entries.sort_by_key(|entry| std::cmp::Reverse(entry.changed));
     entries.truncate(MOST as usize);
     Ok(entries)
@@ -73,7 +69,7 @@ async fn ended(
     };
     let kinds = match &filter.kind {
         Some(kind) => vec![kind.as_str()],
-        None => KINDS.to_vec(),
+        None => Kind::NAMES.to_vec(),
     };
     // One branch for each state and kind, so that every filter is a prefix of the key.
     let rows = sqlx::query!(

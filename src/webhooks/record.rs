@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
-use sqlx::{Connection, PgConnection};
+use sqlx::PgConnection;
 
 use crate::app::App;
+use crate::db::Across;
 use crate::error::Result;
 use crate::ids::{DeliveryId, EventId, Id, WebhookId, WorkspaceId};
 use crate::webhooks::attempt::Try;
@@ -57,7 +58,7 @@ pub async fn record(app: &App, done: &[(LaneKey, Done)], released: &[LaneKey]) -
         return Ok(());
     }
     let mut conn = app.connection().await?;
-    let mut tx = conn.begin().await?;
+    let mut tx = Across::begin(&mut conn).await?;
     lanes = still_held(&mut tx, lanes).await?;
     let heard = done.iter().filter(|(lane, _)| lanes.contains_key(lane));
     let (again, over): (Vec<_>, Vec<_>) =
@@ -75,7 +76,7 @@ pub async fn record(app: &App, done: &[(LaneKey, Done)], released: &[LaneKey]) -
             turn_off(&mut tx, app, lane, State::Paused, now).await?;
         }
     }
-    Ok(tx.commit().await?)
+    tx.commit().await
 }
 
 impl Health {

@@ -74,7 +74,7 @@ pub async fn replace(tx: &mut Tx<'_>, id: WebhookId, old: &[u8], new: &[u8]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::SecretKey;
+    use crate::secret::SecretKey;
 
     #[test]
     fn a_stored_secret_opens_only_with_its_key_and_for_its_webhook() {

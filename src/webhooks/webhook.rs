@@ -10,21 +10,6 @@ use crate::ids::{PersonId, WebhookId, WorkspaceId};
 
 pub const NO_WEBHOOK: Error = Error::Missing("No such webhook in this workspace.");
 
-/// Every kind of event a webhook can choose. A test event needs no choice: it comes when asked for.
-pub const KINDS: [&str; 10] = [
-    "ask.completed",
-    "client.replied",
-    "conversation.assigned",
-    "turn.changed",
-    "draft.approved",
-    "message.sent",
-    "booking.created",
-    "booking.cancelled",
-    "scout.held",
-    TEST,
-];
-pub const TEST: &str = "webhook.test";
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, sqlx::Type, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
@@ -105,18 +90,4 @@ async fn read(
     )
     .fetch_all(conn)
     .await?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// proves: EVT-1
-    #[test]
-    fn there_are_exactly_ten_kinds() {
-        let mut kinds = KINDS.to_vec();
-        kinds.sort();
-        kinds.dedup();
-        assert_eq!(kinds.len(), 10);
-    }
 }

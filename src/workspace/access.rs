@@ -1,4 +1,4 @@
-//! Who is asking, a key or a person, and what they can see (specification 5.5 to 5.8).
+//! Who acts, an agent or a person, what they can see and what they may do (specification 5.4 to 5.8).
 //!
 //! Visibility is one value: the audiences an actor belongs to. Every query that reads a workspace's mail
 //! takes them, so what an actor cannot see is not there for it.
@@ -10,74 +10,45 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::ids::{AgentId, PersonId, WorkspaceId};
-use crate::workspace::plan::Plan;
+use crate::ids::{AgentId, NotAnId, PersonId, WorkspaceId};
 
 /// An audience that every key and person of the team belongs to.
 pub const TEAM: i64 = 0;
 /// The audience of test keys: the sandbox, and nothing else.
 pub const SANDBOX: i64 = -1;
 
-/// Whoever sees a part of a workspace.
-pub trait Sees {
-    fn workspace(&self) -> WorkspaceId;
-    /// What they can see. Live and sandbox never mix.
-    fn audiences(&self) -> Vec<i64>;
-}
-
-/// A person at work, who is on the team now. People never see the sandbox.
-#[derive(Clone, Debug)]
-pub struct Teammate {
-    pub workspace: WorkspaceId,
-    pub id: PersonId,
-    pub name: String,
-}
-
-impl Teammate {
-    pub fn by(&self) -> By {
-        By::Person { id: self.id, name: self.name.clone() }
-    }
-}
-
-impl Sees for Teammate {
-    fn workspace(&self) -> WorkspaceId {
-        self.workspace
-    }
-
-    fn audiences(&self) -> Vec<i64> {
-        vec![TEAM, self.id.0]
-    }
-}
-
-/// An agent at work: the key of this request.
+/// Whoever acts in a workspace, a person (people.rs) or an agent (keys.rs): what it sees, what it may do and what it
+/// is called. Every verb that reads, lists or changes something for somebody takes one.
 #[derive(Clone, Debug)]
 pub struct Actor {
     pub workspace: WorkspaceId,
-    pub agent: AgentId,
+    /// Who it is to `assignee` and to the author of a message.
+    pub member: MemberId,
+    /// As timelines, notes and events call it.
     pub name: String,
+    /// What it may do. A person's role says what they may do beside mail.
     pub scopes: Vec<Scope>,
+    /// False in the sandbox. People are never there.
     pub livemode: bool,
-    pub plan: Plan,
-    /// The key sees this person's private inboxes, and ends when they leave.
-    pub maker: PersonId,
-}
-
-impl Sees for Actor {
-    fn workspace(&self) -> WorkspaceId {
-        self.workspace
-    }
-
-    fn audiences(&self) -> Vec<i64> {
-        match self.livemode {
-            true => vec![TEAM, self.maker.0],
-            false => vec![SANDBOX],
-        }
-    }
+    /// It sees the private inboxes of this person: a person's own, a key's maker's.
+    pub private_of: PersonId,
 }
 
 impl Actor {
+    /// What it can see. Live and sandbox never mix.
+    pub fn audiences(&self) -> Vec<i64> {
+        match self.livemode {
+            true => vec![TEAM, self.private_of.0],
+            false => vec![SANDBOX],
+        }
+    }
+
     pub fn by(&self) -> By {
-        By::Agent { id: self.agent, name: self.name.clone() }
+        let name = self.name.clone();
+        match self.member {
+            MemberId::Person(id) => By::Person { id, name },
+            MemberId::Agent(id) => By::Agent { id, name },
+        }
     }
 
     pub fn has(&self, scope: Scope) -> bool {
@@ -85,9 +56,60 @@ impl Actor {
     }
 
     pub fn needs(&self, scope: Scope) -> Result<()> {
-        match self.has(scope) {
-            true => Ok(()),
-            false => Err(Error::Forbidden(format!("This key lacks the {scope} scope."))),
+        match (self.has(scope), self.member) {
+            (true, _) => Ok(()),
+            (false, MemberId::Agent(_)) => {
+                Err(Error::Forbidden(format!("This key lacks the {scope} scope.")))
+            }
+            (false, MemberId::Person(_)) => {
+                Err(Error::Forbidden(format!("Only keys have the {scope} scope.")))
+            }
+        }
+    }
+}
+
+/// A person or an agent by its id: whom a conversation can be given to, and who writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemberId {
+    Person(PersonId),
+    Agent(AgentId),
+}
+
+impl MemberId {
+    /// From the columns that hold a kind and an id.
+    pub fn stored(kind: Option<&str>, id: i64) -> Option<Self> {
+        match kind? {
+            "user" => Some(Self::Person(PersonId(id))),
+            _ => Some(Self::Agent(AgentId(id))),
+        }
+    }
+
+    /// As those columns have it.
+    pub fn columns(self) -> (&'static str, i64) {
+        match self {
+            Self::Person(id) => ("user", id.0),
+            Self::Agent(id) => ("agent", id.0),
+        }
+    }
+}
+
+/// As `team` names them and assigning takes them.
+impl fmt::Display for MemberId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Person(id) => write!(f, "user:{id}"),
+            Self::Agent(id) => write!(f, "agent:{id}"),
+        }
+    }
+}
+
+impl FromStr for MemberId {
+    type Err = NotAnId;
+    fn from_str(text: &str) -> Result<Self, NotAnId> {
+        match text.split_once(':') {
+            Some(("user", id)) => id.parse().map(Self::Person),
+            Some(("agent", id)) => id.parse().map(Self::Agent),
+            _ => Err(NotAnId),
         }
     }
 }
@@ -121,6 +143,8 @@ pub enum Scope {
 }
 
 impl Scope {
+    /// What everybody on the team may do with mail.
+    pub const OF_PEOPLE: [Self; 4] = [Self::Read, Self::Write, Self::Draft, Self::Send];
     pub const ALL: [Self; 5] = [Self::Read, Self::Write, Self::Draft, Self::Send, Self::Record];
 
     pub fn as_str(self) -> &'static str {

@@ -1,5 +1,5 @@
-//! Founding a workspace: its place in the directory, its owner and its sandbox inbox.
-//! The directory comes first: a name that is taken there never leaves half a workspace behind.
+//! Creates a workspace: its entry in the directory, its owner and its sandbox inbox. The directory comes first, so
+//! that a taken name never leaves half a workspace behind.
 
 use crate::app::App;
 use crate::db::Tx;
@@ -45,7 +45,7 @@ pub async fn found(
     Ok(Founded { workspace, owner, sandbox_address })
 }
 
-/// The name in lower-case letters; when another workspace has it, with a few letters behind it.
+/// A slug from the name; with a random suffix when it is taken.
 async fn claim_slug(app: &App, workspace: WorkspaceId, name: &str) -> Result<String> {
     let mut plain = String::new();
     for letter in crate::words::fold(name).chars() {

@@ -1,23 +1,26 @@
-//! API keys (specification 5.2 to 5.5): made by owners and admins, shown once, kept as a hash, revoked at
-//! once. Each key acts as an agent of its own. There is no verb that changes a key's scopes.
+//! API keys (specification 5.2 to 5.5): made by owners and admins, shown once, stored as a hash, revoked at once.
+//! Each key acts as an agent of its own. The scopes of a key cannot be changed.
+
+use std::ops::Deref;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use sha2::{Digest, Sha256};
 use sqlx::PgConnection;
 
 use crate::app::App;
 use crate::db::Tx;
 use crate::error::{Error, Result};
+use crate::hashes::sha256;
 use crate::ids::{AgentId, PersonId, WorkspaceId};
-use crate::workspace::access::{Actor, Scope};
+use crate::put_off::Aside;
+use crate::workspace::access::{Actor, MemberId, Scope};
 use crate::workspace::people::{Role, a_name, role_of};
 use crate::workspace::plan::{Plan, plan_of};
 
 const KEY_LETTERS: usize = 48;
-/// No request runs longer than this.
+/// Upper bound for the duration of a request.
 const LONGEST_REQUEST: TimeDelta = TimeDelta::minutes(2);
 
-/// A key that was just made. This is the only moment its text exists here.
+/// A new key. Its plain text exists only here.
 pub struct NewKey {
     pub agent: AgentId,
     pub key: String,
@@ -67,7 +70,7 @@ pub async fn create(
     Ok(NewKey { agent, key })
 }
 
-/// Closes the key for good.
+/// Revokes a key permanently.
 pub async fn revoke(tx: &mut Tx<'_>, agent: AgentId) -> Result<()> {
     let (workspace, now) = (tx.workspace().0, tx.now());
     let revoked = sqlx::query!(
@@ -84,7 +87,7 @@ pub async fn revoke(tx: &mut Tx<'_>, agent: AgentId) -> Result<()> {
     }
 }
 
-/// Closes every key that somebody made, and gives their agents with their names.
+/// Revokes all keys that a person made. Returns their agents with their names.
 pub async fn revoke_all_of(tx: &mut Tx<'_>, maker: PersonId) -> Result<Vec<(AgentId, String)>> {
     let (workspace, now) = (tx.workspace().0, tx.now());
     let revoked = sqlx::query!(
@@ -99,32 +102,41 @@ pub async fn revoke_all_of(tx: &mut Tx<'_>, maker: PersonId) -> Result<Vec<(Agen
     Ok(revoked.into_iter().map(|agent| (agent.id, agent.name)).collect())
 }
 
-/// People who have left the team and have keys that were not closed yet.
-pub async fn makers_who_left(conn: &mut PgConnection) -> Result<Vec<(WorkspaceId, PersonId)>> {
+/// People who left the team and still have active keys.
+pub async fn makers_who_left(conn: &mut PgConnection, aside: &Aside) -> Result<Vec<(WorkspaceId, PersonId)>> {
     let makers = sqlx::query!(
         r#"select people.workspace_id as "workspace: WorkspaceId", people.id as "id: PersonId" from people
            where removed_at is not null and exists (
                select from agents where agents.workspace_id = people.workspace_id and maker_id = people.id
                  and revoked_at is null)
-           limit 100"#
+             and id not in (select unnest($1::bigint[])) and workspace_id not in (select unnest($2::bigint[]))
+             and workspace_id not in (select id from workspaces where fenced_at is not null)
+           limit 100"#,
+        &aside.rows,
+        &aside.workspaces
     )
     .fetch_all(conn)
     .await?;
     Ok(makers.into_iter().map(|maker| (maker.workspace, maker.id)).collect())
 }
 
-/// Agents that were revoked and may still hold conversations.
-pub async fn unreleased(conn: &mut PgConnection) -> Result<Vec<(WorkspaceId, AgentId)>> {
+/// Revoked agents that may still be assigned to conversations.
+pub async fn unreleased(conn: &mut PgConnection, aside: &Aside) -> Result<Vec<(WorkspaceId, AgentId)>> {
     let agents = sqlx::query!(
         r#"select workspace_id as "workspace: WorkspaceId", id as "id: AgentId" from agents
-           where revoked_at is not null and released_at is null order by revoked_at limit 100"#
+           where revoked_at is not null and released_at is null
+             and id not in (select unnest($1::bigint[])) and workspace_id not in (select unnest($2::bigint[]))
+             and workspace_id not in (select id from workspaces where fenced_at is not null)
+           order by revoked_at limit 100"#,
+        &aside.rows,
+        &aside.workspaces
     )
     .fetch_all(conn)
     .await?;
     Ok(agents.into_iter().map(|agent| (agent.workspace, agent.id)).collect())
 }
 
-/// When the next of them should be done with.
+/// When the next of them can be marked as released.
 pub async fn next_unreleased(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
     let revoked = sqlx::query_scalar!(
         "select min(revoked_at) from agents where revoked_at is not null and released_at is null"
@@ -134,7 +146,8 @@ pub async fn next_unreleased(conn: &mut PgConnection) -> Result<Option<DateTime<
     Ok(revoked.map(|revoked| revoked + LONGEST_REQUEST))
 }
 
-/// Holds nothing any more. Not before requests that were running at the revocation have ended.
+/// Marks a revoked agent as released: it is assigned to nothing. Not before requests that ran during the
+/// revocation have ended.
 pub async fn released(tx: &mut Tx<'_>, agent: AgentId) -> Result<()> {
     let (workspace, now) = (tx.workspace().0, tx.now());
     sqlx::query!(
@@ -149,13 +162,28 @@ pub async fn released(tx: &mut Tx<'_>, agent: AgentId) -> Result<()> {
     Ok(())
 }
 
+/// An agent at work: the key of a request. It ends when its maker leaves.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    pub actor: Actor,
+    pub id: AgentId,
+    pub plan: Plan,
+}
+
+impl Deref for Agent {
+    type Target = Actor;
+    fn deref(&self) -> &Actor {
+        &self.actor
+    }
+}
+
 /// Who the key belongs to, if it opens anything now. Read on every request, so a revoked key is out at once, and so
 /// is one whose maker has left the team.
 pub async fn authenticate(
     conn: &mut PgConnection,
     workspace: WorkspaceId,
     hash: [u8; 32],
-) -> Result<Option<Actor>> {
+) -> Result<Option<Agent>> {
     let row = sqlx::query!(
         r#"select agents.id as "id: AgentId", agents.name, scopes, livemode, plan as "plan: Plan",
                   people.id as "maker: PersonId"
@@ -168,19 +196,22 @@ pub async fn authenticate(
     )
     .fetch_optional(conn)
     .await?;
-    Ok(row.map(|row| Actor {
-        workspace,
-        agent: row.id,
-        name: row.name,
-        scopes: row.scopes.iter().filter_map(|scope| scope.parse().ok()).collect(),
-        livemode: row.livemode,
+    Ok(row.map(|row| Agent {
+        actor: Actor {
+            workspace,
+            member: MemberId::Agent(row.id),
+            name: row.name,
+            scopes: row.scopes.iter().filter_map(|scope| scope.parse().ok()).collect(),
+            livemode: row.livemode,
+            private_of: row.maker,
+        },
+        id: row.id,
         plan: row.plan,
-        maker: row.maker,
     }))
 }
 
 pub fn hash(key: &str) -> [u8; 32] {
-    Sha256::digest(key).into()
+    sha256(key)
 }
 
 /// The scopes in their order, with `read`, which every key holds.
@@ -197,5 +228,15 @@ async fn may_administer(conn: &mut PgConnection, workspace: WorkspaceId, person:
     match role.administers() {
         true => Ok(role),
         false => Err(Error::Forbidden("Only owners and admins can make keys.".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// Rows hold these.
+    #[test]
+    fn a_key_has_the_same_hash_for_ever() {
+        let hash: String = super::hash("rk_live_x").iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hash, "d8ec65529865a60c532bfe20699cf53b66957495485851335bc8e6445481494e");
     }
 }

@@ -1,5 +1,5 @@
-//! Inboxes: of the whole team, of one person, or the sandbox (specification 2.5, 5.7, 5.8).
-//! Whoever cannot see an inbox gets the same answer as for one that never was.
+//! Inboxes: of the whole team, of one person, or the sandbox (specification 2.5, 5.7, 5.8). An inbox that the
+//! caller cannot see gives the same answer as one that does not exist.
 
 use sqlx::PgConnection;
 
@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::db::Tx;
 use crate::error::{Error, NO_MAILBOX, Result};
 use crate::ids::{MailboxId, PersonId, WorkspaceId};
-use crate::workspace::access::{SANDBOX, Sees};
+use crate::workspace::access::{Actor, SANDBOX};
 use crate::workspace::people::{a_name, an_address, role_of};
 
 #[derive(Clone, Debug)]
@@ -84,13 +84,13 @@ async fn insert(
 }
 
 /// An inbox someone can see; any other does not exist for them.
-pub async fn find_visible(conn: &mut PgConnection, who: &impl Sees, id: &str) -> Result<Mailbox> {
+pub async fn find_visible(conn: &mut PgConnection, who: &Actor, id: &str) -> Result<Mailbox> {
     let id: MailboxId = id.parse().map_err(|_| NO_MAILBOX)?;
     sqlx::query_as!(
         Mailbox,
         r#"select id as "id: MailboxId", audience as "audience!", address, name from mailboxes
            where workspace_id = $1 and id = $2 and audience = any($3)"#,
-        who.workspace().0,
+        who.workspace.0,
         id.0,
         &who.audiences()
     )

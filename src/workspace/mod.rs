@@ -1,5 +1,5 @@
-//! WHO: workspaces, people, inboxes, API keys and the agents they act as, and what each may see
-//! (specification 5).
+//! Workspaces, people, inboxes, API keys with the agents they act as, and what each may see (specification 5).
+//! This is the lowest product module: it knows nothing of conversations or mail.
 
 pub mod access;
 pub mod found;

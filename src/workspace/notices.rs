@@ -1,13 +1,17 @@
 //! Mail of the service to its own people, about things they look after. A notice is written in the transaction
 //! of what it tells of, and waits to be sent.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 
 use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::{Id, NoticeId, PersonId, WorkspaceId};
 use crate::random::Random;
+
+/// How long a notice is kept after it was sent.
+const KEPT: TimeDelta = TimeDelta::days(30);
+const FORGOTTEN_AT_ONCE: i64 = 1000;
 
 pub struct Notice<'a> {
     /// Who looks after it; when they are gone, all owners are told.
@@ -58,6 +62,8 @@ pub struct Claimed {
     pub workspace: WorkspaceId,
     pub id: NoticeId,
     pub claim: i32,
+    /// Tries in vain.
+    pub tries: i16,
     pub recipient: String,
     pub subject: String,
     pub body: String,
@@ -81,13 +87,38 @@ pub async fn claim(
                where try_enter_workspace(workspace_id))
            update notices n set due_at = $2, claim = n.claim + 1
            from due, entered where n.ctid = due.ctid and entered.workspace_id = due.workspace_id
-           returning n.workspace_id as "workspace: WorkspaceId", n.id as "id: NoticeId", n.claim, n.recipient,
-                     n.subject, n.body, n.created_at"#,
+           returning n.workspace_id as "workspace: WorkspaceId", n.id as "id: NoticeId", n.claim, n.tries,
+                     n.recipient, n.subject, n.body, n.created_at"#,
         now,
         lease_ends
     )
     .fetch_all(conn)
     .await?)
+}
+
+/// Deletes notices that were sent long ago, some at a time, except of workspaces that cannot be entered now.
+pub async fn forget(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<()> {
+    loop {
+        let forgotten = sqlx::query!(
+            "with old as (
+                 select ctid, workspace_id from notices
+                 where sent_at <= $1
+                   and workspace_id <> all (array(select id from workspaces where fenced_at is not null))
+                 order by sent_at limit $2 for update skip locked),
+             entered as materialized (
+                 select workspace_id from (select distinct workspace_id from old) those
+                 where try_enter_workspace(workspace_id))
+             delete from notices using old, entered
+             where notices.ctid = old.ctid and entered.workspace_id = old.workspace_id",
+            now - KEPT,
+            FORGOTTEN_AT_ONCE
+        )
+        .execute(&mut *conn)
+        .await?;
+        if (forgotten.rows_affected() as i64) < FORGOTTEN_AT_ONCE {
+            return Ok(());
+        }
+    }
 }
 
 /// When the next notice is due.
@@ -97,33 +128,49 @@ pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
         .await?)
 }
 
-/// What came of it: it was sent when there is no time for another try. Only the newest claim is heard.
-pub async fn done(tx: &mut Tx<'_>, notice: &Claimed, again_at: Option<DateTime<Utc>>) -> Result<()> {
+/// It has left. False when this claim is not the newest any more.
+pub async fn sent(tx: &mut Tx<'_>, notice: &Claimed) -> Result<bool> {
     let (workspace, now) = (tx.workspace().0, tx.now());
-    sqlx::query!(
-        "update notices set due_at = $4, sent_at = case when $4::timestamptz is null then $5::timestamptz end
+    let sent = sqlx::query!(
+        "update notices set due_at = null, sent_at = $4
          where workspace_id = $1 and id = $2 and claim = $3 and due_at is not null",
         workspace,
         notice.id.0,
         notice.claim,
-        again_at,
         now
     )
     .execute(&mut **tx)
     .await?;
-    Ok(())
+    Ok(sent.rows_affected() == 1)
+}
+
+/// Another try at another time, or the first when it was given back untried.
+pub async fn again(tx: &mut Tx<'_>, notice: &Claimed, due_at: DateTime<Utc>, tried: bool) -> Result<bool> {
+    let workspace = tx.workspace().0;
+    let given_back = sqlx::query!(
+        "update notices set due_at = $4, tries = tries + $5
+         where workspace_id = $1 and id = $2 and claim = $3 and due_at is not null",
+        workspace,
+        notice.id.0,
+        notice.claim,
+        due_at,
+        i16::from(tried)
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(given_back.rows_affected() == 1)
 }
 
 /// Nobody will ever read it.
-pub async fn drop(tx: &mut Tx<'_>, notice: &Claimed) -> Result<()> {
+pub async fn drop(tx: &mut Tx<'_>, notice: &Claimed) -> Result<bool> {
     let workspace = tx.workspace().0;
-    sqlx::query!(
-        "delete from notices where workspace_id = $1 and id = $2 and claim = $3",
+    let dropped = sqlx::query!(
+        "delete from notices where workspace_id = $1 and id = $2 and claim = $3 and due_at is not null",
         workspace,
         notice.id.0,
         notice.claim
     )
     .execute(&mut **tx)
     .await?;
-    Ok(())
+    Ok(dropped.rows_affected() == 1)
 }

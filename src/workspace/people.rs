@@ -1,13 +1,15 @@
 //! The people of a workspace and their roles.
 //! Owners and admins make keys and inboxes; members work on mail.
 
+use std::ops::Deref;
+
 use sqlx::PgConnection;
 
 use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::ids::{PersonId, WorkspaceId};
 use crate::text;
-use crate::workspace::access::Teammate;
+use crate::workspace::access::{Actor, MemberId, Scope};
 
 const NO_PERSON: Error = Error::Missing("No such person in this workspace.");
 
@@ -58,17 +60,42 @@ pub async fn add(tx: &mut Tx<'_>, email: &str, name: &str, role: Role) -> Result
     }
 }
 
+/// A person at work, who is on the team now. Verbs that only people may do (approving, releasing) take one; for all
+/// others a person is an [`Actor`], who sees the team's inboxes and their own.
+#[derive(Clone, Debug)]
+pub struct Person {
+    actor: Actor,
+    pub id: PersonId,
+    pub role: Role,
+}
+
+impl Deref for Person {
+    type Target = Actor;
+    fn deref(&self) -> &Actor {
+        &self.actor
+    }
+}
+
 /// Someone who is on the team now.
-pub async fn teammate(conn: &mut PgConnection, workspace: WorkspaceId, id: PersonId) -> Result<Teammate> {
-    let name = sqlx::query_scalar!(
-        "select name from people where workspace_id = $1 and id = $2 and removed_at is null",
+pub async fn teammate(conn: &mut PgConnection, workspace: WorkspaceId, id: PersonId) -> Result<Person> {
+    let row = sqlx::query!(
+        r#"select name, role as "role: Role" from people
+           where workspace_id = $1 and id = $2 and removed_at is null"#,
         workspace.0,
         id.0
     )
     .fetch_optional(conn)
     .await?
     .ok_or(NO_PERSON)?;
-    Ok(Teammate { workspace, id, name })
+    let actor = Actor {
+        workspace,
+        member: MemberId::Person(id),
+        name: row.name,
+        scopes: Scope::OF_PEOPLE.to_vec(),
+        livemode: true,
+        private_of: id,
+    };
+    Ok(Person { actor, id, role: row.role })
 }
 
 /// The name of someone who is or was on the team.

@@ -8,15 +8,22 @@ use sqlx::PgConnection;
 use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::WorkspaceId;
+use crate::put_off::Aside;
 
 /// Workspaces that have not been looked through up to a day, each with the last day that was.
-pub async fn behind(conn: &mut PgConnection, day: NaiveDate) -> Result<Vec<(WorkspaceId, NaiveDate)>> {
+pub async fn behind(
+    conn: &mut PgConnection,
+    day: NaiveDate,
+    aside: &Aside,
+) -> Result<Vec<(WorkspaceId, NaiveDate)>> {
     let rows = sqlx::query!(
         r#"select id as "id: WorkspaceId", coalesce(blobs_swept, (created_at at time zone 'UTC')::date - 1) as "day!"
            from workspaces
            where coalesce(blobs_swept, (created_at at time zone 'UTC')::date - 1) < $1 and fenced_at is null
+             and id not in (select unnest($2::bigint[]))
            limit 100"#,
-        day
+        day,
+        &aside.workspaces
     )
     .fetch_all(conn)
     .await?;
@@ -35,13 +42,16 @@ pub async fn note(tx: &mut Tx<'_>, day: NaiveDate) -> Result<()> {
 pub async fn behind_with_raw(
     conn: &mut PgConnection,
     day: NaiveDate,
+    aside: &Aside,
 ) -> Result<Vec<(WorkspaceId, NaiveDate)>> {
     let rows = sqlx::query!(
         r#"select id as "id: WorkspaceId", coalesce(raw_dropped, (created_at at time zone 'UTC')::date - 1) as "day!"
            from workspaces
            where coalesce(raw_dropped, (created_at at time zone 'UTC')::date - 1) < $1 and fenced_at is null
+             and id not in (select unnest($2::bigint[]))
            limit 100"#,
-        day
+        day,
+        &aside.workspaces
     )
     .fetch_all(conn)
     .await?;

@@ -11,6 +11,7 @@ mod load;
 use rookery::clock::Clock;
 use rookery::conversations::index;
 use rookery::ids::{ConversationId, MailboxId};
+use rookery::worker;
 use sqlx::PgConnection;
 
 use self::buffers::{Reader, reads};
@@ -20,7 +21,7 @@ const SMALL: usize = 2_000;
 const LARGE: usize = 12_000;
 /// How much more a read may cost in the large workspace.
 const MOST_GROWTH: f64 = 1.5;
-/// A difference of a few pages is where rows happen to lie.
+/// Tolerance in pages, for where rows happen to be stored.
 const CHANCE: i64 = 40;
 
 #[tokio::test]
@@ -115,7 +116,7 @@ async fn indexing_a_mail_costs_the_same_however_many_came_before_it() {
             assert_eq!(messages, 1);
             statements.iter().map(|statement| statement.buffers).sum::<i64>()
         };
-        // Now and then a row of the index's list is folded in: the cheapest of a few is what the mail itself costs.
+        // The pending list of the GIN index is flushed now and then, so the cheapest of a few runs is measured.
         let mut cheapest = async || {
             let mut least = i64::MAX;
             for _ in 0..5 {
@@ -158,6 +159,120 @@ async fn a_search_for_words_that_stand_in_several_segments_keeps_its_budget() {
             println!("{query}: {buffers} buffers of {budget}");
             assert!(buffers <= budget, "{query}: {buffers} buffers");
         }
+    })
+    .await;
+}
+
+/// Rows that wait in every table that a loop of the worker looks at. No triggers and no references: a look at what is
+/// due reads none of them.
+const WAITING: &str = "
+    set session_replication_role = replica;
+    insert into unfanned_events select w, n, 'note.added', true, 0
+        from generate_series(1, 2000) w, generate_series(1, 20) n;
+    insert into count_changes select w, 'open', n, 0, 1, timestamptz '2031-01-05 00:00Z' + n * interval '1 second'
+        from generate_series(1, 20) w, generate_series(1, 2000) n;
+    insert into unindexed_messages select w, n, n, timestamptz '2031-01-05 00:00Z' + n * interval '1 second'
+        from generate_series(1, 20) w, generate_series(1, 2000) n;
+    insert into unindexed_conversations select w, n, timestamptz '2031-01-05 00:00Z' + n * interval '1 second'
+        from generate_series(1, 20) w, generate_series(1, 2000) n;
+    update conversations set snoozed_until = timestamptz '2031-02-01 00:00Z' + id * interval '1 second';
+    insert into notices (workspace_id, id, recipient, kind, subject, body, created_at, due_at, sent_at)
+        select w, n, 'a@b.example', 'webhook-off', 'Off', 'It is off.', now(),
+            case when n > 1500 then timestamptz '2031-02-01 00:00Z' end, case when n <= 1500 then now() end
+        from generate_series(1, 20) w, generate_series(1, 2000) n;
+    insert into sandbox_answers select w, n, n, 'reply', timestamptz '2031-02-01 00:00Z' + n * interval '1 second'
+        from generate_series(1, 20) w, generate_series(1, 2000) n;
+    insert into agents (workspace_id, id, name, maker_id, livemode, scopes, key_hash, key_hint, created_at, revoked_at,
+            released_at)
+        select w, n, n, 1, true, '{read}', sha256((w || ' ' || n)::bytea), 'x', now(),
+            timestamptz '2031-01-01 00:00Z' + n * interval '1 second', case when n > 500 then now() end
+        from generate_series(1, 20) w, generate_series(1, 2000) n;
+    insert into app_mail (workspace_id, livemode, message_id, recipients, subject, recorded_at, conversation_id, service_id,
+            words_due_at)
+        select w, true, 'id' || n, '{a@b.example}', 'Hi', timestamptz '2031-01-01 00:00Z' + n * interval '1 second',
+            case when n % 2 = 0 then n end, case when n % 4 = 0 then 1 end,
+            case when n % 4 = 0 then timestamptz '2031-02-01 00:00Z' end
+        from generate_series(1, 20) w, generate_series(1, 2000) n;
+    insert into webhook_lanes (workspace_id, webhook_id, next_due, lease, leased_until)
+        select w, n, timestamptz '2031-02-01 00:00Z' + n * interval '1 second', 1,
+            case when n % 10 = 0 then timestamptz '2031-02-01 00:00Z' end
+        from generate_series(1, 20) w, generate_series(1, 2000) n;
+    insert into document_requests select (jsonb_populate_record(null::document_requests, jsonb_build_object(
+            'workspace_id', w, 'id', n, 'conversation_id', n, 'state', 'open', 'items', '[{}]'::jsonb,
+            'link_generation', 0, 'created_at', now(), 'opened_at', now(), 'reminders', 0,
+            'remind_at', timestamptz '2031-02-01 00:00Z' + n * interval '1 second'))).*
+        from generate_series(1, 20) w, generate_series(1, 2000) n";
+
+/// A loop asks after every turn, and `/metrics` asks all of them.
+#[tokio::test]
+async fn what_a_loop_does_next_is_known_at_the_same_cost_however_much_waits() {
+    story_of_one_role(async |world| {
+        due::load(&world.app, 40_000, 250).await;
+        world.sql(WAITING).await;
+        world.sql("analyze").await;
+        let reader = Reader::explained(&world.app.config.database_url.0, Clock::set_to(world.now()));
+        let ask = async |app: &rookery::app::App| worker::metrics(app).await;
+        reader.explain_in(ask).await;
+        let (told, statements) = reader.explain_in(ask).await;
+        for waiting in ["fan out events", "index words", "fold counts", "send"] {
+            assert!(!told.contains(&format!("loop=\"{waiting}\"}} 0.000")), "{waiting}: {told}");
+        }
+        let mut problems = Vec::new();
+        for statement in &statements {
+            // Of events, the first note of some workspaces is looked at.
+            let budget = if statement.text.contains("unfanned_events") { 300 } else { 20 };
+            println!("{} buffers of {budget}: {}", statement.buffers, statement.text);
+            if statement.buffers > budget {
+                problems.push(format!("{} buffers of {budget}: {}", statement.buffers, statement.text));
+            }
+        }
+        assert!(statements.len() >= 12, "{} statements", statements.len());
+        world
+            .sql(
+                "set session_replication_role = replica;
+                 truncate unfanned_events, count_changes, unindexed_messages, unindexed_conversations, notices,
+                     sandbox_answers, app_mail, webhook_lanes, document_requests, counts, messages, conversations cascade;
+                 delete from agents",
+            )
+            .await;
+        assert!(problems.is_empty(), "looks that cost too much:\n  {}", problems.join("\n  "));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn reading_a_conversation_costs_the_same_however_long_it_is() {
+    story_of_one_role(async |world| {
+        let (acme, _, conversation) = conversation(world, "acme").await;
+        let key = acme.key("bot", "read", Mode::Live).await;
+        let reader = Reader::explained(&world.app.config.database_url.0, Clock::set_to(world.now()));
+        let (workspace, id) = (acme.id.0, conversation.0);
+        let grow = async |from: i32, to: i32| {
+            let at = "timestamptz '2031-01-07 00:00Z' + n * interval '1 second'";
+            let load = format!(
+                "insert into messages (workspace_id, conversation_id, id, mailbox_id, item, at, direction, status, sent_at,
+                     from_email, text)
+                 select {workspace}, {id}, n, 1, n, {at}, 'outbound', 'sent', {at}, 'help@acme.example', repeat('text ', 100)
+                 from generate_series({from}, {to}) n where n % 2 = 0;
+                 insert into timeline_events (workspace_id, conversation_id, item, at, actor, event, data)
+                 select {workspace}, {id}, n, {at}, 'Olga', 'status', '{{}}'
+                 from generate_series({from}, {to}) n where n % 2 = 1"
+            );
+            world.sql(&load).await;
+            world.sql("analyze").await;
+        };
+        let cost = async || {
+            let path = format!("/conversations/{conversation}");
+            let read = buffers::Read { name: "a long conversation", path, budget: 0 };
+            reader.cost(&key.text, &read).await
+        };
+        grow(10, 1_010).await;
+        let early = cost().await;
+        grow(1_011, 20_000).await;
+        let late = cost().await;
+        println!("a conversation of 1,000 items: {early:?}; of 20,000: {late:?}");
+        assert_eq!((early.rows, late.rows), (500, 500));
+        assert!(late.buffers <= early.buffers + early.buffers / 2 + CHANCE, "{early:?}, then {late:?}");
     })
     .await;
 }

@@ -1,5 +1,5 @@
-//! Keys of the house: a new one takes over while the old one still opens, everything is sealed anew, and the old
-//! one can go. What no key opens is told and stops nothing.
+//! Rotation of ROOKERY_SECRET_KEY: a new key takes over while the old one still decrypts, everything is resealed,
+//! and the old key can be removed. Secrets that no key decrypts are reported and skipped.
 
 use std::time::Duration;
 
@@ -129,7 +129,7 @@ async fn a_new_key_takes_over_everything_and_the_old_one_can_go() {
     .await;
 }
 
-/// What was sealed before keys had ids names none; one bare key is enough to go on, and resealing names it.
+/// Secrets from before keys had ids carry none. One bare key still works, and resealing adds the id.
 #[tokio::test]
 async fn a_single_bare_key_opens_what_was_sealed_before_keys_had_ids() {
     story_with(&[LOCAL], async |world| {
@@ -139,7 +139,7 @@ async fn a_single_bare_key_opens_what_was_sealed_before_keys_had_ids() {
         let before = opened(world, keys).await;
         let id = keys.newest_id().to_owned();
         assert!(before.iter().all(|(_, words, key)| words.is_some() && *key == Some(id.clone())));
-        // Without the mark, the length and the id: as the version before had it.
+        // The format of the older version, without mark, length and id.
         let skip = 3 + 1 + id.len() + 1;
         for (table, columns) in [
             ("sending_domains", &["private_key"][..]),
@@ -188,7 +188,7 @@ async fn what_no_key_opens_is_told_by_its_place_and_stops_nothing() {
     .await;
 }
 
-/// A workspace that is being moved is left alone and told; its secrets stay as they are.
+/// A fenced workspace is skipped and reported; its secrets stay as they are.
 #[tokio::test]
 async fn nothing_is_written_to_a_workspace_that_is_being_moved() {
     story_with(&[("SECRET_KEY", OLD), LOCAL], async |world| {
@@ -209,7 +209,7 @@ async fn nothing_is_written_to_a_workspace_that_is_being_moved() {
     .await;
 }
 
-/// A rotation in the very moment moves a secret from one column to the other; none is lost and none comes back.
+/// A concurrent rotation moves a secret from one column to the other; none is lost and none comes back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sealing_anew_while_secrets_are_rotated_loses_none() {
     story_with(&[("SECRET_KEY", OLD), LOCAL], async |world| {

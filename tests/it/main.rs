@@ -1,5 +1,6 @@
 //! All tests that need more than one module: one binary, one throw-away PostgreSQL, a database per test.
 
+mod blobs;
 mod budgets;
 mod faults;
 mod flows;
@@ -11,5 +12,6 @@ mod requirements;
 mod roles;
 mod strangers;
 mod tidy;
+mod upgrade;
 mod webhooks;
 mod world;

@@ -1,5 +1,6 @@
-//! The service's database role owns nothing: it reads and writes rows, and its days are made and dropped for it.
-//! Every world of these tests runs as such a role; here are what it cannot do, and the operator's way there.
+//! The service's database role owns nothing: it reads and writes rows, and its daily partitions are made and
+//! dropped for it. Every world of these tests runs as such a role; here are what it cannot do, and the operator's
+//! way there.
 
 use rookery::cli::migrate::GRANTS;
 use rookery::partitions;
@@ -9,7 +10,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use crate::world::site::{Site, text};
 use crate::world::{Mode, story};
 
-/// Whoever has the service's password cannot change what the service is made of.
+/// The service's role cannot change the schema.
 #[tokio::test]
 async fn the_services_role_cannot_alter_the_schema() {
     story(async |world| {
@@ -47,7 +48,8 @@ async fn the_services_role_cannot_alter_the_schema() {
     .await;
 }
 
-/// The function that drops days takes no day, and nothing in the caller's session changes what it sees.
+/// The function that drops daily partitions takes no day as an argument, and nothing in the caller's session
+/// changes what it sees.
 #[tokio::test]
 async fn nobody_can_make_the_days_function_drop_a_day_that_is_not_over() {
     story(async |world| {

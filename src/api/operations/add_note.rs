@@ -35,7 +35,7 @@ impl Operation for AddNote {
     type Output = Done;
 
     async fn run(call: &mut Call<'_, Tx<'static>>, conversation: Locked, input: Input) -> Result<Done> {
-        notes::add(&mut call.db, &conversation, &call.actor.by(), &input.body).await?;
+        notes::add(&mut call.db, &conversation, call.actor, &input.body).await?;
         Ok(Done::ok())
     }
 }

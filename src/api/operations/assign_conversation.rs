@@ -6,10 +6,10 @@ use serde::Deserialize;
 
 use super::Done;
 use crate::api::operation::{Call, Operation, Spec};
-use crate::conversations::conversation::{Locked, MemberId};
-use crate::conversations::{assign, team};
+use crate::conversations::assign::{assign, not_on_the_team};
+use crate::conversations::conversation::Locked;
 use crate::db::Tx;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 pub struct AssignConversation;
 
@@ -33,21 +33,8 @@ impl Operation for AssignConversation {
     type Output = Done;
 
     async fn run(call: &mut Call<'_, Tx<'static>>, conversation: Locked, input: Input) -> Result<Done> {
-        let by = call.actor.by();
-        if input.to == "none" {
-            assign::to(&mut call.db, &conversation, &by, None).await?;
-            return Ok(Done::ok());
-        }
-        let wanted = match input.to.split_once(':') {
-            Some(("user", id)) => id.parse().ok().map(MemberId::Person),
-            Some((_, id)) => id.parse().ok().map(MemberId::Agent),
-            None => Some(MemberId::Agent(call.actor.agent)),
-        };
-        let team = team::of(&mut call.db, call.actor.workspace, &conversation).await?;
-        let member = team.iter().find(|member| Some(member.id) == wanted);
-        let member =
-            member.ok_or_else(|| Error::problem("to", "nobody of that id can be given this conversation"))?;
-        assign::to(&mut call.db, &conversation, &by, Some(member)).await?;
+        let to = input.to.parse().map_err(|_| not_on_the_team())?;
+        assign(&mut call.db, &conversation, call.actor, to).await?;
         Ok(Done::ok())
     }
 }

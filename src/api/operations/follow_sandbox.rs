@@ -56,6 +56,7 @@ impl JsonSchema for Body {
 impl Operation for FollowSandbox {
     const SPEC: Spec = Spec {
         has_tool: false,
+        waits: true,
         title: "Follow the sandbox's events",
         about: "Test keys only. Events of the sandbox since the last call, for development without a public address.",
         needs: Needs::TestKey(Scope::Read),

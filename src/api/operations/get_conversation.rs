@@ -1,37 +1,43 @@
 //! `GET /conversations/{id}` (specification 4.3): one conversation, whole, as of one instant.
 //! Reading changes nothing and leaves no trace that others could see.
 
-use super::NoInput;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 use crate::api::operation::{Call, Operation, Spec};
 use crate::api::wire;
-use crate::app_mail::record;
 use crate::conversations::conversation::Conversation;
-use crate::conversations::{team, timeline};
+use crate::conversations::read;
 use crate::db::Snapshot;
 use crate::error::Result;
 
 pub struct GetConversation;
 
+#[derive(Deserialize, JsonSchema)]
+pub struct Input {
+    /// `earlier` of an answer before: the timeline then has the items before those.
+    #[schemars(regex(pattern = r"^[0-9]{1,17}\.[0-9]{1,10}$"))]
+    #[schemars(extend("x-says" = "must be `earlier` of an earlier answer"))]
+    before: Option<String>,
+}
+
 impl Operation for GetConversation {
     const SPEC: Spec = Spec {
         title: "Read a conversation",
-        about: "The whole conversation: its timeline of messages, notes and events, oldest first, and the team it can be assigned to.",
+        about: "The whole conversation: its timeline of messages, notes and events, oldest first, and the team it can be assigned to. A long timeline has its newest items; `earlier` leads to the others.",
         ..Spec::read("get_conversation", "/conversations/{id}")
     };
     type Db = Snapshot;
     type Target = Conversation;
-    type Input = NoInput;
+    type Input = Input;
     type Output = wire::Conversation;
 
     async fn run(
         call: &mut Call<'_, Snapshot>,
         conversation: Conversation,
-        _: NoInput,
+        input: Input,
     ) -> Result<Self::Output> {
-        let workspace = call.actor.workspace;
-        let timeline = timeline::read(&mut call.db, workspace, conversation.id).await?;
-        let team = team::of(&mut call.db, workspace, &conversation).await?;
-        let app_sent = record::of_conversation(&mut call.db, workspace, conversation.id).await?;
-        Ok(wire::Conversation::new(conversation, timeline, team, app_sent))
+        let before = input.before.and_then(|before| before.parse().ok());
+        Ok(read::whole(&mut call.db, conversation, before).await?.into())
     }
 }

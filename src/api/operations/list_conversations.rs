@@ -84,7 +84,7 @@ impl Operation for ListConversations {
             view: input.view.into(),
             mailbox,
             assigned: input.assigned.map(|assigned| match assigned {
-                AssignedName::Me => Assigned::To(actor.agent),
+                AssignedName::Me => Assigned::To(actor.member),
                 AssignedName::Unassigned => Assigned::ToNobody,
             }),
             reference: input.reference.map(|reference| reference.trim().to_lowercase()),

@@ -41,7 +41,7 @@ impl Operation for Me {
 
     async fn run(call: &mut Call<'_, Reading>, _: Nothing, _: NoInput) -> Result<Output> {
         let actor = call.actor;
-        let agent = Agent { id: actor.agent, name: actor.name.clone() };
+        let agent = Agent { id: actor.id, name: actor.name.clone() };
         Ok(Output { agent, scopes: actor.scopes.clone(), livemode: actor.livemode })
     }
 }

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::input::NOT_BLANK;
 use crate::api::wire::Timestamp;
-use crate::documents::request::Item;
+use crate::documents::items::Item;
 use crate::ids::{DocumentRequestId, MessageId};
 use crate::replies::write;
 use crate::text;

@@ -11,12 +11,9 @@ use crate::conversations::conversation::Locked;
 use crate::db::Tx;
 use crate::documents::request::Asked;
 use crate::error::Result;
-use crate::replies::write::{NewReply, write};
+use crate::replies::write::ask;
 
 pub struct RequestDocuments;
-
-/// What stands above the checklist when the caller writes nothing.
-const POLITE: &str = "Hello,\n\nplease send us the documents listed below. Thank you!";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -50,14 +47,9 @@ impl Operation for RequestDocuments {
 
     async fn run(call: &mut Call<'_, Tx<'static>>, conversation: Locked, input: Input) -> Result<Written> {
         let items = input.documents.into_iter().map(AskedItem::stored).collect();
-        let message = input.message.as_deref().map(str::trim).filter(|message| !message.is_empty());
-        let reply = NewReply {
-            body: message.unwrap_or(POLITE),
-            summary: None,
-            asks: Some(Asked { items, due: input.due_date }),
-            send: input.send,
-        };
-        let written = write(call.app, &mut call.db, &conversation, call.actor, reply).await?;
+        let (asked, message) = (Asked { items, due: input.due_date }, input.message.as_deref());
+        let written =
+            ask(call.app, &mut call.db, &conversation, call.actor, asked, message, input.send).await?;
         Ok(Written::from(written))
     }
 }

@@ -8,7 +8,7 @@ use super::Done;
 use crate::api::operation::{Call, Operation, Spec};
 use crate::conversations::conversation::Locked;
 use crate::conversations::status::Status;
-use crate::conversations::transitions::{Trigger, apply};
+use crate::conversations::transitions::set_status;
 use crate::db::Tx;
 use crate::error::Result;
 
@@ -45,7 +45,7 @@ impl Operation for SetStatus {
             StatusName::Waiting => Status::Waiting,
             StatusName::Closed => Status::Closed,
         };
-        apply(&mut call.db, &conversation, Trigger::StatusChosen(status), &call.actor.by()).await?;
+        set_status(&mut call.db, &conversation, call.actor, status).await?;
         Ok(Done::ok())
     }
 }

@@ -13,9 +13,10 @@ use crate::conversations::conversation::find_visible;
 use crate::db::Released;
 use crate::error::{Error, Problem, Result};
 use crate::ids::{ConversationId, MessageId};
-use crate::mail::receive::{Outcome, receive};
+use crate::mail::authenticate::Dmarc;
+use crate::mail::delivery::Outcome;
+use crate::mail::receive::receive;
 use crate::mail::sandbox::{Simulated, SimulatedFile, delivery};
-use crate::mail::thread::Dmarc;
 use crate::rate::{Subject, too_much_mail};
 use crate::workspace::access::Scope;
 

@@ -45,7 +45,7 @@ impl Operation for TagConversation {
     async fn run(call: &mut Call<'_, Tx<'static>>, conversation: Locked, input: Input) -> Result<Done> {
         let names = |list: Vec<Name>| list.into_iter().map(|Name(name)| name).collect::<Vec<_>>();
         let (add, remove) = (names(input.add), names(input.remove));
-        tags::change(&mut call.db, &conversation, &call.actor.by(), &add, &remove).await?;
+        tags::change(&mut call.db, &conversation, call.actor, &add, &remove).await?;
         Ok(Done::ok())
     }
 

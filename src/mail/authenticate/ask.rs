@@ -1,11 +1,11 @@
-//! What name servers say about one mail, asked before the mail itself is looked at: a sender whose name servers are
-//! silent costs neither a thread nor the memory of its mail. A few signatures, so many names, and one deadline; what
-//! was not answered by then is a `temperror`, and nobody goes on asking.
+//! The DNS lookups for one mail. They run before its body is read, so that a sender with slow name servers takes
+//! neither a thread nor memory. Signatures, names and total time are limited; what was not answered by the
+//! deadline is a `temperror`.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,51 +17,75 @@ use mail_auth::dmarc::Policy;
 use mail_auth::dmarc::verify::DmarcParameters;
 use mail_auth::spf::verify::SpfParameters;
 use mail_auth::{
-    AuthenticatedMessage, DnsError, Parameters, RecordSet, ResolverCache, SpfOutput, SpfResult, Txt,
+    AuthenticatedMessage, DnsError, MessageAuthenticator, Parameters, RecordSet, ResolverCache, SpfOutput,
+    SpfResult, Txt,
 };
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Authenticator, Origin, domain_of};
+use crate::dns;
+use crate::error::{Error, Result};
 
-/// All lookups for one mail together. A sender whose DNS does not answer must not hold up its mail.
+/// Deadline of all lookups for one mail, so that a sender whose DNS does not answer cannot block.
 const PATIENCE: Duration = Duration::from_secs(6);
-/// More signatures than this, and none of them is looked at.
+/// With more signatures than this, none is verified.
 const MOST_SIGNATURES: usize = 20;
-/// Of which so many are: those of the author's own domain first. Each can cost a lookup and a hash of the body.
+/// Signatures that are verified, those of the author's domain first. Each can cost a lookup and a hash of the
+/// body.
 const LOOKED_AT: usize = 5;
-/// Names in a signature's list of headers. Each is looked for among all headers.
+/// Names in the `h=` list of a signature. Each is searched among all headers.
 const MOST_NAMED: usize = 200;
-/// Servers of an ARC chain.
+/// Length of an ARC chain.
 const MOST_ARC: usize = 10;
-/// Names that are asked for one mail, besides those of SPF, which has a limit of its own.
+/// Names looked up for one mail, besides those of SPF, which has a limit of its own.
 const MOST_NAMES: usize = 24;
-/// Of which so many at the same time.
+/// Concurrent lookups for one mail.
 const AT_ONCE: usize = 4;
 
-/// The header of a mail, and everything it takes to judge it.
+const CACHED_RECORDS: u64 = 20_000;
+/// Large mails hashed concurrently.
+const HASHED_AT_ONCE: usize = 4;
+
+/// What the client said about itself.
+pub struct Origin<'a> {
+    /// Unknown when a front server of ours delivered the mail and did not say.
+    pub address: Option<IpAddr>,
+    pub helo: &'a str,
+    /// Empty for bounces.
+    pub mail_from: &'a str,
+}
+
+pub struct Authenticator {
+    pub(super) resolver: MessageAuthenticator,
+    /// Our host name, for SPF macros.
+    name: String,
+    pub(super) hashing: Semaphore,
+}
+
+/// The header of a mail and the answers of DNS: everything needed to judge it.
 pub struct Asked<'a> {
     pub(super) mail: AuthenticatedMessage<'a>,
     pub(super) sender: Sender,
     pub(super) records: Records,
-    /// Signatures were left out.
+    /// There were too many signatures.
     pub(super) too_many: bool,
     pub(super) arc_too_long: bool,
-    /// What the author's domain asks for by the record of a domain above it.
+    /// The DMARC policy that the author's domain inherits from a parent domain.
     pub(super) inherited: Option<Policy>,
 }
 
-/// Who handed the mail over, and what SPF says to that.
+/// The sending host's domain and its SPF result.
 pub(super) struct Sender {
     pub spf: SpfOutput,
     pub domain: String,
 }
 
-/// Everything that was asked. It knows all there is to know: a name that is not here has no answer, and nobody asks
-/// for it again.
+/// All answers. It is used as a complete cache: a name that is missing here counts as unanswered and is not looked
+/// up again.
 #[derive(Default)]
 pub(super) struct Records(HashMap<Box<str>, Txt>);
 
-/// Takes every name for one that exists.
+/// A cache that says that every name exists.
 pub(super) struct Exists;
 
 enum Name {
@@ -70,7 +94,17 @@ enum Name {
 }
 
 impl Authenticator {
-    /// Reads the header and asks about it. Takes at most a few seconds, and never fails.
+    /// Asks the given name servers, or those of the operating system.
+    pub fn new(servers: &[SocketAddr], name: &str) -> Result<Self> {
+        let (config, mut options) = dns::settings(servers)?;
+        options.cache_size = CACHED_RECORDS;
+        options.timeout = Duration::from_secs(2);
+        options.attempts = 2;
+        let resolver = MessageAuthenticator::new(config, options).map_err(Error::internal)?;
+        Ok(Self { resolver, name: name.to_owned(), hashing: Semaphore::new(HASHED_AT_ONCE) })
+    }
+
+    /// Parses the header and does its lookups. Takes at most a few seconds, and never fails.
     pub async fn ask<'a>(&self, origin: &Origin<'_>, header: &'a [u8]) -> Asked<'a> {
         let mut mail = AuthenticatedMessage::parse(header).unwrap_or_default();
         let author = match mail.from.as_slice() {
@@ -133,7 +167,8 @@ impl Authenticator {
         }
     }
 
-    /// A domain without a record of its own goes by one above it, and by another rule if it does not exist.
+    /// The policy of a domain without a DMARC record of its own: that of a parent domain, or the one for
+    /// non-existent subdomains.
     async fn inherited(
         &self,
         mail: &AuthenticatedMessage<'_>,
@@ -148,7 +183,7 @@ impl Authenticator {
     }
 }
 
-/// Keeps a few signatures, the author's own before others. True when there were so many that none is kept.
+/// Keeps a few signatures, those of the author's domain first. True when there were too many, and none is kept.
 fn choose_signatures(mail: &mut AuthenticatedMessage<'_>, author: Option<&str>) -> bool {
     let all = mail.dkim_headers.len() + mail.dkim2_signatures.len() + mail.ams_headers.len();
     let overlong = |named: usize| named > MOST_NAMED;
@@ -161,7 +196,7 @@ fn choose_signatures(mail: &mut AuthenticatedMessage<'_>, author: Option<&str>) 
     mail.dkim_headers.sort_by_key(|header| !related(&header.header.d));
     mail.dkim_headers.truncate(LOOKED_AT);
     for header in &mut mail.dkim_headers {
-        // Reports and other people's vouching would be asked for as well, and change nothing here.
+        // Failure reports and third-party signatures (ATPS) would cause lookups, and change nothing here.
         (header.header.r, header.header.atps) = (false, None);
     }
     false
@@ -173,7 +208,7 @@ fn is_below(domain: &str, other: &str) -> bool {
     domain[rest..].eq_ignore_ascii_case(other) && (rest == 0 || domain[rest - 1] == b'.')
 }
 
-/// Everything to ask, the most telling first.
+/// All names to look up, the most important first.
 fn names(mail: &AuthenticatedMessage<'_>, author: Option<&str>, envelope: &str) -> Vec<Name> {
     let signed = mail.dkim_headers.iter().map(|header| &header.header);
     let mut found = Vec::new();
@@ -189,7 +224,7 @@ fn names(mail: &AuthenticatedMessage<'_>, author: Option<&str>, envelope: &str) 
         walk(author).for_each(|name| add(Name::Dmarc(name)));
     }
     signed.clone().for_each(|signature| add(key(signature.domain_key())));
-    // Whether another name belongs to the author's domain is told by their records.
+    // DMARC records tell whether another domain belongs to the author's organization.
     if let Some(author) = author {
         let others = signed.map(|signature| signature.d.as_str()).chain([envelope]);
         for other in others.map(mail_auth::common::to_a_label).filter(|other| are_kin(other, author)) {
@@ -270,6 +305,10 @@ impl ResolverCache<Box<str>, RecordSet<Ipv4Addr>> for Exists {
     }
 
     fn insert(&self, _: Box<str>, _: RecordSet<Ipv4Addr>, _: std::time::Instant) {}
+}
+
+fn domain_of<'a>(origin: &Origin<'a>) -> &'a str {
+    origin.mail_from.rsplit_once('@').map_or(origin.helo, |(_, domain)| domain)
 }
 
 #[cfg(test)]

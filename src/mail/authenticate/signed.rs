@@ -1,15 +1,14 @@
-//! Which parts of a mail a DKIM signature covers (RFC 6376 5.4.2): `h=` lists field names, and each time a name stands
-//! there one more field of that name is signed, from the last one up. A name that stands there less often than in the
-//! header leaves room for a field that somebody added, so it covers none of them. Signatures over a part of the body
-//! (`l=`) do not get here: `mail-auth` refuses them.
+//! Which parts of a mail a DKIM signature covers (RFC 6376 5.4.2). Each time `h=` lists a name, one more field of
+//! that name is signed, from the last one up. A name listed less often than it occurs leaves room for an added
+//! field, so it counts as not covered. Signatures over a part of the body (`l=`) are refused by `mail-auth`.
 
 use serde::{Deserialize, Serialize};
 
-/// A part of a mail that decides where it goes or whom it brings along.
+/// A part of a mail that decides where it is filed or who takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
-    /// The address it was handed over for. No signature covers it.
+    /// The envelope recipient. No signature covers it.
     Envelope,
     InReplyTo,
     References,
@@ -36,7 +35,7 @@ pub(super) fn covered(header: &[(&[u8], &[u8])], signed: &[String]) -> Vec<Part>
         let Some(name) = part.field() else { return false };
         let named = |field: &[u8]| field.eq_ignore_ascii_case(name.as_bytes());
         let there = header.iter().filter(|(field, _)| named(field.trim_ascii())).count();
-        // A name that is not written out exactly is another one to whoever checks the signature.
+        // A name with white space is another name to the verifier of a signature.
         let exact = header.iter().filter(|(field, _)| named(field)).count();
         let listed = signed.iter().filter(|field| named(field.trim().as_bytes())).count();
         there == exact && listed >= there
@@ -49,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_is_covered_when_no_other_one_of_its_name_could_have_been_added() {
+    fn a_field_is_covered_only_if_no_second_one_could_have_been_added() {
         let header = |names: &[&'static str]| -> Vec<(&'static [u8], &'static [u8])> {
             names.iter().map(|name| (name.as_bytes(), b" x".as_slice())).collect()
         };

@@ -5,6 +5,7 @@ use mail_parser::MessageParser;
 use proptest::prelude::*;
 
 use super::*;
+use crate::conversations::earlier::{Answered, QUOTED};
 use crate::ids::{ConversationId, MailboxId, MessageId as OurId, WorkspaceId};
 
 const KEY: SecretKey = SecretKey([3; 32]);

@@ -1,4 +1,4 @@
-//! Compares what DNS says of a sending domain with what it should say. Every finding is a sentence that an
+//! Compares the DNS records of a sending domain with what they should be. Every finding is a sentence that an
 //! operator can act on.
 
 use serde::Serialize;
@@ -24,7 +24,7 @@ pub async fn check(dns: &Dns, domain: &Domain, config: &Config) -> Vec<Finding> 
     ]
 }
 
-/// All is well, or what is wrong.
+/// What is in order, or what is wrong.
 type Judged = std::result::Result<String, String>;
 
 fn finding<T>(purpose: &'static str, found: Result<T>, judge: impl FnOnce(T) -> Judged) -> Finding {

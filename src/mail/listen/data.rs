@@ -1,8 +1,8 @@
-//! What comes after DATA, byte by byte, as RFC 5321 has it and nothing else: only CRLF `.` CRLF ends it, and
-//! a dot that begins a line is taken away. Bare CR, bare LF and NUL never end anything; a mail that has one
-//! is read to its true end and refused, because another server may have seen two mails in it.
+//! The parser of a mail after DATA, strictly by RFC 5321: only CRLF `.` CRLF ends it, and a leading dot of a line
+//! is removed. Bare CR, bare LF and NUL never end anything. A mail with one of them is read to its end and
+//! refused, because another server may see two mails in it (SMTP smuggling).
 
-/// Why a mail cannot be taken, known while it is still coming in.
+/// Why a mail must be refused, known while it is being received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
     BareLf,
@@ -29,17 +29,18 @@ pub struct Data {
 }
 
 impl Data {
-    /// The CRLF of the DATA command counts as the one before the first line.
+    /// Starts at a line start: the CRLF of the DATA command counts.
     pub fn new(most: usize) -> Self {
         Self { at: At::LineStart, size: 0, most, flaw: None }
     }
 
-    /// Takes bytes in and gives the mail's own out. `Some` is how many belonged to the mail, when it ends here.
+    /// Parses bytes and appends the mail's content to `out`. `Some` is the number of bytes consumed, when the mail
+    /// ends here.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Option<usize> {
         let mut from = 0;
         while from < bytes.len() {
             if self.at == At::InLine {
-                // Most bytes are in the middle of a line and mean nothing.
+                // Fast path: most bytes are in the middle of a line.
                 let rest = &bytes[from..];
                 let plain = rest.iter().position(|b| matches!(b, b'\r' | b'\n' | 0)).unwrap_or(rest.len());
                 self.keep(&rest[..plain], out);
@@ -94,7 +95,7 @@ impl Data {
         At::InLine
     }
 
-    /// What is refused anyway is not kept.
+    /// Nothing is kept once the mail has a flaw.
     fn keep(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         self.size += bytes.len();
         if self.size > self.most {
@@ -165,7 +166,7 @@ mod tests {
     }
 
     proptest! {
-        /// However the bytes are cut, the answer is the same; and what is flawless survives a round trip.
+        /// The result does not depend on how the bytes are split, and flawless mail survives a round trip.
         #[test]
         fn cutting_changes_nothing(bytes in proptest::collection::vec(
             prop_oneof![Just(b'\r'), Just(b'\n'), Just(b'.'), Just(b'a'), Just(0)], 0..60), piece in 1..9_usize) {

@@ -1,5 +1,5 @@
-//! A whole mail: who wrote it, what is in it, and into each inbox it is for. The answer says what became of
-//! it, and "try again later" whenever that is not certain.
+//! Processes a received mail: authenticates it, parses it, and delivers it into each recipient's inbox. The reply
+//! says what happened, and is a temporary error whenever that is not certain.
 
 use std::error::Error as StdError;
 use std::net::IpAddr;
@@ -7,18 +7,29 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::door::{Door, PORTION, PORTIONS, Protocol};
 use super::recipients::Recipient;
-use super::session::Origin;
 use super::spool::Spool;
-use super::{Door, Protocol};
 use crate::app_mail::reference;
 use crate::config::DmarcReject;
 use crate::error::{Error, Result};
 use crate::mail::admit::admit;
+use crate::mail::authenticate::Dmarc;
 use crate::mail::authenticate::{self, Verdict};
+use crate::mail::delivery::{Delivery, Outcome};
 use crate::mail::parse::{ParsedMail, Refusal};
-use crate::mail::receive::{Delivery, Outcome, take_apart};
-use crate::mail::thread::Dmarc;
+use crate::mail::receive::take_apart;
+
+/// The client, as far as it said who it is.
+#[derive(Clone)]
+pub struct Origin {
+    /// The address for SPF. Behind a front server of our own, that server has to forward it.
+    pub address: Option<IpAddr>,
+    pub peer: IpAddr,
+    pub helo: Option<String>,
+    pub extended: bool,
+    pub encrypted: bool,
+}
 
 pub struct Envelope {
     /// Empty for bounces.
@@ -33,7 +44,7 @@ const UNWANTED: &str = "550 5.7.1 The sender's domain asks to refuse mail that i
 const FULL: &str = "452 4.3.1 No room for the mail, try again later";
 
 impl Door {
-    /// One answer for each recipient, or one for all.
+    /// One reply per recipient, or a single one for all.
     pub(super) async fn hand_over(
         &self,
         origin: &Origin,
@@ -60,13 +71,13 @@ impl Door {
             helo: origin.helo.as_deref().unwrap_or_default(),
             mail_from: &envelope.from,
         };
-        // Name servers may take their time: while they do, the mail stays where it is.
+        // DNS may be slow; meanwhile the mail stays in its spool.
         let asked = match self.asking.turn(origin.address).await {
             Some(_turn) => self.authenticator.ask(&sender, &header).await,
             None => return Ok(vec![UNANSWERED.to_owned()]),
         };
-        // Large mail takes turns, so that ten at once do not need ten times the memory.
-        let portions = (spool.len() / super::PORTION + 1).min(super::PORTIONS) as u32;
+        // Large mails take turns, so that ten at once do not need ten times the memory.
+        let portions = (spool.len() / PORTION + 1).min(PORTIONS) as u32;
         let _turn = self.work.acquire_many(portions).await.map_err(Error::internal)?;
         let raw = spool.read().await?;
         let taken_apart = {
@@ -98,7 +109,7 @@ impl Door {
                     let trace = self.trace(origin, protocol, &envelope.from, recipient, &verdict, &id);
                     self.give(recipient, &mail, &raw, trace, (origin.address, &verdict), &id).await
                 }
-                // The same inbox under another address: it gets the mail once.
+                // The same inbox under another address: deliver once.
                 false => format!("250 2.0.0 Ok, {id}"),
             };
             answers.push(answer);
@@ -144,7 +155,7 @@ impl Door {
         }
     }
 
-    /// The lines every server adds (RFC 5321 4.4), with our own verdict.
+    /// The trace headers that every server adds (RFC 5321 4.4), with our own authentication result.
     fn trace(
         &self,
         origin: &Origin,
@@ -183,7 +194,7 @@ impl Door {
     }
 }
 
-/// Of several addresses of one inbox the one with a reference counts, else the first.
+/// Of several addresses of one inbox, the one with a reference is used, else the first.
 fn foremost(this: &Recipient, all: &[Recipient]) -> bool {
     let mut same = all.iter().filter(|other| other.mailbox.id == this.mailbox.id).peekable();
     let first = same.peek().copied();
@@ -193,7 +204,8 @@ fn foremost(this: &Recipient, all: &[Recipient]) -> bool {
     tagged.or(first).is_some_and(|chosen| std::ptr::eq(chosen, this))
 }
 
-/// SMTP has one answer: "later" when it must be sent again for anyone, since what is stored is stored once.
+/// SMTP has one reply for all recipients: a temporary error if any recipient had one. The retry is harmless,
+/// because mail is stored once.
 fn for_all(answers: Vec<String>) -> String {
     let found = |digit: char| answers.iter().find(|answer| answer.starts_with(digit)).cloned();
     found('4').or_else(|| found('2')).or_else(|| found('5')).unwrap_or_else(|| LATER.to_owned())
@@ -209,7 +221,7 @@ fn refused(refusal: Refusal) -> String {
 }
 
 fn excuse(error: &Error) -> String {
-    tracing::warn!(%error, "a mail could not be stored and will be sent again");
+    tracing::warn!(%error, "a mail could not be stored; its sender will try again");
     if has_no_room(error) { FULL.to_owned() } else { LATER.to_owned() }
 }
 

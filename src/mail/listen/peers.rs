@@ -1,8 +1,9 @@
-//! Who is connected, and how much each may have open, put on disk or get wrong. A peer is an address, or an IPv6
-//! network of the size one customer gets. The counts are of this node and are forgotten when it stops.
+//! Limits per peer: connections, bytes in the spool, and protocol errors. A peer is an address or an IPv6 /64
+//! network. The counts are per node and kept in memory.
 //!
-//! When seats become scarce nobody is waited for as long as otherwise, and a newcomer gets the seat of whoever has the
-//! most and has been silent longest. A front server of our own is trusted: it is never shut out and never hurried.
+//! When seats become scarce, timeouts get shorter and a newcomer takes the seat of the peer with the most
+//! connections that has been silent longest. A front server of our own is trusted: it has neither error limit nor
+//! shorter timeouts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -15,26 +16,26 @@ use tokio::time::Instant;
 
 use crate::addresses::network;
 
-/// Faults of one peer within the window, after which it is not let in any more.
+/// Protocol errors of one peer within the window, after which it is refused.
 const MOST_FAULTS: u32 = 200;
 const WINDOW: Duration = Duration::from_secs(600);
-/// How long it is remembered that a peer brought mail that was taken.
+/// How long a peer counts as proven after mail of it was accepted.
 const PROVEN: Duration = Duration::from_secs(3_600);
-/// One seat in so many is kept for peers that brought mail lately, or have no other.
+/// One seat in so many is reserved for peers that are proven or have no other connection.
 const KEPT: usize = 10;
-/// Of the disk for large mail, one peer has at most this share.
+/// One peer may use at most this fraction of the spool.
 const SHARE_OF_DISK: usize = 4;
-/// Peers that are remembered before old ones are looked for.
+/// Number of peers from which on old ones are removed.
 const REMEMBERED: usize = 10_000;
 
 pub struct Limits {
     pub connections: usize,
     pub connections_of_one: usize,
-    /// Bytes of mail on disk while it comes in.
+    /// Size of the spool in bytes.
     pub spooled: usize,
-    /// How long somebody silent is waited for.
+    /// How long a silent client is waited for.
     pub patience: Duration,
-    /// Only a front server of our own comes here.
+    /// Only trusted front servers connect.
     pub trusted: bool,
 }
 
@@ -49,11 +50,11 @@ pub struct Peers {
 struct Known {
     peers: HashMap<IpAddr, Peer>,
     seats: HashMap<u64, Arc<Place>>,
-    /// How many peers have so many connections open.
+    /// Number of connections → number of peers that have so many.
     by_open: BTreeMap<usize, usize>,
     spooled: usize,
     next: u64,
-    /// With so many peers, those that are of no interest any more are forgotten.
+    /// Number of peers at which stale ones are removed next.
     crowded_at: usize,
 }
 
@@ -62,27 +63,27 @@ struct Peer {
     spooled: usize,
     faults: u32,
     since: Instant,
-    /// When it last brought mail that was taken.
+    /// When mail of it was last accepted.
     proven: Option<Instant>,
 }
 
 struct Place {
     id: u64,
     peer: IpAddr,
-    /// When something last came, in milliseconds since the door opened.
+    /// When data last arrived, in milliseconds since the listener started.
     moved: AtomicU64,
-    /// A whole mail of it is being stored.
+    /// A mail of this connection is being stored.
     busy: AtomicBool,
     leave: Notify,
 }
 
-/// A place among the connections, given back when dropped.
+/// A connection's place, given back when dropped.
 pub struct Seat {
     peers: Arc<Peers>,
     place: Arc<Place>,
 }
 
-/// What a mail has on disk, given back when dropped.
+/// A mail's reservation in the spool, given back when dropped.
 pub struct Room {
     peers: Arc<Peers>,
     peer: IpAddr,
@@ -95,7 +96,7 @@ impl Peers {
         Arc::new(Self { limits, began: Instant::now(), taken, known })
     }
 
-    /// `None` when there are too many connections, of this peer or at all, or it went wrong too often.
+    /// `None` when this peer or all peers together have too many connections, or it made too many errors.
     pub fn seat(self: &Arc<Self>, address: IpAddr) -> Option<Seat> {
         self.seat_at(address, Instant::now())
     }
@@ -129,8 +130,8 @@ impl Peers {
         Some(Seat { peers: self.clone(), place })
     }
 
-    /// Takes a seat away from a peer that has at least two more than the newcomer, or that never brought mail while
-    /// the newcomer did: from who has the most, and there from who has been silent longest.
+    /// Evicts a connection of a peer that has at least two more than the newcomer, or that is not proven while the
+    /// newcomer is: of the peer with the most connections, the one that has been silent longest.
     fn make_room(&self, known: &mut Known, open: usize, proven: bool, now: Instant) -> bool {
         let most = known.by_open.last_key_value().map_or(0, |(most, _)| *most);
         if most <= open + 1 && !proven {
@@ -218,7 +219,7 @@ impl Peer {
 }
 
 impl Seat {
-    /// The peer sent something it should not have.
+    /// Counts a protocol error.
     pub fn fault(&self) {
         let now = Instant::now();
         if let Some(peer) = self.peers.known().peers.get_mut(&self.place.peer) {
@@ -230,34 +231,34 @@ impl Seat {
         }
     }
 
-    /// Mail of the peer was taken.
+    /// Mail of the peer was accepted.
     pub fn proven(&self) {
         if let Some(peer) = self.peers.known().peers.get_mut(&self.place.peer) {
             peer.proven = Some(Instant::now());
         }
     }
 
-    /// Something came.
+    /// Data arrived.
     pub fn moved(&self) {
         self.place.moved.store(self.peers.time(Instant::now()), Ordering::Relaxed);
     }
 
-    /// While a mail is being stored, nobody takes the seat away.
+    /// A busy connection is not evicted: its mail is being stored.
     pub fn is_busy(&self, busy: bool) {
         self.place.busy.store(busy, Ordering::Relaxed);
     }
 
-    /// Comes back when somebody else needs the seat more.
+    /// Completes when the seat is taken away.
     pub async fn leave(&self) {
         self.place.leave.notified().await;
     }
 
-    /// How long one waits when seats are not scarce.
+    /// The timeout while seats are not scarce.
     pub fn whole_patience(&self) -> Duration {
         self.peers.limits.patience
     }
 
-    /// How long one waits now: a tenth from half full, a sixtieth from four fifths.
+    /// The timeout now: a tenth from half full, a sixtieth from four fifths.
     pub fn patience(&self) -> Duration {
         let Limits { connections, patience, trusted, .. } = self.peers.limits;
         match self.peers.taken.load(Ordering::Relaxed) * 10 / connections.max(1) {
@@ -268,7 +269,7 @@ impl Seat {
         }
     }
 
-    /// Where a mail of the peer can be put.
+    /// An empty reservation in the spool.
     pub fn room(&self) -> Room {
         Room { peers: self.peers.clone(), peer: self.place.peer, bytes: 0 }
     }
@@ -283,7 +284,7 @@ impl Drop for Seat {
 }
 
 impl Room {
-    /// False when so many bytes more are too many, of this peer or of all.
+    /// Reserves more bytes. False when the peer or all peers together would exceed their limit.
     pub fn grow(&mut self, bytes: usize) -> bool {
         let Limits { spooled, trusted, .. } = self.peers.limits;
         let share = if trusted { spooled } else { spooled / SHARE_OF_DISK };
@@ -383,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_remembered_of_a_peer_that_did_no_wrong() {
+    fn a_peer_without_errors_leaves_no_state_behind() {
         let peers = peers(1_000, 10);
         drop(peers.seat(address(1)));
         let known = peers.known();
@@ -410,7 +411,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_brought_mail_lately_gets_in_before_strangers() {
+    async fn a_proven_peer_gets_the_seat_of_an_unproven_one() {
         let peers = peers(3, 3);
         peers.seat(address(9)).unwrap().proven();
         let strangers: Vec<Seat> = (0..3).map(|number| peers.seat(address(number)).unwrap()).collect();
@@ -437,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_fills_the_disk_alone() {
+    fn one_peer_cannot_fill_the_spool() {
         let peers = peers(10, 10);
         let seats: Vec<Seat> = (0..5).map(|number| peers.seat(address(number)).unwrap()).collect();
         let mut rooms: Vec<Room> = seats.iter().map(Seat::room).collect();

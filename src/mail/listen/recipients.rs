@@ -1,7 +1,7 @@
-//! Which inbox an address belongs to. The whole address is tried first, then without its plus tag (D184,
-//! D185); a domain is the same in its Unicode and its ASCII form.
+//! Finds the inbox of an address: first by the whole address, then without its plus tag (D184, D185). A domain is
+//! the same in its Unicode and its ASCII form.
 //!
-//! Inboxes that were found are remembered for a few seconds, so that a burst of mail asks once.
+//! Found inboxes are cached for a few seconds, so that a burst of mail asks once.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -52,7 +52,7 @@ async fn find(app: &App, address: &str) -> Result<Option<Recipient>> {
     for candidate in candidates(address) {
         let Some(workspace) = app.directory.workspace_of_address(&candidate).await? else { continue };
         let mut conn = app.connection().await?;
-        // The address is taken in the directory before its inbox is there.
+        // The directory has an address before its inbox exists.
         if let Some(mailbox) = mailboxes::at(&mut conn, workspace, &candidate).await? {
             let local = address.rsplit_once('@').map_or(address, |(local, _)| local);
             let domain = mailbox.address.rsplit_once('@').map_or("", |(_, domain)| domain);

@@ -1,6 +1,6 @@
-//! One SMTP or LMTP conversation, command by command (RFC 5321, RFC 2033). Whoever sends ahead of an answer
-//! it has to wait for, gets too much wrong, or takes too long over anything, is shown out. Only a front server of our
-//! own, which speaks LMTP, may pass on whatever others sent it, and err as often as they do.
+//! One SMTP or LMTP session, command by command (RFC 5321, RFC 2033). A client that sends ahead without waiting,
+//! makes too many errors or is too slow is disconnected. An LMTP front server of our own is exempt from error
+//! limits, because it passes on what others sent.
 
 use std::io;
 use std::net::IpAddr;
@@ -11,25 +11,25 @@ use smtp_proto::{Error as Malformed, MailFrom, Request};
 use tokio::time::Instant;
 
 use super::data::{Data, Flaw};
-use super::hand_over::Envelope;
+use super::door::{Door, MAX_MAIL_BYTES, Protocol};
+use super::hand_over::{Envelope, Origin};
 use super::peers::Seat;
 use super::spool::Spool;
 use super::wire::{Line, Wire};
-use super::{Door, MAX_MAIL_BYTES, Protocol};
 
 const MOST_RECIPIENTS: usize = 100;
-/// Commands of one connection that may be wrong or refused.
+/// Errors and refused commands of one connection.
 const MOST_FAULTS: u32 = 20;
-/// Commands of one connection that lead nowhere.
+/// Commands of one connection that do not lead to a mail.
 const MOST_IDLE: u32 = 100;
 const MOST_MAILS: u32 = 10_000;
-/// How long one mail may take to come in, whatever its size.
+/// How long receiving one mail may take, whatever its size.
 const DATA_TIME: Duration = Duration::from_secs(15 * 60);
-/// Bytes a second that a mail has to come with. Who is slower uses up the patience with it.
+/// Minimum rate in bytes per second. A client that is slower uses up its patience.
 const PACE: f64 = 1_000.0;
-/// Until the first mail is taken, a conversation may last so many times as long as one command.
+/// Limits of a whole session, as multiples of the timeout of one command: until the first mail is accepted, and in
+/// total.
 const UNTIL_FIRST: u32 = 4;
-/// And so many times as long at all.
 const AT_ALL: u32 = 12;
 
 pub struct Session {
@@ -42,21 +42,10 @@ pub struct Session {
     idle: u32,
     mails: u32,
     began: Instant,
-    /// Somebody was named that a mail comes from.
+    /// There was a MAIL command.
     asked: bool,
-    /// A mail was taken.
+    /// A mail was accepted.
     proven: bool,
-}
-
-/// Who is there, as far as it said.
-#[derive(Clone)]
-pub struct Origin {
-    /// Whose address SPF is asked about; behind a mail server of our own, that server has to say.
-    pub address: Option<IpAddr>,
-    pub peer: IpAddr,
-    pub helo: Option<String>,
-    pub extended: bool,
-    pub encrypted: bool,
 }
 
 /// What comes after an answer.
@@ -78,7 +67,7 @@ impl Session {
     pub async fn run(mut self, wire: Wire) -> io::Result<()> {
         let ended = self.converse(wire).await;
         if self.origin.encrypted && !self.asked {
-            // TLS is begun in order to send mail; begun for nothing, it is a way to keep us busy.
+            // A client that starts TLS and then sends no mail only costs us handshakes.
             self.seat.fault();
         }
         ended
@@ -127,7 +116,7 @@ impl Session {
                 Next::Close => break,
                 Next::StartTls => {
                     let Some(tls) = &self.door.tls else { break };
-                    // Nothing said in the clear counts any more.
+                    // Forget everything that was said before TLS.
                     (self.origin.helo, self.origin.encrypted, self.envelope) = (None, true, None);
                     self.asked = false;
                     wire = wire.encrypt(tls.acceptor()).await?;
@@ -138,7 +127,7 @@ impl Session {
         Ok(())
     }
 
-    /// The front server's conversations last as long as it has something to say.
+    /// The sessions of a front server have no total limit.
     fn lasts_until(&self) -> Instant {
         match self.protocol {
             Protocol::Lmtp => Instant::now() + DATA_TIME,
@@ -159,7 +148,7 @@ impl Session {
             Ok(request) => request.into_owned(),
             Err(malformed) => return self.wrong(wire, complaint(&malformed)).await,
         };
-        // These have to be the last of a group: whoever says more has not waited for our answer (RFC 2920).
+        // These must end a pipelined group (RFC 2920): a client that has sent more did not wait for our reply.
         let waits = matches!(
             request,
             Request::Data
@@ -256,7 +245,7 @@ impl Session {
                 wire.say("250 2.1.5 Ok\r\n").await?;
                 Ok(Next::Go)
             }
-            // Whoever wrote to the front server guessed, not the front server.
+            // A wrong address is not the front server's error, but that of its client.
             Ok(None) if self.protocol == Protocol::Lmtp => {
                 wire.say("550 5.1.1 No such inbox here\r\n").await?;
                 Ok(Next::Go)
@@ -327,12 +316,12 @@ impl Session {
         Ok(Next::Go)
     }
 
-    /// The mail up to its end. What cannot be taken is read to its end too, so that nothing of it is a command.
+    /// Receives a mail to its end, also one that will be refused, so that none of it is taken for a command.
     async fn take(&self, wire: &mut Wire) -> io::Result<Taken> {
         let (mut data, mut spool) = (Data::new(MAX_MAIL_BYTES), Spool::new(self.seat.room()));
         let mut full = false;
         let ends = Instant::now() + DATA_TIME;
-        // How far it is behind a pace that anybody can keep, and since when.
+        // How far the client is behind the minimum rate, and when that was measured.
         let (mut behind, mut since) = (Duration::ZERO, Instant::now());
         loop {
             let until = || ends.min(since + self.seat.patience().saturating_sub(behind));
@@ -367,7 +356,7 @@ impl Session {
         }
     }
 
-    /// For commands that carry nothing: a few are polite, many are a way to keep us busy.
+    /// For commands that lead to no mail: many of them only keep us busy.
     async fn idles(&mut self, wire: &mut Wire, answer: &str) -> io::Result<Next> {
         self.idle += u32::from(self.protocol == Protocol::Smtp);
         if self.idle > MOST_IDLE {
@@ -410,7 +399,7 @@ fn complaint(malformed: &Malformed) -> &'static str {
 }
 
 impl Origin {
-    /// `ADDR=192.0.2.1 HELO=mx.example`: what a mail server of our own knows of the other side.
+    /// `ADDR=192.0.2.1 HELO=mx.example`: what the front server knows of its client.
     fn forwarded(&mut self, attributes: &[u8]) {
         let attributes = String::from_utf8_lossy(attributes);
         for (name, value) in attributes.split_ascii_whitespace().filter_map(|pair| pair.split_once('=')) {

@@ -1,5 +1,5 @@
-//! A mail while it comes in: in memory while it is small, in a nameless temporary file when it is not.
-//! So a hundred slow senders of large mail cost disk, not memory, and of disk no more than there is room for.
+//! A mail while it is being received: in memory while it is small, then in an unnamed temporary file. A hundred
+//! slow senders of large mail take disk and not memory, and disk space is limited by `peers`.
 
 use std::io::{self, SeekFrom};
 
@@ -9,13 +9,13 @@ use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 
 use super::peers::Room;
 
-/// More than this goes to disk.
+/// Bytes kept in memory before they go to disk.
 const IN_MEMORY: usize = 128 * 1024;
 /// The largest header.
 const HEADER: usize = 512 * 1024;
 
 pub struct Spool {
-    /// What came last; everything, while there is no file.
+    /// The bytes that are not in the file yet.
     pub memory: Vec<u8>,
     file: Option<File>,
     written: usize,
@@ -31,7 +31,7 @@ impl Spool {
         self.written + self.memory.len()
     }
 
-    /// Moves what is in memory to disk when it has become much.
+    /// Moves the bytes in memory to disk when there are enough of them.
     pub async fn settle(&mut self) -> io::Result<()> {
         if self.memory.len() < IN_MEMORY {
             return Ok(());
@@ -49,7 +49,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Forgets what came so far: the mail is refused anyway.
+    /// Drops everything received so far, because the mail will be refused.
     pub fn discard(&mut self) {
         (self.memory, self.file, self.written) = (Vec::new(), None, 0);
         self.room.give_back();

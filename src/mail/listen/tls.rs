@@ -1,5 +1,5 @@
-//! The certificate that STARTTLS shows. It is read again when its file changes, so that a renewed one is used
-//! without a restart; while the new one cannot be used, the old one stays.
+//! The certificate for STARTTLS. It is reloaded when its file changes, so that a renewal needs no restart. If the
+//! new one is unusable, the old one stays.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,5 +1,5 @@
-//! Turns at something that takes a while: so many at once, and nobody has them all. Whoever gets none in time is told
-//! to come back.
+//! A semaphore with a share per peer and a timeout, for slow work such as DNS lookups: one peer cannot take all
+//! permits. Whoever gets none in time gets a temporary error.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -15,17 +15,17 @@ pub struct Turns {
     all: Semaphore,
     most_of_one: usize,
     patience: Duration,
-    /// Whoever has a turn or waits for one.
+    /// Peers that hold a permit or wait for one.
     peers: Mutex<HashMap<IpAddr, Arc<Semaphore>>>,
 }
 
-/// Given back when dropped.
+/// A permit, given back when dropped.
 pub struct Turn<'a> {
     _of_all: SemaphorePermit<'a>,
     _of_one: Option<(OwnedSemaphorePermit, Share<'a>)>,
 }
 
-/// A peer's own turns, forgotten when it has none and waits for none.
+/// A peer's own semaphore, removed from the map when nobody uses it.
 struct Share<'a> {
     turns: &'a Turns,
     peer: IpAddr,
@@ -37,11 +37,11 @@ impl Turns {
         Self { all: Semaphore::new(most), most_of_one, patience, peers: Mutex::default() }
     }
 
-    /// `None` when one's turn does not come in time. Who is not known counts only among all.
+    /// `None` on timeout. Without an address only the total limit applies.
     pub async fn turn(&self, address: Option<IpAddr>) -> Option<Turn<'_>> {
         let share = address.map(|address| self.share(network(address)));
         let turn = async {
-            // One's own first: who waits for that keeps nobody else waiting.
+            // The peer's own permit first: waiting for it takes nothing from other peers.
             let of_one = match share {
                 Some(share) => Some((share.own.clone().acquire_owned().await.ok()?, share)),
                 None => None,
@@ -65,7 +65,7 @@ impl Turns {
 impl Drop for Share<'_> {
     fn drop(&mut self) {
         let mut peers = self.turns.peers();
-        // The map's and this one.
+        // Two references are left: the map's and this one.
         if Arc::strong_count(&self.own) <= 2 {
             peers.remove(&self.peer);
         }
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn nobody_has_every_turn_and_nobody_is_remembered() {
+    async fn one_peer_cannot_take_every_permit_and_leaves_no_state_behind() {
         let turns = Turns::new(3, 2, Duration::from_millis(20));
         let (here, there) = (Some("192.0.2.1".parse().unwrap()), Some("192.0.2.2".parse().unwrap()));
         let first = turns.turn(here).await.unwrap();

@@ -1,5 +1,5 @@
-//! One connection's bytes, plain or under TLS: lines in, answers out, nothing waits for ever.
-//! A command is one line that ends with CRLF and has no control characters in it.
+//! Reads and writes one SMTP connection, plain or with TLS. Every read and write has a deadline. A command is one
+//! line that ends with CRLF and has no control characters in it.
 
 use std::io;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use super::data::Data;
 /// RFC 5321 asks for 512; extensions and long addresses need more.
 const LONGEST_LINE: usize = 2_048;
 const BLOCK: usize = 16 * 1024;
-/// How often it is looked again until when one waits: that may come nearer meanwhile.
+/// How often the deadline is evaluated again while waiting, because it may move nearer meanwhile.
 const LOOK: Duration = Duration::from_secs(2);
-/// TLS begins at once or not at all.
+/// Timeout of the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(30);
 
 pub struct Wire {
     stream: Stream,
-    /// Read and not yet taken: `taken..` of it.
+    /// Bytes that were read; `taken..` of them are not consumed yet.
     buffer: Vec<u8>,
     taken: usize,
     patience: Duration,
@@ -35,7 +35,7 @@ enum Stream {
 
 pub enum Line {
     Command(Vec<u8>),
-    /// It does not end with CRLF, or has something in it that no command has.
+    /// It does not end with CRLF, or contains control characters.
     Malformed,
     TooLong,
     Closed,
@@ -50,12 +50,12 @@ impl Wire {
         matches!(self.stream, Stream::Tls(_))
     }
 
-    /// Whether the other side has sent more than was asked for.
+    /// Whether there is unread input.
     pub fn has_more(&self) -> bool {
         self.taken < self.buffer.len()
     }
 
-    /// The next line, its CRLF included. The whole of it has to come in time.
+    /// The next line including its CRLF. The whole line has to arrive before the deadline.
     pub async fn line(&mut self, until: impl Fn() -> Instant) -> io::Result<Line> {
         let mut looked = 0;
         loop {
@@ -81,8 +81,8 @@ impl Wire {
         }
     }
 
-    /// Hands what comes to `data`: how much it was, and true when the mail ended; `None` when the other side is gone
-    /// before.
+    /// Feeds the next bytes to `data`. Gives their number and whether the mail ended; `None` when the client is
+    /// gone.
     pub async fn pour(
         &mut self,
         data: &mut Data,
@@ -113,7 +113,7 @@ impl Wire {
         timeout(patience, written).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
     }
 
-    /// Begins TLS. Whatever came in the clear before is forgotten.
+    /// Starts TLS. Input that arrived in the clear is discarded.
     pub async fn encrypt(self, acceptor: TlsAcceptor) -> io::Result<Self> {
         let Stream::Plain(stream) = self.stream else { return Ok(self) };
         let accepted = timeout(self.patience.min(HANDSHAKE), acceptor.accept(stream)).await;

@@ -4,13 +4,13 @@
 use mail_parser::parsers::MessageStream;
 use mail_parser::{Address as Parsed, HeaderValue};
 
+use super::line::{is_deceptive, one_line};
 use super::mime::Head;
-use super::{is_deceptive, one_line};
 
-/// What means something in an address header: with one of these in it, an address we write could be read as
-/// another one. The last stands for bytes that nobody could read.
+/// Characters with a meaning in address headers: an address that contains one could be read as another address
+/// when we write it. The last one stands for undecodable bytes.
 const SPECIAL: &str = "<>(),;:\\\"\u{fffd}";
-/// The beginning of an encoded word. In an address it means nothing, and yet some readers decode it there.
+/// The start of an encoded word. It is not allowed in an address, yet some readers decode it there.
 const ENCODED: &str = "=?";
 const MAX_EMAIL_CHARS: usize = 254;
 const MAX_NAME_CHARS: usize = 200;

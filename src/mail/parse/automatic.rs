@@ -3,7 +3,7 @@
 
 use super::mime::Head;
 
-/// These alone say that a machine answered; "no" takes it back.
+/// Each of these fields marks an automatic reply, unless its value is "no".
 const ANSWER_FIELDS: &[&str] = &["auto-submitted", "x-autoreply", "x-autorespond"];
 const LIST_FIELDS: &[&str] = &["list-id", "list-unsubscribe"];
 const BULK: &[&str] = &["bulk", "junk", "list", "auto_reply", "auto-reply"];

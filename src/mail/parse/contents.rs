@@ -1,14 +1,14 @@
-//! Sorts the leaf parts of a mail into the text a person wrote and the files that came along.
-//! The text is the text/plain body, else the HTML body turned to text; everything that is not
-//! a body is an attachment. Specification 2.4, 4.12.
+//! Sorts the leaf parts of a mail into text and attachments. The text is the text/plain body, else the HTML body
+//! converted to text; every other part is an attachment. Specification 2.4, 4.12.
 
 use bytes::Bytes;
 use mail_parser::decoders::base64::base64_decode;
 use mail_parser::decoders::charsets::map::charset_decoder;
 
+use super::file_name;
 use super::html::{self, Budget, Html, Link};
+use super::line::is_deceptive;
 use super::mime::{Part, parameter};
-use super::{file_name, is_deceptive};
 use crate::text;
 
 /// Small inline images are logos and tracking dots, not documents.
@@ -51,7 +51,7 @@ pub(super) struct Contents {
 enum Role {
     Plain,
     Html,
-    /// Another form of the same text that nobody needs, such as AMP.
+    /// Another form of the same text that is not needed, such as AMP.
     Spare,
     File,
 }
@@ -59,7 +59,7 @@ enum Role {
 pub(super) fn sort(parts: &[Part]) -> Contents {
     let mut roles: Vec<Role> = parts.iter().map(role).collect();
     if !roles.iter().any(|r| matches!(r, Role::Plain | Role::Html)) {
-        // Some programs give the only body a file name; better as text than as a file.
+        // Some programs give the only body a file name. Treat it as text.
         if let Some(at) = parts.iter().position(|p| text_role(p).is_some() && !is_attached(p)) {
             roles[at] = text_role(&parts[at]).unwrap_or(Role::Plain);
         }
@@ -90,7 +90,8 @@ pub(super) fn sort(parts: &[Part]) -> Contents {
     Contents { text: shortened(text, &mut attachments), links, attachments }
 }
 
-/// Nobody writes a megabyte: it is a log or a list, and goes with the files, whole. Its beginning is the text.
+/// A text of more than a megabyte is a log or a list. All of it becomes an attachment, and its beginning is the
+/// text.
 fn shortened(text: String, attachments: &mut Vec<Attachment>) -> String {
     if text.len() <= MAX_TEXT_BYTES {
         return text;
@@ -113,7 +114,7 @@ struct Body {
 }
 
 impl Body {
-    /// HTML is laid out only when there is no plain form: it is the costly way.
+    /// HTML is converted only when there is no plain form, because that is expensive.
     fn into_texts(self, budget: &mut Budget) -> Vec<String> {
         if !self.plain.is_empty() {
             return self.plain;
@@ -152,7 +153,7 @@ fn text_role(part: &Part) -> Option<Role> {
     match type_of(part).as_str() {
         "text/plain" => Some(Role::Plain),
         "text/html" => Some(Role::Html),
-        // A multipart that fell apart is shown as the text it is.
+        // A multipart whose boundary is missing is shown as text.
         other if other.starts_with("multipart/") => Some(Role::Plain),
         _ => None,
     }

@@ -4,8 +4,9 @@
 use mail_parser::HeaderValue;
 use mail_parser::parsers::MessageStream;
 
+use super::limits::{MAX_MESSAGE_ID_CHARS, MAX_REFERENCES, MAX_SUBJECT_CHARS};
+use super::line::one_line;
 use super::mime::Head;
-use super::{MAX_MESSAGE_ID_CHARS, MAX_REFERENCES, MAX_SUBJECT_CHARS, one_line};
 
 pub(super) fn message_id(head: &Head) -> Option<String> {
     let value = head.first("message-id")?;
@@ -17,7 +18,7 @@ pub(super) fn message_id(head: &Head) -> Option<String> {
     (!bare.contains(['<', '>']) && is_id(bare)).then(|| bare.to_owned())
 }
 
-/// The ids of both fields, how many of them stand in In-Reply-To, and those that stand in References.
+/// The ids of both fields, how many are from In-Reply-To, and those from References.
 pub(super) fn references(head: &Head) -> (Vec<String>, usize, Vec<String>) {
     let answered: Vec<String> = head.all("in-reply-to").flat_map(ids).collect();
     let newest_first = head.all("references").flat_map(|value| ids(value).into_iter().rev());

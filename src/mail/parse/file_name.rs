@@ -1,7 +1,7 @@
 //! Makes a file name safe to show and to save under: one plain name, never a path, never
 //! empty, with nothing in it that hides its real extension. Specification 2.4.
 
-use super::{is_deceptive, one_line};
+use super::line::{is_deceptive, one_line};
 
 const MAX_NAME_CHARS: usize = 200;
 const MAX_EXTENSION_CHARS: usize = 16;

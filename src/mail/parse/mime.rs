@@ -5,7 +5,7 @@
 use mail_parser::parsers::MessageStream;
 use mail_parser::{ContentType, HeaderValue};
 
-use super::{MAX_DEPTH, MAX_HEADER_BYTES, MAX_PARTS, Refusal};
+use super::limits::{MAX_DEPTH, MAX_HEADER_BYTES, MAX_PARTS, Refusal};
 
 /// RFC 2046 says 70; longer ones exist, far longer ones are an attack.
 const MAX_BOUNDARY_BYTES: usize = 250;
@@ -25,7 +25,7 @@ pub(super) struct Part<'a> {
     pub body: &'a [u8],
     pub content_type: Option<ContentType<'static>>,
     pub disposition: Option<ContentType<'static>>,
-    /// The outermost multipart/alternative around this part, as a number of its own.
+    /// The number of the outermost multipart/alternative around this part.
     pub alternative: Option<usize>,
     pub in_related: bool,
     pub is_root: bool,
@@ -144,7 +144,7 @@ fn before_line_end(raw: &[u8], at: usize) -> usize {
 }
 
 impl<'a> Walk<'a> {
-    /// Innermost first: a part that was never closed ends where an outer boundary stands.
+    /// Innermost first: an unclosed part ends at an outer boundary.
     fn boundary_level(&self, line: &[u8]) -> Option<(usize, bool)> {
         let line = line.strip_prefix(b"--")?;
         for (level, container) in self.stack.iter().enumerate().rev() {
@@ -201,7 +201,7 @@ impl<'a> Walk<'a> {
             let Some(container) = self.stack.pop() else {
                 return;
             };
-            // Its boundary never came: what stands there is kept as text rather than lost.
+            // The boundary never came: keep the content as text instead of losing it.
             if !container.has_parts {
                 let body = self.raw.get(container.body_start..end).unwrap_or_default();
                 self.add_leaf(container.head, body);

@@ -1,5 +1,5 @@
-//! What machines report about mail of ours: bounces (RFC 3464) and complaints (RFC 5965). Only what the
-//! report says in its own fields is read, never its prose; a report that cannot be read is ordinary mail.
+//! Parses reports about our own mail: bounces (RFC 3464) and complaints (RFC 5965). Only machine-readable fields
+//! are used, never the prose. A report that cannot be parsed is ordinary mail.
 
 use super::mime::{Head, Mail, Part};
 use super::{address, fields};
@@ -20,13 +20,12 @@ pub struct Bounce {
     pub failures: Vec<Failure>,
 }
 
-/// What became of one recipient.
+/// The delivery status of one recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Lower case, as the last server knew it and as it was written to; often the same. None when the report
-    /// names nobody.
+    /// Lower case: the final and the original recipient, often the same. Empty when the report names nobody.
     pub recipients: Vec<String>,
-    /// Nobody will try again, and the reason will not go away: action `failed` with a status 5.x.x.
+    /// Permanent: action `failed` with a status 5.x.x.
     pub permanent: bool,
     /// `5.1.1`
     pub status: String,
@@ -42,14 +41,14 @@ pub struct Complaint {
 }
 
 impl Failure {
-    /// Whether it speaks of this address, or of nobody in particular.
+    /// Whether it is about this address, or names none.
     pub fn may_be_for(&self, address: &str) -> bool {
         self.recipients.is_empty() || self.recipients.iter().any(|recipient| recipient == address)
     }
 }
 
 impl Report {
-    /// The same report about a mail that it did not name itself.
+    /// The report with the Message-ID that it is about.
     pub fn naming(mut self, id: String) -> Self {
         match &mut self {
             Self::Bounce(Bounce { message_id, .. }) | Self::Complaint(Complaint { message_id, .. }) => {
@@ -88,7 +87,7 @@ pub(super) fn read(mail: &Mail) -> Option<Report> {
     }))
 }
 
-/// By the second half of its type: `message/delivery-status`, `text/rfc822-headers`.
+/// Compares the subtype only: `message/delivery-status`, `text/rfc822-headers`.
 fn is_of(part: &Part, kind: &str) -> bool {
     let content_type = part.content_type.as_ref();
     let main =
@@ -108,7 +107,7 @@ fn failures(body: &[u8]) -> Vec<Failure> {
         let named = ["final-recipient", "original-recipient"].map(|name| head.first(name));
         let mut recipients: Vec<String> = named.into_iter().flatten().filter_map(recipient).collect();
         recipients.dedup();
-        // Somebody is named whose address cannot be read: nobody we know.
+        // A recipient is named, but not readable: it is none of ours.
         let unreadable = recipients.is_empty() && named.iter().any(Option::is_some);
         let Some(action) = head.word("action").filter(|_| !unreadable) else { continue };
         let status = head.word("status").unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What holds for every mail that is read, friendly or hostile:
-//! nothing panics, nothing hangs, and every cap refuses with its sentence.
+//! Properties of parsing that hold for every mail, friendly or hostile: nothing panics, nothing hangs, and every
+//! limit refuses with its sentence.
 
 use proptest::prelude::*;
 
@@ -225,6 +225,16 @@ fn automatic_mail_is_told_by_its_header() {
     ] {
         assert!(!mail(&format!("From: a@b.test\n{header}\n\nx")).automatic, "{header}");
     }
+}
+
+/// Rows hold these, and a mail that comes again is known by them.
+#[test]
+fn a_mail_has_the_same_fingerprint_for_ever() {
+    let mail = mail("From: a@b.test\r\nTo: c@d .ef\r\nSubject: Hi\r\n\r\nHello\r\nthere\r\n");
+    let hex = |hash: [u8; 32]| hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let fingerprint = "563f8baac6ba97c17141cb3d1f2c3d0d87345ab86333b30887dd0ef67af02983";
+    let heading = "672987f67ef871d1752441e1dfe04a8c4ecdbec5b42c3c8fe30a119eab414255";
+    assert_eq!((hex(mail.fingerprint), hex(mail.heading)), (fingerprint.into(), heading.into()));
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The mails of tests/quotes/, each with the text a person would keep, go the way every mail
-//! goes. Their README names those that do not come out exactly, and this holds it to that.
+//! Runs the mails of tests/quotes/ through parsing and quote removal, and compares with the text a person would
+//! keep. The README there lists the inexact ones; a test keeps that list true.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ fn no_mail_loses_a_word_its_writer_wrote() {
     assert!(losers.is_empty(), "{losers:#?}");
 }
 
-/// Where a mail has two forms the plain one is taken; the other must do as well.
+/// Where a mail has both forms the plain one is used; the HTML form must give the same result.
 #[test]
 fn the_html_form_of_a_mail_is_kept_like_its_plain_form() {
     let mut other = Vec::new();
@@ -62,7 +62,7 @@ fn the_html_form_of_a_mail_is_kept_like_its_plain_form() {
     assert!(other.is_empty(), "{other:#?}");
 }
 
-/// Without where a link leads, which only plain text says.
+/// Without the targets of links, which only plain text shows.
 fn words(text: &str) -> String {
     let bare = text.split("<https:").next().unwrap_or(text);
     bare.split_whitespace().collect::<Vec<_>>().join(" ")

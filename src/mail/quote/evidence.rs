@@ -1,5 +1,5 @@
-//! What in a line shows that a program wrote it: an address, a date with its year, a time of
-//! day. People write one of these; mail programs write them together. Specification 2.4.
+//! Signs that a mail program wrote a line: an address, a date with its year, a time of day. People write one of
+//! these; programs write them together. Specification 2.4.
 
 pub(super) struct Evidence {
     pub has_address: bool,

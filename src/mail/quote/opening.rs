@@ -1,10 +1,10 @@
-//! The lines with which a mail program begins quoted history: "On ... wrote:", a block of
-//! From, Sent, To and Subject, or "-----Original Message-----". What is only likely needs
-//! quoted lines below it; what a person could have written is none. Specification 2.4.
+//! Recognizes the lines with which mail programs begin quoted history: "On ... wrote:", a block of From, Sent, To
+//! and Subject, or "-----Original Message-----". A likely opening needs quoted lines below it; a line that a
+//! person could have written is not an opening. Specification 2.4.
 
 use super::evidence::{Evidence, with_ascii_digit};
+use super::line::{bare, is_quoted, says};
 use super::phrases::{ATTRIBUTIONS, FORM_LABELS, LABELS, Label, MARKERS};
-use super::{bare, is_quoted, says};
 
 /// Long recipient lists wrap; an opening is looked for in this many lines.
 pub(super) const MAX_OPENING_LINES: usize = 14;
@@ -19,13 +19,12 @@ pub(super) struct Opening {
     pub trust: Trust,
 }
 
-/// When an opening stands for history even though no quoted line follows.
+/// When an opening counts as history even though no quoted line follows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trust {
     /// Never: a person could have written it.
     Never,
-    /// In answers and forwarded mail. A new mail has no history; there it is the mail of a web
-    /// form, or one the customer copied.
+    /// In replies and forwarded mail only. In a new mail it is a web form, or a mail that the customer copied.
     InAnswers,
     Full,
 }
@@ -33,7 +32,7 @@ pub(super) enum Trust {
 /// The opening that begins with the first of these lines.
 pub(super) fn find_opening(lines: &[&str]) -> Option<Opening> {
     if is_marker(lines.first()?) {
-        // More of it may stand below the marker.
+        // The opening may continue below the marker.
         let next = (1..lines.len()).find(|at| !bare(lines[*at]).is_empty());
         let more = next.and_then(|at| Some(at + find_opening(&lines[at..])?.lines));
         return Some(Opening { lines: more.unwrap_or(1), trust: Trust::Full });
@@ -81,8 +80,8 @@ fn read_as_one(lines: &[&str]) -> Option<(String, Evidence)> {
     Some((text, evidence))
 }
 
-/// The first line is the customer's own if some of the rest stands without it. If the rest has
-/// no date, the line may be a part: programs wrap "On <date> <name>" before "<address> wrote:".
+/// Whether the first line is the customer's own, because the rest is an opening without it. If the rest has no
+/// date, the line may still belong to it: programs wrap "On <date> <name>" before "<address> wrote:".
 fn is_first_line_own(lines: &[&str]) -> bool {
     (1..lines.len()).any(|at| {
         let (Some((above, date)), Some((rest, evidence))) =
@@ -101,14 +100,14 @@ fn opens(line: &str) -> bool {
     ATTRIBUTIONS.iter().any(|language| language.openings.iter().any(|o| line.starts_with(o)))
 }
 
-/// What stands before the colon that ends an attribution. Zoho has rulers in its place.
+/// The text before the colon that ends an attribution. Zoho uses rulers instead.
 fn stem(line: &str) -> Option<&str> {
     let between_rulers = || Some(line.strip_prefix("---")?.strip_suffix("---")?.trim_matches(['-', ' ']));
     line.strip_suffix([':', '：']).map(str::trim_end).or_else(between_rulers)
 }
 
 impl Evidence {
-    /// A person too may write "On 3 March 2026 at 10:30 Bob wrote:", but not with the address.
+    /// A person may also write "On 3 March 2026 at 10:30 Bob wrote:", but not with the address.
     fn of_attribution(&self, stem: &str) -> Option<Trust> {
         let stem = bare(stem);
         let trust = |is_whole| match is_whole && self.is_dated() && self.has_address {
@@ -129,7 +128,7 @@ impl Evidence {
                 }
             }
         }
-        // Some have no verb, or one we do not know: a date, a name and "<address>:" at the end.
+        // Some have no verb, or an unknown one: a date, a name and "<address>:" at the end.
         let is_named = stem.ends_with('>');
         (self.has_address && (self.is_dated() || is_named)).then(|| trust(is_named))
     }
@@ -147,8 +146,8 @@ fn ends_sentence(line: &str) -> bool {
     line.ends_with(['!', '?', '。']) || is_word_before('.')
 }
 
-/// From, Sent, To and Subject below each other, in any order that begins with no recipient;
-/// fewer of them below a ruler. Gives the number of its lines.
+/// From, Sent, To and Subject on consecutive lines, in any order that does not begin with a recipient; fewer of
+/// them suffice below a ruler. Gives the number of lines.
 fn header_block(lines: &[&str], is_ruled: bool) -> Option<usize> {
     if !matches!(label(lines.first()?)?, Label::From | Label::Date | Label::Subject) {
         return None;
@@ -187,7 +186,7 @@ fn label(line: &str) -> Option<Label> {
     LABELS.iter().find(|(_, names)| names.contains(&name.as_str())).map(|(label, _)| *label)
 }
 
-/// A web form has labels of its own below From and Subject; what stands there is the message.
+/// A web form has labels of its own below From and Subject; they contain the message.
 fn is_form_label(line: &str) -> bool {
     line.split_once([':', '：']).is_some_and(|(name, _)| {
         name.len() <= 60 && FORM_LABELS.contains(&name.trim().to_lowercase().as_str())

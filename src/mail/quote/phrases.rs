@@ -244,7 +244,7 @@ pub(super) const DEVICE_LINES: &[&str] = &[
     "发自我的",
 ];
 
-/// With these a customer says that they wrote in the history, or about it.
+/// Phrases with which customers refer to the history below.
 #[rustfmt::skip]
 pub(super) const PLACES: &[&str] = &[
     "below", "inline", "unten", "im text", "ci-dessous", "plus bas", "abajo", "sotto", "abaixo",
@@ -253,7 +253,7 @@ pub(super) const PLACES: &[&str] = &[
     "למטה", "أدناه",
 ];
 
-/// The same with a colour, when the line speaks of answers.
+/// The same by colour ("in red"), when the line is about answers.
 #[rustfmt::skip]
 pub(super) const COLOURS: &[&str] = &[
     "in red", "in blue", "in green", "in rot", "in blau", "in grün", "en rouge", "en bleu", "en rojo",

@@ -1,5 +1,5 @@
-//! History goes, the customer's words stay.
-//! When in doubt, everything stays.
+//! Quote removal on small texts in many languages: history is removed and what the customer wrote is kept. In
+//! doubt everything is kept.
 
 use proptest::prelude::*;
 

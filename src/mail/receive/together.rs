@@ -1,42 +1,43 @@
-//! Mail that comes at the same moment for one workspace is stored together, when it opens conversations: most of what
-//! a transaction costs does not depend on how many mails it holds. Nobody waits for company. While one lot is being
-//! stored, the next gathers, and a full one is stored beside it; a mail that comes alone is a lot of one. What cannot be
-//! stored together is stored alone.
+//! Batches mail that starts conversations: mails that arrive at the same time for one workspace are stored in one
+//! transaction, because most of its cost does not depend on their number. There is no delay: while one batch is
+//! being stored the next one collects, and a full one is stored in parallel; a mail that comes alone is a batch of
+//! one. A batch that fails is stored mail by mail.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::{Delivery, Files, Identity, Known, Outcome, SMALL, Signs, deliver, is_ours, judged};
+use super::{Files, Identity, Known, SMALL, Signs, deliver, is_ours, judged};
 use crate::app::App;
 use crate::conversations::inbound;
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
+use crate::mail::delivery::{Delivery, Outcome};
 use crate::mail::heed::{author, lift};
 use crate::mail::parse::ParsedMail;
 use crate::mail::thread::{Placement, names_nothing};
 
-/// Mails of one transaction.
+/// Mails per transaction.
 const MOST: usize = 50;
-/// So many that wait are stored beside the lot before them. Fewer would cost PostgreSQL more than they gain.
+/// Waiting mails from which on a parallel batch starts. Smaller batches would cost PostgreSQL more than they gain.
 const FULL: usize = 10;
-/// Lots of one workspace that are stored at the same time.
+/// Concurrent batches of one workspace.
 const AT_ONCE: usize = 2;
 
-/// Who waits at which workspace. A workspace stands here while somebody sees to its mail.
+/// Waiting mail by workspace. An entry exists while a task stores mail of that workspace.
 #[derive(Default)]
 pub struct Together(Mutex<HashMap<WorkspaceId, Gathering>>);
 
 #[derive(Default)]
 struct Gathering {
     waiting: Vec<Waiting>,
-    /// How many see to them.
+    /// Tasks that store this workspace's mail.
     at_work: usize,
 }
 
 impl Gathering {
-    /// Whether somebody has to see to them beside so many others.
+    /// Whether one more task is needed beside `others`.
     fn needs_one_beside(&self, others: usize) -> bool {
         let waiting = self.waiting.len();
         waiting > 0 && (others == 0 || (others < AT_ONCE && waiting >= FULL))
@@ -50,7 +51,7 @@ struct Waiting {
 }
 
 impl Together {
-    /// Stores a mail that was taken apart, as [`deliver`] does.
+    /// Stores a parsed mail, as [`deliver`] does.
     pub async fn deliver(
         self: &Arc<Self>,
         app: &Arc<App>,
@@ -66,10 +67,10 @@ impl Together {
         if self.joins(workspace, waiting) {
             tokio::spawn(self.clone().work_off(app.clone(), workspace));
         }
-        outcome.await.map_err(|_| Error::internal("whoever stored the mail did not finish"))?
+        outcome.await.map_err(|_| Error::internal("the task that stored the mail did not finish"))?
     }
 
-    /// True for whoever has to see to it that mail of the workspace is stored: the first, and one who makes a lot full.
+    /// Adds a mail. True when the caller has to start a task: for the first mail, and for one that fills a batch.
     fn joins(&self, workspace: WorkspaceId, waiting: Waiting) -> bool {
         let mut gathered = self.gathered();
         let gathering = gathered.entry(workspace).or_default();
@@ -79,13 +80,13 @@ impl Together {
         is_needed
     }
 
-    /// Until nobody waits at the workspace any more, or so few that somebody else can see to them.
+    /// Stores batches until no mail is waiting, or so little that another task can handle it.
     async fn work_off(self: Arc<Self>, app: Arc<App>, workspace: WorkspaceId) {
         while let Some(lot) = self.next(workspace) {
-            // In a task of its own: whatever happens in there, the next lot has its turn.
+            // In a task of its own, so that a panic does not stop the next batch.
             let stored = tokio::spawn(store_lot(app.clone(), workspace, lot)).await;
             if let Err(error) = stored {
-                tracing::error!(%error, "a lot of mail was not stored and will be sent again");
+                tracing::error!(%error, "a batch of mail was not stored; its senders will try again");
             }
         }
     }
@@ -109,7 +110,7 @@ impl Together {
     }
 }
 
-/// Small mail without files that names nothing it could belong to: what becomes of it depends on no other.
+/// Small mail without attachments or references to other mail: it does not depend on any other.
 fn can_wait(delivery: &Delivery, mail: &ParsedMail) -> bool {
     delivery.joins.is_none()
         && mail.attachments.is_empty()
@@ -119,7 +120,7 @@ fn can_wait(delivery: &Delivery, mail: &ParsedMail) -> bool {
 
 async fn store_lot(app: Arc<App>, workspace: WorkspaceId, lot: Vec<Waiting>) {
     let outcomes = match lot.len() {
-        // The ordinary way costs the same, and gives its own errors.
+        // Storing it alone costs the same and gives precise errors.
         1 => None,
         _ => store(&app, workspace, &lot).await,
     };
@@ -137,9 +138,9 @@ async fn store_lot(app: Arc<App>, workspace: WorkspaceId, lot: Vec<Waiting>) {
     }
 }
 
-/// All in one transaction. None when they have to be stored one by one: one of them is there already or stands twice
-/// in the lot, or PostgreSQL refused something, and then only the one it refused must suffer. When PostgreSQL is not
-/// there, nobody need try again.
+/// Stores a batch in one transaction. `None` when its mails have to be stored one by one: one is a duplicate, or
+/// PostgreSQL refused something, and then only the refused mail should fail. If PostgreSQL cannot be reached, all
+/// fail.
 async fn store(app: &App, workspace: WorkspaceId, lot: &[Waiting]) -> Option<Vec<Result<Outcome>>> {
     match store_all(app, workspace, lot).await {
         Ok(outcomes) => outcomes.map(|outcomes| outcomes.into_iter().map(Ok).collect()),

@@ -4,7 +4,6 @@
 //! Its Message-ID and date come from the mail it answers: an answer that is given twice is stored once.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use futures::{StreamExt, stream};
 use mail_builder::MessageBuilder;
 use mail_builder::headers::content_type::ContentType;
 use mail_builder::headers::message_id::MessageId as Named;
@@ -19,14 +18,19 @@ use crate::conversations::timeline;
 use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::{MessageId, WorkspaceId};
-use crate::mail::receive::{Delivery, receive};
+use crate::lease::{self, Claim, Lease, Tried, Work};
+use crate::mail::authenticate::Dmarc;
+use crate::mail::delivery::Delivery;
+use crate::mail::receive::receive;
 use crate::mail::sandbox::invoice;
 use crate::mail::sandbox::magic::Magic;
-use crate::mail::thread::Dmarc;
 use crate::mailer::Letter;
 use crate::replies::suppress::{Reason, suppress};
 use crate::workspace::access::By;
 use crate::workspace::mailboxes;
+
+/// The worker's loop.
+pub const LOOP: &str = "answer in the sandbox";
 
 const AFTER: TimeDelta = TimeDelta::seconds(5);
 
@@ -65,27 +69,84 @@ pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
 
 /// Works off every answer that is due now.
 pub async fn answer_due(app: &App, at_once: usize) -> Result<()> {
-    while !app.stop.told() {
-        let claimed = claim(app).await?;
-        if claimed.is_empty() {
-            break;
-        }
-        stream::iter(&claimed)
-            .for_each_concurrent(at_once, async |answer| {
-                if let Err(error) = give(app, answer).await {
-                    let workspace = answer.workspace;
-                    tracing::warn!(%error, %workspace, "a simulated answer failed and will be given later");
-                }
-            })
-            .await;
+    lease::work_off(app, &Answers, at_once).await
+}
+
+struct Answers;
+
+impl Work for Answers {
+    const WHAT: &'static str = "a simulated answer";
+
+    fn worked_by(&self) -> &'static str {
+        LOOP
     }
-    Ok(())
+
+    type Row = Answer;
+    type Outcome = ();
+
+    async fn claim(&self, conn: &mut PgConnection, lease: &Lease) -> Result<Vec<Answer>> {
+        claim(conn, lease).await
+    }
+
+    fn claim_of(&self, answer: &Answer) -> Claim {
+        Claim { workspace: answer.workspace, number: answer.claim, tries: answer.tries }
+    }
+
+    /// If it is cut off before it is written down, the same answer comes again and is recognised.
+    async fn act(&self, app: &App, answer: &Answer) -> Result<Tried<()>> {
+        let mailbox = mailboxes::sandbox(&mut *app.connection().await?, answer.workspace).await?;
+        let raw = written(answer, &mailbox.address)?;
+        let recipient = Some(mailbox.address.clone());
+        let delivery = Delivery { recipient, ..Delivery::of(mailbox, raw, Dmarc::Pass) };
+        receive(app, answer.workspace, delivery).await?;
+        Ok(Tried::Done(()))
+    }
+
+    async fn finish(&self, tx: &mut Tx<'_>, answer: &Answer, (): ()) -> Result<bool> {
+        let gone = sqlx::query!(
+            "delete from sandbox_answers where workspace_id = $1 and message_id = $2 and claim = $3",
+            answer.workspace.0,
+            answer.message.0,
+            answer.claim
+        )
+        .execute(&mut **tx)
+        .await?;
+        Ok(gone.rows_affected() == 1)
+    }
+
+    async fn again(
+        &self,
+        tx: &mut Tx<'_>,
+        answer: &Answer,
+        due_at: DateTime<Utc>,
+        tried: bool,
+    ) -> Result<bool> {
+        let given_back = sqlx::query!(
+            "update sandbox_answers set due_at = $4, tries = tries + $5
+             where workspace_id = $1 and message_id = $2 and claim = $3",
+            answer.workspace.0,
+            answer.message.0,
+            answer.claim,
+            due_at,
+            i16::from(tried)
+        )
+        .execute(&mut **tx)
+        .await?;
+        Ok(given_back.rows_affected() == 1)
+    }
+
+    /// The customer says nothing.
+    async fn give_up(&self, tx: &mut Tx<'_>, answer: &Answer) -> Result<bool> {
+        self.finish(tx, answer, ()).await
+    }
 }
 
 struct Answer {
     workspace: WorkspaceId,
     message: MessageId,
     claim: i32,
+    /// Tries in vain.
+    tries: i16,
     kind: String,
     rfc_message_id: String,
     sent_at: DateTime<Utc>,
@@ -94,8 +155,7 @@ struct Answer {
     subject: String,
 }
 
-async fn claim(app: &App) -> Result<Vec<Answer>> {
-    let now = app.clock.now();
+async fn claim(conn: &mut PgConnection, lease: &Lease) -> Result<Vec<Answer>> {
     Ok(sqlx::query_as!(
         Answer,
         r#"with due as (
@@ -112,33 +172,14 @@ async fn claim(app: &App) -> Result<Vec<Answer>> {
              and c.workspace_id = due.workspace_id and c.id = due.conversation_id
              and m.workspace_id = due.workspace_id and m.conversation_id = due.conversation_id
              and m.id = due.message_id
-           returning a.workspace_id as "workspace: WorkspaceId", a.message_id as "message: MessageId", a.claim, a.kind,
-               m.rfc_message_id as "rfc_message_id!", m.sent_at as "sent_at!", c.contact_email as "from!",
-               c.contact_name as name, c.subject"#,
-        now,
-        now + app.config.lease()
+           returning a.workspace_id as "workspace: WorkspaceId", a.message_id as "message: MessageId", a.claim, a.tries,
+               a.kind, coalesce(m.rfc_message_id, '') as "rfc_message_id!", coalesce(m.sent_at, m.at) as "sent_at!",
+               coalesce(c.contact_email, '') as "from!", c.contact_name as name, c.subject"#,
+        lease.began,
+        lease.ends
     )
-    .fetch_all(&app.pool)
+    .fetch_all(conn)
     .await?)
-}
-
-/// Receiving comes first: if it is cut off here, the same answer comes again and is recognised.
-async fn give(app: &App, answer: &Answer) -> Result<()> {
-    let mailbox = mailboxes::sandbox(&mut *app.connection().await?, answer.workspace).await?;
-    let raw = written(answer, &mailbox.address)?;
-    let recipient = Some(mailbox.address.clone());
-    let delivery = Delivery { recipient, ..Delivery::of(mailbox, raw, Dmarc::Pass) };
-    receive(app, answer.workspace, delivery).await?;
-    let mut tx = app.begin(answer.workspace).await?;
-    sqlx::query!(
-        "delete from sandbox_answers where workspace_id = $1 and message_id = $2 and claim = $3",
-        answer.workspace.0,
-        answer.message.0,
-        answer.claim
-    )
-    .execute(&mut *tx)
-    .await?;
-    tx.commit().await
 }
 
 fn written(answer: &Answer, to: &str) -> Result<Vec<u8>> {

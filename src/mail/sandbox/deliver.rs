@@ -1,5 +1,5 @@
-//! The sandbox's carrier (specification 8.3): mail that leaves there is written into a ledger and goes
-//! nowhere. Each handover is a row, as each would be a mail at a relay, so a repeat can be seen.
+//! The sandbox's mailer (specification 8.3): sent mail is written to a table and goes nowhere. Each handover is a
+//! row, as each would be a mail at a relay, so that a repeat is visible.
 
 use crate::app::App;
 use crate::error::Result;

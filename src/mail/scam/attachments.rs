@@ -1,5 +1,5 @@
-//! Names attached files that can do harm when opened, by their extension alone; what is
-//! inside them is for a virus scanner. Specification 6.2.
+//! Recognizes dangerous attachments, by their extension alone; contents are for a virus scanner. Specification
+//! 6.2. Extensions are compared in lower case.
 
 use crate::mail::parse::ParsedMail;
 
@@ -42,7 +42,7 @@ const MACROS_AND_PAGES: &[&str] = &[
     "html", "htm", "shtml", "xhtml", "mht", "mhtml", "docm", "dotm", "xlsm", "xltm", "xlam", "xlsb", "pptm",
     "potm", "ppsm", "ppam", "sldm", "xll",
 ];
-/// What a program likes to pass for.
+/// Extensions that a program may pretend to have.
 const DOCUMENTS: &[&str] = &[
     "pdf", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "odt", "ods", "txt", "rtf", "csv", "jpg", "jpeg",
     "png", "gif", "zip", "mp4", "mp3", "eml",

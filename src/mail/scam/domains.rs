@@ -1,8 +1,13 @@
 //! Compares domain names the way an eye does: which are ours, which belong together, and
 //! which only look like ours. Pure and without network. Specification 6.2.
 
+use idna::punycode;
+use strsim::osa_distance;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
+use unicode_security::{MixedScript, RestrictionLevel, RestrictionLevelDetection, skeleton as confusables};
+
+use crate::mail::organization;
 
 /// Large mail providers whose names are near to each other by nature.
 const WELL_KNOWN: &[&str] = &[
@@ -45,175 +50,119 @@ fn is_same_or_below(domain: &str, parent: &str) -> bool {
         && domain.strip_suffix(parent).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// The same owner as far as one can see without the list of public suffixes: when in doubt
-/// yes, because a wrong alarm costs trust.
+/// The same owner, by the list of public suffixes.
 pub(super) fn belong_together(a: &str, b: &str) -> bool {
-    let last_two =
-        |domain: &str| -> Vec<String> { domain.rsplit('.').take(2).map(str::to_lowercase).collect() };
-    last_two(a) == last_two(b)
+    registered(a) == registered(b)
+}
+
+/// What its owner registered, as people read it.
+fn registered(domain: &str) -> String {
+    let domain = domain.to_lowercase();
+    // A name that is not sound is judged as it stands.
+    let registered =
+        organization::of(&domain).unwrap_or_else(|| psl::domain_str(&domain).unwrap_or(&domain).to_owned());
+    in_unicode(&registered)
 }
 
 pub(super) fn looks_like_one_of(domain: &str, ours: &[String]) -> bool {
-    if domain.is_empty() || is_one_of(domain, ours) || WELL_KNOWN.contains(&domain) {
-        return false;
-    }
-    let shown = in_unicode(domain);
-    ours.iter().map(|our| our.to_lowercase()).any(|our| looks_like(&shown, &our))
+    !domain.is_empty()
+        && !is_one_of(domain, ours)
+        && !WELL_KNOWN.contains(&domain)
+        && ours.iter().any(|our| looks_like(domain, &our.to_lowercase()))
 }
 
-fn looks_like(shown: &str, our: &str) -> bool {
+fn looks_like(domain: &str, our: &str) -> bool {
+    let (shown, ours) = (in_unicode(domain), registered(our));
+    if is_same_or_below(&shown, &ours) {
+        return false;
+    }
     // "example.com.evil.test" and "example-com.test" carry the whole name in front.
+    let our = in_unicode(our);
     let carries = shown.starts_with(&format!("{our}.")) || shown.contains(&format!(".{our}."));
     let hyphenated = our.replace('.', "-");
     let label_is_ours = shown.split('.').any(|label| label == hyphenated);
     if carries || (our.contains('.') && label_is_ours) {
         return true;
     }
-    let labels = our.split('.').count();
-    let mut end: Vec<&str> = shown.rsplit('.').take(labels).collect();
-    end.reverse();
-    let near = end.join(".");
-    let (near, our) = (skeleton(&near), skeleton(our));
-    let name_chars = our.split('.').next().unwrap_or("").chars().count();
-    let allowed = match name_chars {
+    let (near, ours) = (skeleton(&registered(domain)), skeleton(&ours));
+    let allowed = match name_of(&ours).chars().count() {
         n if n >= LONG_NAME_CHARS => 2,
         n if n >= MIN_NAME_CHARS => 1,
         _ => 0,
     };
-    distance_within(&near, &our, allowed)
+    osa_distance(&near, &ours) <= allowed
+}
+
+/// Our name under another ending: mostly a stranger, but now and then a company of the same house.
+pub(super) fn has_the_name_of_one_of(domain: &str, ours: &[String]) -> bool {
+    let near = registered(domain);
+    !WELL_KNOWN.contains(&domain)
+        && ours.iter().map(|our| registered(our)).any(|our| {
+            let name = skeleton(name_of(&our));
+            near != our && name.chars().count() >= MIN_NAME_CHARS && skeleton(name_of(&near)) == name
+        })
+}
+
+fn name_of(registered: &str) -> &str {
+    registered.split('.').next().unwrap_or_default()
 }
 
 pub(super) fn is_punycode(domain: &str) -> bool {
     domain.split('.').any(|label| label.starts_with("xn--"))
 }
 
+/// Alphabets that nobody writes together in one word, as browsers judge it.
 pub(super) fn mixes_scripts(domain: &str) -> bool {
     in_unicode(domain).split('.').any(|label| {
-        let latin = label.chars().any(|c| c.is_ascii_alphabetic());
-        let other = label
-            .chars()
-            .any(|c| matches!(c, '\u{370}'..='\u{3ff}' | '\u{400}'..='\u{52f}' | '\u{13a0}'..='\u{13ff}'));
-        latin && other
+        !label.is_single_script()
+            && label.detect_restriction_level() > RestrictionLevel::ModeratelyRestrictive
     })
 }
 
 /// Lower case without accents, and letters of other alphabets as the Latin ones they look like.
 pub(super) fn skeleton_letters(text: &str) -> String {
-    text.nfkd()
+    let plain: String = text.nfkd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase).collect();
+    let letters: String = confusables(&plain)
         .filter(|c| !is_combining_mark(*c))
         .flat_map(char::to_lowercase)
+        // Unicode tells these from the Latin ones; a hurried eye does not.
         .map(|c| match c {
-            'а' | 'ɑ' | 'α' => 'a',
-            'с' | 'ϲ' => 'c',
-            'ԁ' => 'd',
-            'е' | 'ε' => 'e',
-            'һ' => 'h',
-            'і' | 'ı' | 'ι' => 'i',
-            'ј' => 'j',
-            'к' | 'κ' => 'k',
-            'ӏ' => 'l',
-            'м' => 'm',
-            'о' | 'ο' | 'σ' => 'o',
-            'р' | 'ρ' => 'p',
-            'ѕ' => 's',
-            'т' | 'τ' => 't',
-            'υ' => 'u',
-            'ѵ' | 'ν' => 'v',
-            'ѡ' | 'ω' => 'w',
-            'х' | 'χ' => 'x',
-            'у' | 'γ' => 'y',
+            'ꞓ' => 'e',
+            'ĸ' => 'k',
+            'ʍ' => 'm',
+            'ᴛ' => 't',
+            'ω' => 'w',
+            'χ' => 'x',
             other => other,
         })
-        .collect()
+        .collect();
+    // Unicode's skeleton of m, and what r and n run together to.
+    letters.replace("rn", "m")
 }
 
-/// Also digits that stand for letters, and pairs that run together.
+/// Also digits that stand for letters, and what looks like l.
 fn skeleton(domain: &str) -> String {
     let letters: String = skeleton_letters(domain)
         .chars()
         .map(|c| match c {
-            '0' => 'o',
-            '1' | 'i' | '|' => 'l',
+            'i' => 'l',
             '3' => 'e',
             '5' => 's',
             '8' => 'b',
             other => other,
         })
         .collect();
-    letters.replace("rn", "m").replace("vv", "w")
-}
-
-/// Edit distance with swapped neighbours, only as far as two.
-fn distance_within(a: &str, b: &str, allowed: usize) -> bool {
-    let a: Vec<char> = a.chars().collect();
-    let b: Vec<char> = b.chars().collect();
-    if a.len().abs_diff(b.len()) > allowed {
-        return false;
-    }
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
-            let change = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            row[j] = change.min(last[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                row[j] = row[j].min(before[j - 2] + 1);
-            }
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last[b.len()] <= allowed
+    letters.replace("vv", "w")
 }
 
 fn in_unicode(domain: &str) -> String {
-    let labels: Vec<String> = domain
-        .split('.')
-        .map(|label| label.strip_prefix("xn--").and_then(from_punycode).unwrap_or_else(|| label.to_owned()))
-        .collect();
-    labels.join(".")
-}
-
-/// RFC 3492, section 6.2.
-fn from_punycode(encoded: &str) -> Option<String> {
+    // The longest label that DNS has; decoding takes longer than the label is long.
     const MAX_LABEL_BYTES: usize = 63;
-    if encoded.len() > MAX_LABEL_BYTES {
-        return None;
-    }
-    let (basic, digits) = encoded.rsplit_once('-').unwrap_or(("", encoded));
-    let mut chars: Vec<char> = basic.chars().collect();
-    let (mut code, mut index, mut bias) = (128u32, 0u32, 72u32);
-    let mut digits = digits.chars().peekable();
-    while digits.peek().is_some() {
-        let start = index;
-        let (mut weight, mut k) = (1u32, 36u32);
-        loop {
-            let digit = match digits.next()? {
-                c @ 'a'..='z' => c as u32 - 'a' as u32,
-                c @ '0'..='9' => c as u32 - '0' as u32 + 26,
-                _ => return None,
-            };
-            index = index.checked_add(digit.checked_mul(weight)?)?;
-            let threshold = k.saturating_sub(bias).clamp(1, 26);
-            if digit < threshold {
-                break;
-            }
-            weight = weight.checked_mul(36 - threshold)?;
-            k += 36;
-        }
-        let count = chars.len() as u32 + 1;
-        let mut delta = (index - start) / if start == 0 { 700 } else { 2 };
-        delta += delta / count;
-        bias = 0;
-        while delta > 455 {
-            delta /= 35;
-            bias += 36;
-        }
-        bias += 36 * delta / (delta + 38);
-        code = code.checked_add(index / count)?;
-        index %= count;
-        chars.insert(index as usize, char::from_u32(code)?);
-        index += 1;
-    }
-    Some(chars.into_iter().collect())
+    let decoded = |label: &str| {
+        let encoded = label.strip_prefix("xn--").filter(|_| label.len() <= MAX_LABEL_BYTES)?;
+        punycode::decode_to_string(encoded)
+    };
+    let labels: Vec<String> =
+        domain.split('.').map(|label| decoded(label).unwrap_or_else(|| label.to_owned())).collect();
+    labels.join(".")
 }

@@ -1,12 +1,12 @@
-//! Tells links that show one address and lead to another. A link whose text is no address
-//! promises nothing and hides nothing. Specification 6.2.
+//! Recognizes links that show one address and lead to another. A link whose text is not an address is never
+//! suspicious. Specification 6.2.
 
 use url::Url;
 
 use super::domains::{belong_together, is_one_of};
 use crate::mail::parse::{Link, ParsedMail};
 
-/// Security products and phones rewrite links to these; that is not the sender's doing.
+/// Hosts that security products and phones rewrite links to; that is not the sender's doing.
 const REWRITERS: &[&str] = &[
     "safelinks.protection.outlook.com",
     "urldefense.com",

@@ -1,5 +1,5 @@
-//! True alarms and, as important, no false ones.
-//! Reasons are our own sentences and never quote the mail.
+//! Scam detection: what must be flagged, and what must not. Reasons are our own sentences and never quote the
+//! mail.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,11 @@ use crate::mail::parse::parse;
 use crate::mail::quote::own_words;
 
 fn assessed(raw: &str, change: impl FnOnce(&mut Context)) -> Assessment {
-    let domains = ["acmetools.test".to_owned()];
+    assessed_at("acmetools.test", raw, change)
+}
+
+fn assessed_at(our_domain: &str, raw: &str, change: impl FnOnce(&mut Context)) -> Assessment {
+    let domains = [our_domain.to_owned()];
     let team = ["Jane Doe".to_owned(), "Max".to_owned()];
     let mail = parse(raw.as_bytes()).expect("a mail");
     let text = own_words(&mail);
@@ -95,9 +99,73 @@ fn look_alike_domains_are_impersonation() {
         "acmetools-test.evil.test",
         "аcmetools.test",
         "xn--acmetols-p4a.test",
+        // All of one alphabet, and another than ours.
+        "асметооӏѕ.test",
+        // A skeleton that is ours: a stroke, a small capital, a letter of mathematics.
+        "acmetooŀs.test",
+        "acmeᴛools.test",
+        "𝖺cmetools.test",
+        "acme-tools.test",
+        "mail.acmetoools.test",
+        "acmetools.tes",
     ] {
         let found = of(&format!("From: a@{domain}\n\nHello"));
         assert_eq!(found.risk, Some(Risk::Impersonation), "{domain}");
+    }
+}
+
+/// An inbox below the company's domain, and a public suffix of two labels.
+#[test]
+fn what_is_registered_is_compared_and_not_what_stands_before_it() {
+    let risk = |from: &str| assessed_at("support.acmetools.co.uk", from, |_| {}).risk;
+    for domain in ["acmetool.co.uk", "mail.acmetoo1s.co.uk", "xn--acmetols-p4a.co.uk"] {
+        assert_eq!(risk(&format!("From: a@{domain}\n\nHello")), Some(Risk::Impersonation), "{domain}");
+    }
+    for domain in ["acmetools.co.uk", "suport.acmetools.co.uk", "cupport.other.co.uk", "shop.co.uk"] {
+        assert_eq!(risk(&format!("From: a@{domain}\n\nHello")), None, "{domain}");
+    }
+}
+
+#[test]
+fn two_customers_of_one_registry_do_not_belong_together() {
+    for (one, other, together) in [
+        ("shop.test", "mail.shop.test", true),
+        ("shop.co.uk", "mail.shop.co.uk", true),
+        ("shop.co.uk", "other.co.uk", false),
+        ("one.github.io", "two.github.io", false),
+        ("müller.de", "www.xn--mller-kva.de", true),
+        ("Shop.test", "shop.test", true),
+        ("localhost", "localhost", true),
+    ] {
+        assert_eq!(domains::belong_together(one, other), together, "{one} {other}");
+    }
+}
+
+#[test]
+fn our_name_under_another_ending_counts_beside_other_signs_but_not_alone() {
+    let mail = |text: &str| format!("From: a@acmetools.example\n\n{text}");
+    assert_eq!(risk_of(&mail("Hello")), None);
+    let found = of(&mail("Please note our bank details have changed."));
+    assert!(found.held, "{found:?}");
+    let stranger = of("From: a@other.example\n\nPlease note our bank details have changed.");
+    assert!(!stranger.held, "{stranger:?}");
+}
+
+#[test]
+fn alphabets_that_are_written_together_are_no_mixture() {
+    for (domain, mixed) in [
+        ("pаypal.test", true),
+        ("αpple.test", true),
+        ("xn--pypal-4ve.test", true),
+        ("aᏟme.test", true),
+        ("ソニーtest.test", false),
+        ("한국abc.test", false),
+        ("müller.test", false),
+        ("пример.test", false),
+        ("i❤.test", false),
+        ("xn--999999999.test", false),
+    ] {
+        assert_eq!(domains::mixes_scripts(domain), mixed, "{domain}");
     }
 }
 
@@ -110,7 +178,7 @@ fn borrowed_names_are_impersonation() {
 }
 
 #[test]
-fn what_the_server_knows_counts() {
+fn signals_beyond_the_mail_itself_count() {
     let plain = "From: ann@shop.test\n\nHello";
     assert_eq!(assessed(plain, |c| c.dmarc_failed = true).risk, Some(Risk::Impersonation));
     assert_eq!(assessed(plain, |c| c.repeated_id = true).risk, Some(Risk::Impersonation));

@@ -10,7 +10,7 @@ use unicode_normalization::UnicodeNormalization;
 use crate::mail::parse::{ParsedMail, is_deceptive};
 use crate::text;
 
-/// A scam says what it wants early; more text costs time and finds nothing.
+/// Characters that are searched. Scams state their demand early.
 const MAX_CHARS: usize = 20_000;
 
 /// Subject and text in lower case, one space between words. History is left out, because our
@@ -18,7 +18,7 @@ const MAX_CHARS: usize = 20_000;
 pub(super) fn words(mail: &ParsedMail, text: &str) -> String {
     let subject = mail.subject.as_deref().unwrap_or("");
     let both: String = if subject.is_ascii() && text.is_ascii() {
-        // Most mail has nothing to normalise, and looking letter by letter is slow.
+        // Fast path: ASCII needs no normalization.
         let room = MAX_CHARS.saturating_sub(subject.len());
         format!("{subject}\n{}", &text[..text.len().min(room)]).to_ascii_lowercase()
     } else {
@@ -51,7 +51,7 @@ impl Wording {
             let lists = LISTS.iter().enumerate();
             let all: Vec<(usize, &str)> =
                 lists.flat_map(|(list, phrases)| phrases.iter().map(move |phrase| (list, *phrase))).collect();
-            // Three megabytes for the quickest way: every mail goes through it.
+            // A DFA takes three megabytes and is fastest; every mail goes through it.
             let mut quickest = AhoCorasick::builder();
             quickest.kind(Some(AhoCorasickKind::DFA));
             let phrases = quickest.build(all.iter().map(|(_, phrase)| phrase)).expect("the phrases fit");
@@ -60,7 +60,7 @@ impl Wording {
         let (phrases, list_of) = &*PHRASES;
         let mut seen = vec![false; list_of.len()];
         let mut found = [0; LISTS.len()];
-        // One phrase may stand inside another: each that is there counts, once.
+        // Phrases may overlap; each counts once.
         for hit in phrases.find_overlapping_iter(words) {
             let phrase = hit.pattern().as_usize();
             if !std::mem::replace(&mut seen[phrase], true) {
@@ -82,7 +82,7 @@ impl Wording {
         self.found[2] > 0
     }
 
-    /// Shops sell gift cards, so the word alone says nothing: it takes the card and the trick.
+    /// Shops sell gift cards, so it takes both the card and a trick.
     pub fn wants_gift_cards(&self) -> bool {
         self.found[3] > 0 && self.found[4] > 0
     }

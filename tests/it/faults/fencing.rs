@@ -19,7 +19,8 @@ async fn a_node_that_slept_through_its_lease_cannot_overwrite_what_another_finis
     let first = site.serve("first", LEASE).await;
     let pool = sqlx::PgPool::connect(site.database.url()).await.unwrap();
 
-    // The ledger is held, so that the first node is caught with the mail in its hands.
+    // The table is locked, so that the first node is blocked in the middle of its handover.
+    #[expect(clippy::disallowed_methods, reason = "the pool is the test's own")]
     let mut held = pool.begin().await.unwrap();
     sqlx::query("lock table sandbox_mail in exclusive mode").execute(&mut *held).await.unwrap();
     let post = async |path: &str, body: Value| {
@@ -56,7 +57,7 @@ async fn a_node_that_slept_through_its_lease_cannot_overwrite_what_another_finis
     assert!(first.log().contains("a lease was lost"), "it came back: {}", first.log());
     assert_eq!(read().await, before);
     assert_eq!(events().await, told);
-    // If the first node's mail was taken on after all, the ledger shows it twice under one name.
+    // If the first node's handover succeeded too, the table has the mail twice, under one Message-ID.
     let ledger: Vec<String> =
         sqlx::query_scalar("select rfc_message_id from sandbox_mail").fetch_all(&pool).await.unwrap();
     assert!(matches!(ledger.len(), 1 | 2), "{ledger:?}");

@@ -1,9 +1,13 @@
-//! What must hold when things fail, and when there is more than one of them.
+//! What must hold when things fail: crashes, outages, concurrent clients and several nodes.
 
+mod clock;
 mod concurrency;
+mod days;
 mod fencing;
 mod floods;
 mod hang_ups;
+mod ours;
+mod poison;
 mod rollback;
 mod sends;
 mod smtp_sends;

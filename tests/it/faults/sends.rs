@@ -134,9 +134,9 @@ pub async fn seed(pool: &sqlx::PgPool, kind: &str, messages: usize, spread_secon
          with agents as (
              select id, row_number() over (order by name) - 1 as number, count(*) over () as all from agents)
          insert into messages (workspace_id, conversation_id, id, mailbox_id, item, at, direction, status, sends_at,
-             due_at, from_email, text, rfc_message_id, author_type, author_id)
+             due_at, from_email, text, rfc_message_id, author_type, author_id, sandbox)
          select c.workspace_id, c.id, c.id, c.mailbox_id, 1, now(), 'outbound', 'scheduled', due, due,
-             m.address, 'Hello', c.id || '@acme.test', 'agent', agents.id
+             m.address, 'Hello', c.id || '@acme.test', 'agent', agents.id, c.audience = -1
          from conversations c join agents on agents.number = c.id % agents.all
              join mailboxes m on m.workspace_id = c.workspace_id and m.id = c.mailbox_id,
              lateral (select date_trunc('milliseconds', now()) + case

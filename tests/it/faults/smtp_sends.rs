@@ -127,6 +127,7 @@ async fn wait_for(
     let patience = Duration::from_millis(1_500);
     let Moment::At(step) = moment else {
         // Nobody can write anything down while conversations are locked; the relay goes on accepting.
+        #[expect(clippy::disallowed_methods, reason = "the pool is the test's own")]
         let mut tx = pool.begin().await.unwrap();
         sqlx::query("lock table conversations in share row exclusive mode").execute(&mut *tx).await.unwrap();
         let (before, began) = (taken_by(sink), Instant::now());

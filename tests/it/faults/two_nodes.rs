@@ -183,6 +183,7 @@ async fn a_node_that_is_told_to_stop_finishes_what_it_began() {
     let mut node = site.serve("one", &[]).await;
     // A lock on the table keeps the request waiting while the node is told to stop.
     let pool = sqlx::PgPool::connect(site.database.url()).await.unwrap();
+    #[expect(clippy::disallowed_methods, reason = "the pool is the test's own")]
     let mut tx = pool.begin().await.unwrap();
     sqlx::query("lock table tags in access exclusive mode").execute(&mut *tx).await.unwrap();
     let waiting = site.get(&node, "/api/v1/tags", &key);

@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use rookery::clock::written;
 use rookery::ids::ConversationId;
-use rookery::mail::receive::Outcome;
+use rookery::mail::delivery::Outcome;
 use serde_json::{Value, json};
 
 use crate::world::{Key, Message, Mode, Workspace, World, story};

@@ -1,4 +1,5 @@
-//! A word that stands for everything people write: it must be in the answers, and in no event and no log line.
+//! Leak test: a canary word in everything people write must be in the API's answers, and in no event and no log
+//! line.
 
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use chrono::TimeDelta;
 use rookery::conversations::inbound::Stored;
 use rookery::ids::{ConversationId, MailboxId};
-use rookery::mail::receive::Outcome;
+use rookery::mail::delivery::Outcome;
 use serde_json::{Value, json};
 
 use crate::world::{Message, Mode, Workspace, World, story};

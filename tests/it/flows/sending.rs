@@ -41,7 +41,7 @@ async fn a_scheduled_message_leaves_at_its_time_and_becomes_sent_through_sending
         // Taken by a node that says nothing more: everybody sees that it is on its way.
         let now = world.now();
         let mut conn = world.app.connection().await.unwrap();
-        let taken = sending::claim(&mut conn, now, now + TimeDelta::minutes(3)).await.unwrap();
+        let taken = sending::claim(&mut conn, false, now, now + TimeDelta::minutes(3)).await.unwrap();
         assert_eq!(taken.len(), 1);
         assert_eq!(key.message(&id, &message).await["status"], "sending");
         after(world, TimeDelta::minutes(2)).await;
@@ -81,7 +81,8 @@ async fn a_lost_lease_writes_nothing_and_the_repeat_has_the_same_message_id() {
         world.wait(WINDOW);
         let now = world.now();
         let mut conn = world.app.connection().await.unwrap();
-        let lost = sending::claim(&mut conn, now, now + TimeDelta::minutes(3)).await.unwrap().remove(0);
+        let lost =
+            sending::claim(&mut conn, false, now, now + TimeDelta::minutes(3)).await.unwrap().remove(0);
         after(world, TimeDelta::minutes(3)).await;
         let (read, events) = (key.conversation(&id).await, world.event_count().await);
         assert_eq!(key.message(&id, &message).await["status"], "sent");
@@ -92,8 +93,9 @@ async fn a_lost_lease_writes_nothing_and_the_repeat_has_the_same_message_id() {
         let locked = lock_any(&mut tx, lost.letter.conversation).await.unwrap();
         assert!(!sending::sent(&mut tx, &locked, &lost).await.unwrap());
         assert!(!sending::failed(&mut tx, &locked, &lost, Refusal::Rejected).await.unwrap());
-        assert!(!sending::later(&mut tx, &lost, world.now()).await.unwrap());
-        assert!(!sending::release(&mut tx, &lost).await.unwrap());
+        for tried in [true, false] {
+            assert!(!sending::again(&mut tx, &lost, world.now(), tried).await.unwrap());
+        }
         tx.commit().await.unwrap();
         assert_eq!(key.conversation(&id).await, read);
         assert_eq!(world.event_count().await, events);

@@ -91,7 +91,7 @@ async fn sleeps(world: &World, acme: &Workspace<'_>, id: ConversationId, time: T
     let olga = people::teammate(&mut tx, acme.id, acme.owner).await.unwrap();
     let locked = lock_any(&mut tx, id).await.unwrap();
     let until = world.now() + time;
-    snooze::until(&mut tx, &locked, &olga.by(), until).await.unwrap();
+    snooze::until(&mut tx, &locked, &olga, until).await.unwrap();
     tx.commit().await.unwrap();
 }
 

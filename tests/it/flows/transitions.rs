@@ -9,7 +9,7 @@ use rookery::error::Error;
 use rookery::events::event::Turn;
 use rookery::ids::ConversationId;
 use rookery::workspace::access::By;
-use rookery::workspace::mailboxes;
+use rookery::workspace::{mailboxes, people};
 use serde_json::{Value, json};
 
 use crate::operations::UNHURRIED;
@@ -235,7 +235,7 @@ async fn sleep(
     let mut tx = world.app.begin(acme.id).await?;
     let mailbox = mailboxes::sandbox(&mut tx, acme.id).await?;
     let locked = lock_in(&mut tx, &mailbox, conversation).await?;
-    let olga = By::Person { id: acme.owner, name: "Olga Owner".into() };
+    let olga = people::teammate(&mut tx, acme.id, acme.owner).await?;
     snooze::until(&mut tx, &locked, &olga, until).await?;
     tx.commit().await
 }

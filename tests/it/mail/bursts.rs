@@ -1,4 +1,4 @@
-//! Much mail at one moment: it is stored together, and each mail still has its own fate.
+//! Bursts of mail: they are stored in batches, and each mail still gets its own result.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use super::post::{Post, mail, post_with};
 
 const MANY_CONNECTIONS: &[(&str, &str)] = &[("SMTP_PEER_CONNECTIONS", "100")];
 
-/// Sends all of them while the workspace lets nobody in, and then lets them in: the first waits at the door, and the
-/// others gather behind it. The answers' codes.
+/// Sends all mails while the workspace is locked, then unlocks it: the first one waits in its transaction and the
+/// others collect behind it. Returns the reply codes.
 async fn at_one_moment(post: &Post<'_>, mails: &[String]) -> Vec<u16> {
     let mut fence = sqlx::PgPool::connect_with((*post.world.app.pool.connect_options()).clone())
         .await

@@ -1,5 +1,5 @@
-//! What strangers try in order to get into a conversation, to be taken for somebody on it, or to read what others wrote:
-//! each of them, and what happens instead.
+//! What strangers try in order to join a conversation, to be taken for a participant, or to read what others
+//! wrote, and what happens instead.
 
 use chrono::TimeDelta;
 use mail_parser::MessageParser;
@@ -119,7 +119,7 @@ async fn a_colleague_of_the_contact_joins_and_is_shown_as_new_and_replies_say_wh
         let told = post.key.told(id, "new-sender").await;
         assert_eq!(told.len(), 1, "{told:?}");
         assert_eq!(told[0]["email"], "ben@customer.example");
-        // He is on it now.
+        // He takes part now.
         let raw = mail("ben@customer.example", "Once more", OURS, "Hello?");
         assert_eq!(post.takes("ben@customer.example", HELP, &raw).await.placed, "joined by In-Reply-To");
         assert_eq!(post.key.told(id, "new-sender").await.len(), 1);
@@ -162,7 +162,7 @@ async fn a_forged_answer_joins_no_recorded_mail_and_its_copies_bring_nobody_in()
         let of_genuine =
             |event: &&serde_json::Value| event["data"]["conversation_id"] == genuine.conversation.to_string();
         assert_eq!(heard.iter().filter(of_genuine).count(), 1);
-        // Eve was copied by nobody who could be believed.
+        // Eve was copied only by mail that is not authenticated.
         for header in [RECORDED, OURS] {
             let raw = mail("eve@eve.example", &format!("Eve {header}"), header, "Me too");
             let kept = post.takes("eve@eve.example", HELP, &raw).await;
@@ -186,11 +186,12 @@ async fn naming_recorded_mail_without_a_right_to_it_gives_no_reference_at_its_ad
             assert!(is_bare(post, &kept).await, "{from}: {}", kept.placed);
             assert_eq!(post.world.events("client.replied").await.len(), 0, "{from}");
         }
-        // The address alone describes itself, as for anybody.
+        // Writing to the address gives the conversation its reference, for everybody.
         let kept = post.takes("eve@eve.example", to, &mail("eve@eve.example", "Alone", "", "Hello")).await;
         let read = post.key.conversation(kept.conversation).await;
         assert_eq!((&read["reference"], read.get("appSent")), (&json!("order-1"), None));
-        // So it does for a sender whose domain has no DMARC, who is marked when one more mail joins by it.
+        // So it does for a sender whose domain has no DMARC; the reason says so when a second mail joins by the
+        // reference.
         for (number, why) in [
             (1, "started"),
             (2, "joined by the reference in its address and its sender, who is not confirmed"),

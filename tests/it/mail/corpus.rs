@@ -11,10 +11,11 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rookery::app::App;
 use rookery::ids::WorkspaceId;
+use rookery::mail::authenticate::Dmarc;
+use rookery::mail::delivery::{Delivery, Outcome};
 use rookery::mail::parse::{Refusal, parse};
 use rookery::mail::quote::own_words;
-use rookery::mail::receive::{Delivery, Outcome, receive};
-use rookery::mail::thread::Dmarc;
+use rookery::mail::receive::receive;
 use rookery::workspace::mailboxes::{self, Mailbox};
 
 use crate::world::{World, story, story_with};

@@ -1,14 +1,16 @@
-//! A name server of the test's own: zones written as text, SERVFAIL for names that say so, nothing for
-//! SILENT ones and what is below them.
+//! A DNS server for tests: zones written as text, SERVFAIL for names that say so, no answer for SILENT ones and what is
+//! below them, and for SLOW ones an answer after so many seconds.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hickory_resolver::proto::op::{Message, MessageType, OpCode, ResponseCode};
 use hickory_resolver::proto::rr::rdata::{A, SOA, TXT};
 use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
-use tokio::net::UdpSocket;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, UdpSocket};
 
 pub struct Zone {
     pub address: SocketAddr,
@@ -23,14 +25,23 @@ impl Zone {
             records.entry(name.to_lowercase()).or_default().push((*text).to_owned());
         }
         let records = Arc::new(records);
-        let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a free port");
+        let socket = Arc::new(UdpSocket::bind("127.0.0.1:0").await.expect("a free port"));
         let address = socket.local_addr().expect("an address");
+        if rows.iter().any(|(_, text)| text.starts_with("SLOW ")) {
+            // A resolver that has waited in vain asks over TCP: there it is as slow.
+            let listener = TcpListener::bind(address).await.expect("the same port");
+            tokio::spawn(slowly(listener, records.clone()));
+        }
         let server = tokio::spawn(async move {
             let mut buffer = [0; 4096];
             while let Ok((length, from)) = socket.recv_from(&mut buffer).await {
                 let Ok(asked) = Message::from_vec(&buffer[..length]) else { continue };
                 let Some(answer) = answer(&asked, &records) else { continue };
-                let _ = socket.send_to(&answer.to_vec().expect("an answer"), from).await;
+                let (socket, after) = (socket.clone(), slow(&asked, &records));
+                tokio::spawn(async move {
+                    tokio::time::sleep(after).await;
+                    let _ = socket.send_to(&answer.to_vec().expect("an answer"), from).await;
+                });
             }
         });
         Self { address, server }
@@ -41,6 +52,34 @@ impl Drop for Zone {
     fn drop(&mut self) {
         self.server.abort();
     }
+}
+
+async fn slowly(listener: TcpListener, records: Arc<HashMap<String, Vec<String>>>) {
+    while let Ok((mut stream, _)) = listener.accept().await {
+        let records = records.clone();
+        tokio::spawn(async move {
+            while let Ok(length) = stream.read_u16().await {
+                let mut question = vec![0; usize::from(length)];
+                stream.read_exact(&mut question).await?;
+                let Ok(asked) = Message::from_vec(&question) else { break };
+                let Some(answer) = answer(&asked, &records) else { break };
+                tokio::time::sleep(slow(&asked, &records)).await;
+                let answer = answer.to_vec().expect("an answer");
+                stream.write_u16(answer.len() as u16).await?;
+                stream.write_all(&answer).await?;
+            }
+            std::io::Result::Ok(())
+        });
+    }
+}
+
+/// How long a name takes: `SLOW 9` is nine seconds.
+fn slow(asked: &Message, records: &HashMap<String, Vec<String>>) -> Duration {
+    let name =
+        asked.queries.first().map(|query| query.name().to_string().trim_end_matches('.').to_lowercase());
+    let texts = name.and_then(|name| records.get(&name)).into_iter().flatten();
+    let seconds = texts.filter_map(|text| text.strip_prefix("SLOW ")?.parse().ok()).next();
+    Duration::from_secs(seconds.unwrap_or_default())
 }
 
 fn answer(asked: &Message, records: &HashMap<String, Vec<String>>) -> Option<Message> {

@@ -1,7 +1,7 @@
 //! Where mail from outside is filed, and the plain reason that is kept with it.
 
 use rookery::ids::ConversationId;
-use rookery::mail::receive::Outcome;
+use rookery::mail::delivery::Outcome;
 
 use super::post::{Post, mail, post};
 use crate::world::Message;

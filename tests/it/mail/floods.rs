@@ -7,7 +7,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use futures::future::join_all;
-use sha2::{Digest, Sha256};
+use rookery::hashes::sha256;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{Instant, timeout};
 
@@ -98,7 +98,7 @@ fn threads(process: u32) -> usize {
 fn much_signed(subject: &str) -> String {
     let text = "All work and no play makes Jack a dull boy.\n".repeat(7_000);
     let body = format!("{text}\n");
-    let hash = BASE64_STANDARD.encode(Sha256::digest(crlf(&body)));
+    let hash = BASE64_STANDARD.encode(sha256(crlf(&body)));
     let signatures: String = (0..20)
         .map(|number| {
             format!(

@@ -295,7 +295,7 @@ async fn sweep_three_days_later(pool: &PgPool, site: &Site) {
     let settings = settings.map(|(name, value)| (format!("ROOKERY_{name}"), value.to_owned()));
     let config = Config::load(None, settings.into_iter()).unwrap();
     let app = App::new(config, Clock::set_to(now + TimeDelta::days(3)), Random::seeded(1)).unwrap();
-    sweep(&app).await.unwrap();
+    sweep(&app, &app.loops.of("sweep files")).await.unwrap();
     app.pool.close().await;
 }
 

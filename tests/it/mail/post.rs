@@ -1,4 +1,4 @@
-//! A service that takes mail: the test's world with its doors open and a name server of its own.
+//! A test world whose SMTP and LMTP listeners are open, with a DNS server of its own.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

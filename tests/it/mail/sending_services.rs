@@ -410,13 +410,43 @@ async fn a_node_that_dies_while_it_asks_loses_nothing_and_one_that_is_late_write
         let next = words::claim(&mut conn, world.now(), world.now() + lease).await.unwrap();
         assert_eq!(next.len(), 1);
         let mut tx = world.app.begin(mailer.post.acme.id).await.unwrap();
-        words::keep(&mut tx, &dead[0], "Late words").await.unwrap();
-        words::give_up(&mut tx, &dead[0]).await.unwrap();
+        assert!(!words::keep(&mut tx, &dead[0], "Late words").await.unwrap());
+        assert!(!words::give_up(&mut tx, &dead[0]).await.unwrap());
         tx.commit().await.unwrap();
         assert_eq!(mailer.app_sent(id).await["text"], Value::Null);
         assert_eq!(mailer.post.key.told(id, "app-mail-unread").await, [] as [Value; 0]);
         mailer.after(lease).await;
         assert_eq!(mailer.app_sent(id).await["text"], format!("Please pay. {WORDS}"));
+    })
+    .await;
+}
+
+/// The database refuses them: an error of ours, which counts like a service that does not answer.
+#[tokio::test]
+async fn words_that_cannot_be_stored_are_given_up_after_a_day_and_others_are_not() {
+    with_service(async |mailer| {
+        let world = mailer.post.world;
+        for order in ["order-1", "order-2"] {
+            mailer.tells(&sent(order)).await;
+        }
+        world
+            .sql(
+                "create function refuse() returns trigger language plpgsql as $$ begin raise 'on purpose'; end $$;
+                 create trigger refuse before update on app_mail for each row
+                     when (new.body_text is not null and new.message_id like 'order-1@%') execute function refuse()",
+            )
+            .await;
+        let (refused, fine) = (mailer.anna_replies("order-1").await, mailer.anna_replies("order-2").await);
+        for minutes in [0, 1, 5, 15, 60, 3 * 60, 6 * 60, 12 * 60] {
+            assert_eq!(mailer.post.key.told(refused, "app-mail-unread").await, [] as [Value; 0]);
+            mailer.after(TimeDelta::minutes(minutes)).await;
+        }
+        assert_eq!(mailer.post.key.told(refused, "app-mail-unread").await.len(), 1);
+        assert_eq!(mailer.app_sent(fine).await["text"], format!("Please pay. {WORDS}"));
+        mailer.server.take();
+        mailer.after(TimeDelta::days(2)).await;
+        assert_eq!(mailer.server.count(), 0, "it is not asked again");
+        world.sql("drop trigger refuse on app_mail").await;
     })
     .await;
 }

@@ -1,4 +1,4 @@
-//! Who can keep us from writing to a customer: the receiving side with proof, and nobody else.
+//! Who can get a customer's address suppressed: the receiving server, with proof, and nobody else.
 
 use rookery::ids::{ConversationId, MessageId};
 use rookery::mail::return_path;
@@ -49,14 +49,14 @@ async fn a_bounce_that_only_names_our_mail_silences_nobody() {
     post(&[], async |post| {
         let (_, message) = wrote_to(post, "nobody@customer.example", OURS).await;
         post.takes("", "help@acme.example", BOUNCE).await;
-        // Somebody answers for this one, and this one guesses.
+        // The first has a sender, so it is not a bounce; the second guesses the return path.
         let path = return_path_of(post, message, "help@acme.example");
         post.takes("eve@elsewhere.example", &path, &named(BOUNCE, "1")).await;
         let guessed = format!("{}0@acme.example", &path[..path.find('@').unwrap() - 1]);
         post.takes("", &guessed, &named(BOUNCE, "2")).await;
         assert_eq!(suppressed(post).await, [] as [&str; 0]);
         assert_eq!(status_of(post, message).await, "sent");
-        // The receiving server knows where our mail came from.
+        // The receiving server knows the return path of our mail.
         post.takes("", &path, &named(BOUNCE, "3")).await;
         assert_eq!(suppressed(post).await, ["nobody@customer.example bounce"]);
         assert_eq!(status_of(post, message).await, "failed");

@@ -1,4 +1,4 @@
-//! Errors: one field, one sentence, every problem at once, and nothing of the inside.
+//! Errors: one field, one sentence, every problem at once, and no internals.
 
 use rookery::api::operation::Method;
 use rookery::api::registry::OPERATIONS;

@@ -1,4 +1,4 @@
-//! What the machines' contract promises, through REST and MCP alike.
+//! The API's contract, through REST and MCP alike.
 
 mod app_mail;
 mod assign;
@@ -11,6 +11,7 @@ mod errors;
 mod filters;
 mod general;
 mod list;
+mod long_timelines;
 mod mailboxes;
 mod mcp;
 mod me;

@@ -47,7 +47,7 @@ async fn mail_with_document(acme: &Workspace<'_>, inbox: MailboxId, text: &str) 
          Content-Disposition: attachment; filename=\"{text}.pdf\"\n\n{text}\n--b--\n"
     );
     match acme.receives(inbox, &raw).await {
-        rookery::mail::receive::Outcome::Stored(stored) => stored.conversation,
+        rookery::mail::delivery::Outcome::Stored(stored) => stored.conversation,
         other => panic!("not stored: {other:?}"),
     }
 }

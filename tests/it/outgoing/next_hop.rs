@@ -1,5 +1,5 @@
-//! What a relay's name demands: DANE and MTA-STS, with a real name server, real certificates and a real relay that
-//! somebody in between has taken the encryption from.
+//! The TLS requirements of a relay's name: DANE and MTA-STS, with a real DNS server, real certificates and a real
+//! relay, also behind an attacker who strips STARTTLS.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -7,16 +7,16 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws_lc_rs::digest::{SHA256, SHA512, digest};
 use chrono::TimeDelta;
-use rookery::config::Secret;
 use rookery::ids::{ConversationId, MessageId, WorkspaceId};
 use rookery::mailer::{Handover, Letter, Mail, Mailer};
 use rookery::outside::Outside;
 use rookery::relay::Relay;
+use rookery::secret::Secret;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use sha2::{Digest, Sha256, Sha512};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -137,8 +137,8 @@ const NOWHERE: u16 = 9;
 #[tokio::test]
 async fn a_certificate_that_the_records_are_of_is_taken_and_no_other() {
     let scene = Scene::new().await;
-    let sha256 = |name: &str| Sha256::digest(scene.bytes(name)).to_vec();
-    let sha512 = |name: &str| Sha512::digest(scene.bytes(name)).to_vec();
+    let sha256 = |name: &str| digest(&SHA256, &scene.bytes(name)).as_ref().to_vec();
+    let sha512 = |name: &str| digest(&SHA512, &scene.bytes(name)).as_ref().to_vec();
     let cases = [
         ("own", (3, 1, 1), sha256("own.spki"), true),
         ("own", (3, 0, 1), sha256("own.der"), true),
@@ -153,7 +153,8 @@ async fn a_certificate_that_the_records_are_of_is_taken_and_no_other() {
         ("other", (2, 1, 1), sha256("ca.spki"), false), // the authority's, for another name
         ("own", (2, 1, 1), sha256("own.spki"), false),
         ("own", (2, 1, 1), sha256("ca.spki"), false),
-        // Records that are not for mail still say that it encrypts; then the web's rules hold.
+        // Records that SMTP cannot use still demand TLS; then the certificate is verified by the public
+        // authorities.
         ("site", (1, 1, 1), sha256("own.spki"), true),
         ("own", (1, 1, 1), sha256("own.spki"), false),
     ];
@@ -184,7 +185,7 @@ async fn records_that_nobody_signed_say_nothing_and_an_answer_that_fails_makes_m
     scene.shows(Some("site"));
     assert_eq!(scene.sends(HOST, "opportunistic", NOWHERE).await, ENCRYPTED);
     assert_eq!(scene.sends(HOST, "required", NOWHERE).await, ENCRYPTED);
-    // What is said in one breath with "go on" was said by nobody who can encrypt.
+    // Bytes that follow the reply to STARTTLS in the clear are injected.
     scene.sink.does(Step::Encryption, Does::Says("220 Go on\r\n250 Injected"));
     assert_eq!(scene.sends(HOST, "required", NOWHERE).await, (Handover::Later, 0, 0));
 }

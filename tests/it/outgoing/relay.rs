@@ -1,11 +1,11 @@
 //! Live mail handed to a relay over real SMTP: taken, refused, put off, and every way a connection can break.
 
 use chrono::TimeDelta;
-use rookery::config::Secret;
 use rookery::ids::MailboxId;
-use rookery::mail::receive::Outcome;
+use rookery::mail::delivery::Outcome;
 use rookery::mail::return_path;
 use rookery::relay::Relay;
+use rookery::secret::Secret;
 use serde_json::{Value, json};
 
 use crate::world::sink::{Does, Sink, Step};

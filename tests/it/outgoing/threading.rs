@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use mail_parser::{Message, MessageParser};
-use rookery::mail::receive::Outcome;
+use rookery::mail::delivery::Outcome;
 use rookery::workspace::people::Role;
 use serde_json::json;
 

@@ -13,6 +13,7 @@ use crate::world::{Mode, story};
 /// something else. Gives the codes that strangers got.
 async fn asked_behind_a_lock(site: &Site, node: &Node, key: &str, table: &str, path: &str) -> Vec<u16> {
     let pool = sqlx::PgPool::connect(site.database.url()).await.unwrap();
+    #[expect(clippy::disallowed_methods, reason = "the pool is the test's own")]
     let mut tx = pool.begin().await.unwrap();
     let lock = format!("lock table {table} in access exclusive mode");
     sqlx::query(sqlx::AssertSqlSafe(lock)).execute(&mut *tx).await.unwrap();

@@ -1,5 +1,5 @@
-//! What somebody without a key can make the HTTP door do: little. Processor time, memory, connections and the
-//! database's attention stay bounded, and whoever has a key is served meanwhile.
+//! What an unauthenticated client can make the HTTP server do: little. Processor time, memory, connections and the
+//! database's attention stay bounded, and clients with a key are served meanwhile.
 
 mod asking;
 mod bodies;

@@ -1,5 +1,6 @@
 //! Shows of every rule that it can fail: each is fed snippets that break it.
 
+use super::rooms::{circles, crowds, decisions};
 use super::source::File;
 use super::{attacks, dependencies, headers, imports, lengths, names, ownership, time_and_chance};
 
@@ -152,4 +153,47 @@ fn an_attack_without_a_test_is_refused() {
         "not there: mail::floods::mail_that_flies",
     );
     refuses(attacks(&page("none"), &files), "names no test");
+}
+
+#[test]
+fn a_circle_of_imports_is_refused_however_it_is_written() {
+    let three = |last: &str| {
+        vec![
+            file("src/clock.rs", "use crate::mail::receive::take;"),
+            file("src/mail/receive.rs", "mod parse; fn f() { parse::parse(); }"),
+            file("src/mail/receive/parse.rs", last),
+        ]
+    };
+    for back in [
+        "use crate::clock::Clock;",
+        "use crate::{error, clock};",
+        "fn f() { crate::clock::now() }",
+        "use super::super::super::clock;",
+        "fn f(x: &super::Mail) {}",
+        "mod inside { use super::super::Mail; }",
+        "fn f() { json!({ \"x\": super::x() }) }",
+    ] {
+        refuses(circles(&three(back)), "src/mail/receive.rs imports src/mail/receive/parse.rs");
+    }
+    for onwards in ["use crate::text;", "use self::inner::X; mod inner {}", "// crate::clock\nfn f() {}"] {
+        assert_eq!(circles(&three(onwards)), [""; 0], "{onwards}");
+    }
+}
+
+#[test]
+fn a_crowded_room_is_refused() {
+    let files: Vec<File> = (0..21).map(|n| file(&format!("src/mail/n{n}.rs"), "")).collect();
+    refuses(crowds(&files), "src/mail: 21 files");
+    assert_eq!(crowds(&files[..20]), [""; 0]);
+}
+
+#[test]
+fn a_decision_that_nobody_can_look_up_is_refused() {
+    // Put together here, so that the rule does not find them in this file.
+    let [known, unknown] = [101, 102].map(|number| format!("D{number}"));
+    let page = format!("| number | about |\n|---|---|\n| {known} | mail |\n");
+    let cites = |number: &str| [file("src/a.rs", &format!("//! Kept ({number})."))];
+    refuses(decisions(&page, &cites(&unknown)), &format!("src/a.rs cites {unknown}"));
+    refuses(decisions(&page, &[]), &format!("explains {known}, which nothing cites"));
+    assert_eq!(decisions(&page, &cites(&known)), [""; 0]);
 }

@@ -47,16 +47,18 @@ impl File {
     }
 
     /// The module path: `["mail", "receive"]` for src/mail/receive.rs.
-    fn module(&self) -> Vec<String> {
+    pub fn module(&self) -> Vec<String> {
         let parts = self.path.trim_end_matches(".rs").split('/').skip(1);
         let roots = ["lib", "main", "mod"];
         let parts = parts.filter(|part| !roots.contains(part));
         parts.map(String::from).collect()
     }
 
-    /// Every module of this crate that a path in the file leads to, with the line.
-    pub fn crate_paths(&self) -> Vec<(String, usize)> {
-        crate_paths(&self.tokens(), &self.module())
+    /// Every path in the file that leads somewhere in this crate, from the crate's root on, with the line.
+    pub fn paths(&self) -> Vec<(Vec<String>, usize)> {
+        let tokens = self.tokens();
+        let children = child_modules(&tokens);
+        paths(&tokens, &self.module(), &children)
     }
 
     /// Modules with their body in the file: `mod name { … }`.
@@ -90,9 +92,9 @@ impl File {
 
 // ---- reading Rust ----
 
-/// The first name after `crate::`, or after enough `super::` to reach the crate, of every path in
-/// imports, expressions, types and macros. Braces give one for each branch.
-fn crate_paths(tokens: &TokenStream, module: &[String]) -> Vec<(String, usize)> {
+/// What `crate::`, `self::`, any `super::` and the names of child modules lead to, in imports, expressions, types and
+/// macros. Braces give one path for each branch.
+fn paths(tokens: &TokenStream, module: &[String], children: &[String]) -> Vec<(Vec<String>, usize)> {
     let tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
     let mut found = Vec::new();
     let mut at = 0;
@@ -100,53 +102,83 @@ fn crate_paths(tokens: &TokenStream, module: &[String]) -> Vec<(String, usize)> 
         if let Some((name, body)) = module_at(&tokens[at..]) {
             let mut inner = module.to_vec();
             inner.push(name);
-            found.extend(crate_paths(&body, &inner));
+            found.extend(paths(&body, &inner, &[]));
             at += 3;
             continue;
         }
         if let TokenTree::Group(group) = &tokens[at] {
-            found.extend(crate_paths(&group.stream(), module));
+            found.extend(paths(&group.stream(), module, children));
         }
+        let starts = at < 2 || !is_path_separator(&tokens[at - 2..]);
         let mut above = module.len();
         let mut reached = at;
         while is_word(tokens.get(reached), "super") && is_path_separator(&tokens[reached + 1..]) {
             above = above.saturating_sub(1);
             reached += 3;
         }
-        if is_word(tokens.get(at), "crate") && is_path_separator(&tokens[at + 1..]) {
+        let is_path = |word: &str| is_word(tokens.get(at), word) && is_path_separator(&tokens[at + 1..]);
+        if is_path("crate") {
             above = 0;
             reached = at + 3;
+        } else if is_path("self") {
+            reached = at + 3;
         }
-        if above == 0 && reached > at {
-            first_names(&tokens[reached..], &mut found);
+        if reached > at {
+            names(&tokens[reached..], &module[..above], &mut found);
             // Stay on a braced group: it may hold more paths.
             at = reached;
         } else {
-            at = reached.max(at + 1);
+            if starts && children.iter().any(|child| is_path(child)) {
+                names(&tokens[at..], module, &mut found);
+            }
+            at += 1;
         }
     }
     found
 }
 
-fn first_names(tokens: &[TokenTree], found: &mut Vec<(String, usize)>) {
+/// The path that begins here, or each of those in braces.
+fn names(tokens: &[TokenTree], before: &[String], found: &mut Vec<(Vec<String>, usize)>) {
     match tokens.first() {
         Some(TokenTree::Ident(name)) => {
             let is_macro = matches!(tokens.get(1), Some(TokenTree::Punct(mark)) if mark.as_char() == '!');
-            if name != "self" && !is_macro {
-                found.push((name.to_string(), name.span().start().line));
+            let mut path = before.to_vec();
+            if name != "self" {
+                path.push(name.to_string());
+            }
+            if is_path_separator(&tokens[1..]) {
+                names(&tokens[3..], &path, found);
+            } else if !is_macro {
+                found.push((path, name.span().start().line));
             }
         }
         Some(TokenTree::Punct(mark)) if mark.as_char() == '*' => {
-            found.push(("*".into(), mark.span().start().line));
+            found.push(([before, &["*".into()]].concat(), mark.span().start().line));
         }
+        // `Vec::<u8>` ends the path at what stands before it.
+        Some(TokenTree::Punct(mark)) => found.push((before.to_vec(), mark.span().start().line)),
         Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => {
             let inside: Vec<TokenTree> = group.stream().into_iter().collect();
             for branch in inside.split(|token| matches!(token, TokenTree::Punct(p) if p.as_char() == ',')) {
-                first_names(branch, found);
+                names(branch, before, found);
             }
         }
         _ => {}
     }
+}
+
+/// Modules with a file of their own: `mod name;`.
+fn child_modules(tokens: &TokenStream) -> Vec<String> {
+    let tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
+    let child = |window: &[TokenTree]| match window {
+        [word, TokenTree::Ident(name), TokenTree::Punct(end)]
+            if is_word(Some(word), "mod") && end.as_char() == ';' =>
+        {
+            Some(name.to_string())
+        }
+        _ => None,
+    };
+    tokens.windows(3).filter_map(child).collect()
 }
 
 /// `mod name { … }` at the start of these tokens.
@@ -179,9 +211,9 @@ fn lines_with(tokens: TokenStream, path: &[&str; 2]) -> Vec<usize> {
             lines.extend(lines_with(group.stream(), path));
         }
         if is_word(tokens.get(at), path[0]) && is_path_separator(&tokens[at + 1..]) {
-            let mut names = Vec::new();
-            first_names(&tokens[at + 3..], &mut names);
-            let hits = names.into_iter().filter(|(name, _)| name == path[1]);
+            let mut after = Vec::new();
+            names(&tokens[at + 3..], &[], &mut after);
+            let hits = after.into_iter().filter(|(after, _)| after[0] == path[1]);
             lines.extend(hits.map(|(_, line)| line));
         }
     }

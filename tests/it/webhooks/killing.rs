@@ -115,7 +115,13 @@ async fn kill_nodes(kills: usize) {
     }
     let app = app(&site);
     let workspace: WorkspaceId = workspace.parse().unwrap();
-    let settings = [LOCAL, ("ROOKERY_LEASE_SECONDS", "2"), ("ROOKERY_LOG", "warn")];
+    // Short leases, so that what a dead node held is soon taken over.
+    let settings = [
+        LOCAL,
+        ("ROOKERY_LEASE_SECONDS", "2"),
+        ("ROOKERY_WEBHOOK_ANSWER_SECONDS", "1"),
+        ("ROOKERY_LOG", "warn"),
+    ];
     let mut node = site.serve("node", &settings).await;
     killer.victim.store(node.id(), Ordering::SeqCst);
     let (mut committed, mut taken_back) = (BTreeMap::new(), BTreeSet::new());
@@ -139,7 +145,7 @@ async fn kill_nodes(kills: usize) {
             node = site.serve("node", &settings).await;
             killer.victim.store(node.id(), Ordering::SeqCst);
         }
-        assert!(started.elapsed() < Duration::from_secs(60 + 5 * kills as u64), "{}", node.log());
+        assert!(started.elapsed() < Duration::from_secs(60 + 10 * kills as u64), "{}", node.log());
     }
     killer.victim.store(0, Ordering::SeqCst);
     finish(&site, &app, &settings, &mut node).await;

@@ -31,7 +31,7 @@ async fn each_kind_tells_its_fields_a_summary_and_a_link() {
         acme.webhook(&receiver.url, Mode::Live).await;
         let (conversation, message, inbox) = (ConversationId(5), MessageId(6), MailboxId(7));
         let told = async |conversation: Option<ConversationId>, event: Event| -> Value {
-            let kind = event.kind();
+            let kind = event.kind().name();
             let happened = world.now();
             happens(&acme, conversation, event).await;
             world.wait(TimeDelta::seconds(90));

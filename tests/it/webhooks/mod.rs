@@ -11,7 +11,9 @@ mod making;
 pub mod receiver;
 mod retrying;
 mod scoping;
+mod slow_names;
 
+use rookery::db::{Handle, Snapshot};
 use rookery::ids::{EventId, PersonId, WebhookId};
 use rookery::webhooks::create::{NewSecret, Wanted, create};
 use rookery::webhooks::log::{self, Entry, Filter};
@@ -70,8 +72,10 @@ impl Workspace<'_> {
     }
 
     async fn log(&self, id: WebhookId, filter: Filter) -> Vec<Entry> {
-        let mut conn = self.world.app.connection().await.unwrap();
-        log::read(&mut conn, self.id, id, &filter).await.expect("the log can be read")
+        let app = &self.world.app;
+        let conn = app.connection().await.unwrap();
+        let mut instant = Snapshot::begin(conn, app.frame(self.id)).await.unwrap();
+        log::read(&mut instant, id, &filter).await.expect("the log can be read")
     }
 
     /// Makes something happen in the sandbox: the conversation's first `turn.changed`.

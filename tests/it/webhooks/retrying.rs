@@ -189,6 +189,38 @@ async fn owners_are_told_when_the_maker_is_gone() {
     .await;
 }
 
+/// Its secret cannot be read: an error of ours, which counts like a receiver that fails.
+#[tokio::test]
+async fn a_webhook_that_cannot_be_used_uses_up_its_tries_and_is_paused_and_others_are_served() {
+    local_story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let receiver = Receiver::start().await;
+        let broken = acme.webhook(&receiver.url, Mode::Test).await;
+        let fine = acme.webhook(&receiver.url, Mode::Test).await;
+        world.sql(&format!("update webhooks set secret = '\\x00' where id = {}", broken.webhook.0)).await;
+        acme.happens_in_sandbox().await;
+        world.work().await;
+        receiver.only();
+        assert_eq!(acme.log(fine.webhook, Filter::default()).await[0].state, "delivered");
+        for tries in 1..=9 {
+            let entry = acme.log(broken.webhook, Filter::default()).await.remove(0);
+            let told = entry.tries.as_array().unwrap();
+            assert_eq!((told.len(), &told[0]["error"]), (tries, &serde_json::json!("internal error")));
+            if tries < 9 {
+                work_at(world, next(&entry)).await;
+            }
+        }
+        let entry = acme.log(broken.webhook, Filter::default()).await.remove(0);
+        assert_eq!((entry.state.as_str(), entry.next_try_at), ("failed", None));
+        world.wait(TimeDelta::hours(6));
+        acme.happens_in_sandbox().await;
+        world.work().await;
+        assert_eq!(acme.state(broken.webhook).await.state, State::Paused);
+        assert_eq!(acme.notices().await.len(), 1, "its maker is told");
+    })
+    .await;
+}
+
 /// proves: WH-21, WH-24
 #[tokio::test]
 async fn a_paused_webhook_gets_only_the_test_somebody_asks_for_and_that_once() {

@@ -1,4 +1,4 @@
-//! What people do with messages, as the app and the operator's commands will have them do it.
+//! People's actions on messages (approve, discard, undo), by the verbs that the admin commands use.
 
 use chrono::{DateTime, Utc};
 use rookery::error::Result;

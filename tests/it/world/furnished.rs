@@ -1,4 +1,4 @@
-//! A workspace in which every kind of thing an answer can hold is there once, live and in the sandbox.
+//! A workspace with one of everything that an answer can contain, live and in the sandbox.
 
 use rookery::api::operation::Needs;
 use rookery::api::registry::Entry;

@@ -1,5 +1,5 @@
-//! The world a test plays in: the whole service on a database, clock and chance of its own, asked over real
-//! HTTP. When the story is over, the world checks that no work was left behind and no count drifted.
+//! The fixture of a test: the whole service on a database, clock and randomness of its own, called over real HTTP.
+//! At the end it checks that no work was left behind and no count drifted.
 
 pub mod cluster;
 mod desk;
@@ -16,19 +16,21 @@ pub mod zone;
 use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
-use rookery::api::connections::Connections;
-use rookery::api::{door, serve};
 use rookery::app::App;
 use rookery::cli::migrate;
 use rookery::clock::Clock;
 use rookery::config::Config;
 use rookery::db::MIGRATIONS;
+use rookery::http::connections::Connections;
+use rookery::http::serve;
 use rookery::ids::{AgentId, ConversationId, MailboxId, PersonId, WorkspaceId};
-use rookery::mail::receive::{Delivery, Outcome, receive};
-use rookery::mail::thread::Dmarc;
+use rookery::mail::authenticate::Dmarc;
+use rookery::mail::delivery::{Delivery, Outcome};
+use rookery::mail::receive::receive;
 use rookery::partitions;
 use rookery::random::Random;
 use rookery::replies::revoke;
+use rookery::routes;
 use rookery::worker;
 use rookery::workspace::people::{self, Role};
 use rookery::workspace::plan::Plan;
@@ -44,11 +46,11 @@ pub use self::seed::Message;
 /// Monday morning, far enough ahead that nothing depends on the day the test runs.
 const MORNING: &str = "2031-01-06T09:00:00Z";
 
-/// Who the service is to the database: somebody who does not own the schema.
+/// The service's database role, which does not own the schema.
 const SERVICE_ROLE: &str = "rookery_service";
 const OWNER_ROLE: &str = "postgres";
 
-/// The database's day, which in life is its clock's.
+/// Sets the database's day, which in production is its clock's.
 fn day_is(day: NaiveDate) -> String {
     format!(
         "create or replace function current_day() returns date language sql stable as $$ select date '{day}' $$"
@@ -59,7 +61,7 @@ fn morning() -> DateTime<Utc> {
     MORNING.parse().expect("a time")
 }
 
-/// Who the S3 server of tests/peers/s3 lets in.
+/// Credentials of the S3 server of tests/peers/s3.
 pub const S3_KEY: &str = "ROOKERYTEST";
 pub const S3_SECRET: &str = "only-for-tests";
 
@@ -68,7 +70,7 @@ pub fn s3() -> Option<String> {
     std::env::vars().find(|(name, _)| name == "TEST_S3").map(|(_, address)| address)
 }
 
-/// Tells one story in a world of its own, and then looks behind it.
+/// Runs a test in a world of its own, and then checks the invariants.
 pub async fn story(tell: impl AsyncFnOnce(&World)) {
     story_with(&[], tell).await;
 }
@@ -161,7 +163,7 @@ impl World {
             app.mailer = outbox.clone();
         }
         let app = Arc::new(app);
-        let router = door::router(app.clone());
+        let router = routes::router(app.clone());
         tokio::spawn(serve::serve(listener, router, Connections::of(&app.config), app.stop.clone()));
         let day = Mutex::new(morning().date_naive());
         Self { app, address, outbox, http: reqwest::Client::new(), database, day, blobs }
@@ -192,13 +194,18 @@ impl World {
         self.app.clock.now()
     }
 
-    /// Does what the worker would do now.
+    /// Does what the worker would do now, all of it.
     pub async fn work(&self) {
+        self.works().await.expect("the worker can work");
+    }
+
+    /// Does of it what can be done, and says whether something could not.
+    pub async fn works(&self) -> rookery::error::Result<()> {
         let today = self.now().date_naive();
         if std::mem::replace(&mut *self.day.lock().unwrap(), today) != today {
             self.sql(&day_is(today)).await;
         }
-        worker::run_once(&self.app).await.expect("the worker can work");
+        worker::run_once(&self.app).await
     }
 
     /// The bodies of all recorded events of a kind, oldest first.

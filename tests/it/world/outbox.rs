@@ -1,5 +1,5 @@
-//! The carrier of live mail in stories: it keeps what it is handed and answers as it is told. It stands in
-//! for a relay only because these stories move the clock; the relay itself is tried with real SMTP peers.
+//! A fake mailer for live mail: it keeps what it is handed and answers as configured. It replaces a relay only
+//! because these tests move the clock; the relay itself is tested with real SMTP peers.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -30,7 +30,7 @@ impl Outbox {
         self.mails.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How it answers from now on.
+    /// Sets how it answers from now on.
     pub fn answers(&self, handover: Handover) {
         *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = handover;
     }

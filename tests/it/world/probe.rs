@@ -1,4 +1,4 @@
-//! Asking as no well-behaved client does, of every operation there is, and looking at every row there is.
+//! Unusual requests to every operation, and dumps of every row and file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

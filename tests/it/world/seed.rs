@@ -1,4 +1,4 @@
-//! Rows that no verb of the product can write yet, put where its own verbs will put them.
+//! Rows that no verb of the product can write yet, inserted as its verbs will.
 
 use rookery::conversations::index;
 use rookery::ids::{ConversationId, MessageId, NoteId, TagId};

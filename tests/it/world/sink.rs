@@ -1,5 +1,5 @@
-//! The other end of SMTP: a small real server that writes down what it is handed and misbehaves as it is told.
-//! A mail counts as taken when its final dot has come, whether or not the sender hears of it.
+//! An SMTP server for tests: it records the mail it gets and misbehaves on demand. A mail counts as received when
+//! its final dot has come, whether or not the client hears of it.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -59,9 +59,9 @@ pub type Ledger = Arc<Mutex<Vec<Taken>>>;
 struct State {
     does: Option<(Step, Does)>,
     connections: usize,
-    /// Connections up to this one end at the next word.
+    /// Connections up to this number are closed at their next command.
     ended: usize,
-    /// How many senders hang since the sink was told to.
+    /// How many clients have hung since the sink was told to hang.
     hung: usize,
     passwords: Vec<String>,
     /// Offers STARTTLS with this certificate.

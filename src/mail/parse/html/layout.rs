@@ -1,12 +1,13 @@
-//! Lays reduced HTML out as text. What is too large for the layout engine, or breaks it, is
-//! stripped of its tags instead, so that no mail is lost to its markup. Specification 2.4.
+//! Converts reduced HTML to text with a layout engine. HTML that is too large for it, or makes it panic, only has
+//! its tags stripped, so that no mail is lost. Specification 2.4.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use html2text::config;
 use html2text::render::TextDecorator;
 
-use super::{Html, entities};
+use super::entities::entities;
+use super::slim::Html;
 
 /// Above these the layout engine is too slow; then tags are stripped instead.
 const MAX_LAYOUT_TAGS: usize = 20_000;
@@ -14,8 +15,8 @@ const MAX_LAYOUT_BYTES: usize = 1024 * 1024;
 /// So wide that nothing is wrapped.
 const WIDTH: usize = 10_000_000;
 
-/// What one mail may spend on layout; shared by all its HTML bodies.
-pub(in crate::mail::parse) struct Budget {
+/// Layout budget of one mail, shared by all its HTML bodies.
+pub struct Budget {
     tags: usize,
     bytes: usize,
 }
@@ -56,7 +57,7 @@ fn lay_out(slim: &str) -> Option<String> {
     .flatten()
 }
 
-/// The plain way for what is too large to lay out.
+/// Strips tags; for HTML that is not laid out.
 fn strip(slim: &str) -> String {
     let mut text = String::with_capacity(slim.len());
     let mut quote_depth: usize = 0;
@@ -104,7 +105,7 @@ fn collapse_blank_lines(text: &str) -> String {
     out
 }
 
-/// Says nothing about links, emphasis or images; only quotes and lists keep their sign.
+/// Drops the marks of links, emphasis and images; keeps those of quotes and lists.
 #[derive(Clone)]
 struct Plain;
 

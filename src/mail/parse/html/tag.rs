@@ -19,7 +19,7 @@ impl<'h> Tag<'h> {
         let end = inner.find(|c: char| c.is_whitespace() || c == '/').unwrap_or(inner.len());
         let (name, attributes) = inner.split_at(end);
         Tag {
-            // No tag we know is longer; a megabyte of name is not worth a copy.
+            // No known tag is longer, and a name of a megabyte must not be copied.
             name: name.chars().take(16).collect::<String>().to_ascii_lowercase(),
             attributes,
             is_end,
@@ -37,7 +37,7 @@ impl<'h> Tag<'h> {
             let name = &rest[..end];
             rest = rest[end..].trim_start();
             let Some(value) = rest.strip_prefix('=') else {
-                // Also steps over a lone sign, so that the loop always moves on.
+                // Skips a stray character, so that the loop always advances.
                 if name.is_empty() {
                     rest = rest.get(1..).unwrap_or("");
                 }
@@ -55,8 +55,7 @@ impl<'h> Tag<'h> {
         }
     }
 
-    /// A blockquote without any of these signs is only an indent, and an indent is the
-    /// customer's own words.
+    /// A blockquote without any of these marks is only an indent, which is the customer's own text.
     pub fn is_quote(&self) -> bool {
         self.attribute("type").is_some_and(|t| t.eq_ignore_ascii_case("cite"))
             || self.attribute("cite").is_some()

@@ -1,0 +1,67 @@
+//! One conversation, whole (specification 2.4, 4.3): itself, its timeline, the team it can be given to and, when one was
+//! recorded, the email an app sent that it answers.
+//!
+//! All of it is of one instant, so it takes a snapshot. Reading changes nothing and leaves no trace that others could see.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::conversations::conversation::{Conversation, Member};
+use crate::conversations::team;
+use crate::conversations::timeline::{self, Cursor, SHOWN_TEXT};
+use crate::db::{Handle, Snapshot};
+use crate::error::Result;
+use crate::ids::{ConversationId, WorkspaceId};
+
+#[derive(Debug)]
+pub struct Whole {
+    pub conversation: Conversation,
+    /// The newest of it, oldest first.
+    pub timeline: timeline::Page,
+    /// Whom it can be given to, by name.
+    pub team: Vec<Member>,
+    pub app_sent: Option<AppSent>,
+}
+
+/// An email that an app sent by itself, as the conversation of its replies shows it.
+#[derive(Debug)]
+pub struct AppSent {
+    pub message_id: String,
+    pub reference: Option<String>,
+    pub recipients: Vec<String>,
+    pub subject: String,
+    /// When it left, or was recorded when only that is known.
+    pub sent_at: DateTime<Utc>,
+    pub text: Option<String>,
+}
+
+/// Of a conversation that was found for somebody, in the same snapshot; of its timeline what is before the cursor.
+pub async fn whole(
+    snapshot: &mut Snapshot,
+    conversation: Conversation,
+    before: Option<Cursor>,
+) -> Result<Whole> {
+    let workspace = snapshot.frame().workspace;
+    let timeline = timeline::read(snapshot, workspace, conversation.id, before, timeline::MOST).await?;
+    let team = team::of(snapshot, workspace, &conversation).await?;
+    let app_sent = app_sent(snapshot, workspace, conversation.id).await?;
+    Ok(Whole { conversation, timeline, team, app_sent })
+}
+
+async fn app_sent(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    conversation: ConversationId,
+) -> Result<Option<AppSent>> {
+    Ok(sqlx::query_as!(
+        AppSent,
+        r#"select message_id, reference, recipients, subject, coalesce(sent_at, recorded_at) as "sent_at!",
+                  left(body_text, $3) as text
+           from app_mail where workspace_id = $1 and conversation_id = $2"#,
+        workspace.0,
+        conversation.0,
+        SHOWN_TEXT
+    )
+    .fetch_optional(conn)
+    .await?)
+}

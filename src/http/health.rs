@@ -1,0 +1,47 @@
+//! Health checks: `/livez` and `/readyz`. Load balancers call them often and without a key, so the database is
+//! asked at most once a second for all of them.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use axum::routing::get;
+use serde_json::json;
+
+use crate::app::App;
+use crate::db;
+use crate::http::answers::answer;
+use crate::http::recent::Recent;
+
+struct Health {
+    app: Arc<App>,
+    readiness: Recent<(StatusCode, &'static str)>,
+}
+
+pub fn routes(app: Arc<App>) -> Router {
+    Router::new()
+        .route("/livez", get(async || answer(StatusCode::OK, json!({ "ok": true }).to_string())))
+        .route("/readyz", get(ready))
+        .with_state(Arc::new(Health { app, readiness: Recent::default() }))
+}
+
+/// Ready means that requests can be served: the database answers and has the schema of this binary.
+async fn ready(State(health): State<Arc<Health>>) -> Response {
+    let judging = async {
+        match db::schema_is_current(&health.app.pool).await {
+            Ok(true) => (StatusCode::OK, ""),
+            Ok(false) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "The database has another schema. Run rookery migrate.")
+            }
+            Err(error) => {
+                tracing::warn!(%error, "not ready");
+                (StatusCode::SERVICE_UNAVAILABLE, "The database does not answer.")
+            }
+        }
+    };
+    let (status, problem) = health.readiness.get(judging).await;
+    let body = if status == StatusCode::OK { json!({ "ok": true }) } else { json!({ "error": problem }) };
+    answer(status, body.to_string())
+}

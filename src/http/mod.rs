@@ -1,0 +1,11 @@
+//! The HTTP server: `serve` and `connections` accept and limit connections, `bodies` reads requests, `answers`
+//! writes responses. The routes themselves are in `api` and `routes`.
+
+pub mod answers;
+pub mod bodies;
+pub mod connections;
+pub mod health;
+mod paced;
+pub mod recent;
+pub mod refusals;
+pub mod serve;

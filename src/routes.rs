@@ -1,0 +1,42 @@
+//! All HTTP routes: operations, reports of connected services, health and metrics. A request that panics is
+//! answered with a 500 like any other.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::routing::get;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::api::{door, hooks};
+use crate::app::App;
+use crate::error::{Error, NO_ENDPOINT};
+use crate::http::answers::refusal;
+use crate::http::bodies::Bodies;
+use crate::http::health;
+use crate::http::recent::Recent;
+use crate::http::refusals::Refusals;
+use crate::worker;
+
+pub fn router(app: Arc<App>) -> Router {
+    let bodies = Bodies::new(app.config.http_patience());
+    let refusals = Arc::new(Refusals::default());
+    Router::new()
+        .merge(door::routes(app.clone(), bodies.clone(), refusals.clone()))
+        .merge(hooks::routes(app.clone(), bodies, refusals))
+        .merge(health::routes(app.clone()))
+        .merge(figures(app))
+        .fallback(async || refusal(&NO_ENDPOINT))
+        .layer(CatchPanicLayer::custom(|_: Box<dyn Any + Send>| {
+            tracing::error!("a request panicked");
+            refusal(&Error::internal("panic"))
+        }))
+}
+
+/// Metrics of the background work. They cost queries, so concurrent callers share one answer.
+fn figures(app: Arc<App>) -> Router {
+    let recent = Arc::new(Recent::default());
+    let figures = async move || recent.get(async { Bytes::from(worker::metrics(&app).await) }).await;
+    Router::new().route("/metrics", get(figures))
+}

@@ -1,0 +1,496 @@
+//! A row that cannot be worked off, in every loop of the worker: it is put off, and all that is behind it is served in
+//! the pass in which it would have been. Two workspaces have the same work; the database refuses that of the first.
+
+use std::collections::BTreeSet;
+
+use chrono::TimeDelta;
+use futures::future::BoxFuture;
+use rookery::app::App;
+use rookery::app_mail::connect::{Wanted as Service, connect};
+use rookery::config::Config;
+use rookery::conversations::conversation::lock_any;
+use rookery::conversations::snooze;
+use rookery::ids::ConversationId;
+use rookery::random::Random;
+use rookery::webhooks::create::{Wanted, create};
+use rookery::webhooks::fan_out;
+use rookery::webhooks::webhook::Scope;
+use rookery::worker;
+use rookery::workspace::people;
+use serde_json::json;
+
+use crate::webhooks::receiver::{Answering, Receiver};
+use crate::world::{Mode, Workspace, World, story, story_with};
+
+const SETTINGS: &[(&str, &str)] = &[("WEBHOOK_ALLOW", "127.0.0.0/8"), ("RATE_LIMIT_REQUESTS", "100000")];
+
+struct Case {
+    /// As `/metrics` names it.
+    name: &'static str,
+    /// Gives a workspace something to do.
+    prepare: for<'a> fn(&'a Workspace<'a>) -> BoxFuture<'a, ()>,
+    /// When something has to happen before that is waiting.
+    first: TimeDelta,
+    /// Until it is due.
+    then: TimeDelta,
+    /// What the database refuses, of the workspace {bad}.
+    refused: &'static str,
+    /// How much is left of the workspace $1 at the time $2.
+    left: &'static str,
+}
+
+impl Case {
+    async fn left_of(&self, workspace: &Workspace<'_>) -> i64 {
+        let left = sqlx::query_scalar(self.left).bind(workspace.id.0).bind(workspace.world.now());
+        left.fetch_one(&workspace.world.app.pool).await.unwrap()
+    }
+}
+
+const NOW: TimeDelta = TimeDelta::zero();
+
+const CASES: &[Case] = &[
+    Case {
+        name: "remind of documents",
+        prepare: |workspace| Box::pin(asks_for_documents(workspace)),
+        first: TimeDelta::minutes(1),
+        then: TimeDelta::days(3),
+        refused: "update on document_requests for each row when (new.workspace_id = {bad})",
+        left: "select count(*) from document_requests where workspace_id = $1 and remind_at <= $2",
+    },
+    Case {
+        name: "send",
+        prepare: |workspace| Box::pin(sends_to(workspace, "ada@customer.test")),
+        first: NOW,
+        then: TimeDelta::minutes(1),
+        refused: "insert on sandbox_mail for each row when (new.workspace_id = {bad})",
+        left: "select count(*) from messages where workspace_id = $1 and due_at <= $2 + interval '1 hour'",
+    },
+    Case {
+        name: "send notices",
+        prepare: |workspace| Box::pin(has_a_notice(workspace)),
+        first: NOW,
+        then: TimeDelta::minutes(1),
+        refused: "update on notices for each row when (new.workspace_id = {bad} and new.due_at is null)",
+        left: "select count(*) from notices where workspace_id = $1 and due_at <= $2 + interval '1 hour'",
+    },
+    Case {
+        name: "answer in the sandbox",
+        prepare: |workspace| Box::pin(sends_to(workspace, "reply@customer.test")),
+        first: TimeDelta::minutes(1),
+        then: TimeDelta::minutes(1),
+        refused: "delete on sandbox_answers for each row when (old.workspace_id = {bad})",
+        left: "select count(*) from sandbox_answers where workspace_id = $1 and $2 is not null",
+    },
+    Case {
+        name: "wake snoozed",
+        prepare: |workspace| Box::pin(async { snoozes(workspace, 1).await }),
+        first: NOW,
+        then: TimeDelta::hours(2),
+        refused: "update on conversations for each row
+                  when (new.workspace_id = {bad} and old.snoozed_until is not null and new.snoozed_until is null)",
+        left: "select count(*) from conversations where workspace_id = $1 and snoozed_until <= $2",
+    },
+    Case {
+        name: "release revoked agents",
+        prepare: |workspace| Box::pin(revokes_a_key(workspace)),
+        first: NOW,
+        then: TimeDelta::minutes(3),
+        refused: "update on agents for each row when (new.workspace_id = {bad} and new.released_at is not null)",
+        left: "select count(*) from agents
+               where workspace_id = $1 and revoked_at <= $2 and released_at is null",
+    },
+    Case {
+        name: "fan out events",
+        prepare: |workspace| Box::pin(tells_a_webhook(workspace)),
+        first: NOW,
+        then: NOW,
+        refused: "insert on deliveries for each row when (new.workspace_id = {bad})",
+        left: "select count(*) from unfanned_events where workspace_id = $1 and $2 is not null",
+    },
+    Case {
+        name: "deliver webhooks",
+        prepare: |workspace| Box::pin(has_a_delivery(workspace)),
+        first: NOW,
+        then: NOW,
+        refused: "insert on delivery_log for each row when (new.workspace_id = {bad})",
+        left: "select count(*) from deliveries where workspace_id = $1 and $2 is not null",
+    },
+    Case {
+        name: "fetch words of app mail",
+        prepare: |workspace| Box::pin(wants_words(workspace)),
+        first: NOW,
+        then: TimeDelta::minutes(1),
+        refused: "update on app_mail for each row
+                  when (new.workspace_id = {bad} and new.words_due_at is null and old.words_due_at is not null)",
+        left: "select count(*) from app_mail where workspace_id = $1 and words_due_at <= $2 + interval '1 hour'",
+    },
+    Case {
+        name: "forget app mail",
+        prepare: |workspace| Box::pin(has_app_mail(workspace)),
+        first: NOW,
+        then: TimeDelta::days(31),
+        refused: "delete on app_mail for each row when (old.workspace_id = {bad})",
+        left: "select count(*) from app_mail where workspace_id = $1 and conversation_id is null and $2 is not null",
+    },
+    Case {
+        name: "sweep files",
+        prepare: |_| Box::pin(async {}),
+        first: NOW,
+        then: TimeDelta::days(5),
+        refused: "update on workspaces for each row
+                  when (new.id = {bad} and new.blobs_swept is distinct from old.blobs_swept)",
+        left: "select count(*) from workspaces
+               where id = $1 and coalesce(blobs_swept < ($2 - interval '3 days')::date, true)",
+    },
+    Case {
+        name: "drop raw mail",
+        prepare: |workspace| Box::pin(sends_to(workspace, "ada@customer.test")),
+        first: TimeDelta::minutes(1),
+        then: TimeDelta::days(40),
+        refused: "update on messages for each row
+                  when (new.workspace_id = {bad} and new.raw is null and old.raw is not null)",
+        left: "select count(*) from workspaces
+               where id = $1 and coalesce(raw_dropped < ($2 - interval '35 days')::date, true)",
+    },
+    Case {
+        name: "index words",
+        prepare: |workspace| Box::pin(gets_mail(workspace)),
+        first: NOW,
+        then: NOW,
+        refused: "insert or update on conversation_words for each row when (new.workspace_id = {bad})",
+        left: "select count(*) from unindexed_messages where workspace_id = $1 and $2 is not null",
+    },
+    Case {
+        name: "fold counts",
+        prepare: |workspace| Box::pin(gets_mail(workspace)),
+        first: NOW,
+        then: NOW,
+        refused: "insert or update on counts for each row when (new.workspace_id = {bad})",
+        left: "select count(*) from count_changes where workspace_id = $1 and $2 is not null",
+    },
+];
+
+/// Loops that have no rows of workspaces. The first asks the time; the days of a table have a test of their own.
+const WITHOUT_ROWS: &[&str] = &["follow the database's clock", "keep days"];
+
+#[tokio::test]
+async fn every_loop_has_its_poison_here() {
+    story(async |world| {
+        let figures = worker::metrics(&world.app).await;
+        let names = figures.lines().filter_map(|line| {
+            let rest = line.strip_prefix("rookery_loop_errors_total{loop=\"")?;
+            Some(rest.split_once('"')?.0.to_owned())
+        });
+        let known = CASES.iter().map(|case| case.name).chain(WITHOUT_ROWS.iter().copied()).map(str::to_owned);
+        assert_eq!(names.collect::<BTreeSet<_>>(), known.collect::<BTreeSet<_>>());
+    })
+    .await;
+}
+
+async fn poisoned(name: &str) {
+    let case = CASES.iter().find(|case| case.name == name).expect("a case");
+    story_with(SETTINGS, async |world| {
+        let (bad, sound) = (world.workspace("Bad").await, world.workspace("Sound").await);
+        assert!(bad.id < sound.id, "what is refused comes first");
+        for workspace in [&bad, &sound] {
+            (case.prepare)(workspace).await;
+        }
+        if case.first > NOW {
+            world.wait(case.first);
+            world.work().await;
+        }
+        world.wait(case.then);
+        let left = async |workspace: &Workspace<'_>| case.left_of(workspace).await;
+        refuse(world, &case.refused.replace("{bad}", &bad.id.0.to_string())).await;
+        assert!(left(&bad).await > 0 && left(&sound).await > 0, "both have something to do");
+
+        let _ = world.works().await;
+        assert_eq!(left(&sound).await, 0, "what is behind it is served in the same pass");
+        assert!(left(&bad).await > 0, "it was refused, and is not forgotten");
+        let counted = world.app.loops.of(case.name).counted();
+        assert!(counted.errors > 0, "it is counted: {counted:?}");
+        assert_eq!(counted.panics, 0);
+        let _ = world.works().await;
+        let again = world.app.loops.of(case.name).counted();
+        assert_eq!(again, counted, "it waits for its time");
+
+        world.sql("drop function refuse cascade").await;
+        world.wait(TimeDelta::hours(3));
+        world.work().await;
+        assert_eq!(left(&bad).await, 0, "when it can be done, it is");
+    })
+    .await;
+}
+
+async fn refuse(world: &World, what: &str) {
+    let trigger = format!(
+        "create function refuse() returns trigger language plpgsql as
+             $$ begin raise exception 'poison' using errcode = '22000'; end $$;
+         create trigger refuse before {what} execute function refuse()"
+    );
+    world.sql(&trigger).await;
+}
+
+macro_rules! poisoned {
+    ($($test:ident: $name:literal;)*) => {$(
+        #[tokio::test]
+        async fn $test() {
+            poisoned($name).await;
+        }
+    )*};
+}
+
+poisoned! {
+    a_reminder_that_cannot_be_written_stops_no_other: "remind of documents";
+    a_message_that_cannot_be_sent_stops_no_other: "send";
+    a_notice_that_cannot_be_sent_stops_no_other: "send notices";
+    an_answer_that_cannot_be_given_stops_no_other: "answer in the sandbox";
+    a_snooze_that_cannot_be_ended_stops_no_other: "wake snoozed";
+    an_agent_that_cannot_be_released_stops_no_other: "release revoked agents";
+    an_event_that_cannot_be_fanned_out_stops_no_other: "fan out events";
+    a_delivery_that_cannot_be_written_down_stops_no_other: "deliver webhooks";
+    words_that_cannot_be_kept_stop_no_others: "fetch words of app mail";
+    a_record_that_cannot_be_forgotten_stops_no_other: "forget app mail";
+    a_workspace_that_cannot_be_swept_stops_no_other: "sweep files";
+    raw_mail_that_cannot_be_dropped_stops_no_other: "drop raw mail";
+    a_mail_that_cannot_be_indexed_stops_no_other: "index words";
+    a_count_that_cannot_be_folded_stops_no_other: "fold counts";
+}
+
+#[tokio::test]
+async fn a_table_whose_days_cannot_be_kept_stops_no_other() {
+    story(async |world| {
+        let days = async |table: &str| -> i64 {
+            let count = "select count(*) from pg_inherits where inhparent = $1::regclass";
+            sqlx::query_scalar(count).bind(table).fetch_one(&world.app.pool).await.unwrap()
+        };
+        let before = (days("events").await, days("delivery_log").await);
+        let poison = "alter function keep_day rename to keep_any_day;
+             create function keep_day(which text) returns boolean language plpgsql as $$ begin
+                 if which = 'events' then raise exception 'poison' using errcode = '22000'; end if;
+                 return keep_any_day(which);
+             end $$";
+        world.sql(poison).await;
+        world.wait(TimeDelta::days(3));
+        assert!(world.works().await.is_err());
+        assert_eq!((days("events").await, days("delivery_log").await), (before.0, before.1 + 3));
+        world.sql("drop function keep_day; alter function keep_any_day rename to keep_day").await;
+        world.work().await;
+        assert_eq!(days("events").await, before.0 + 3);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn more_poisoned_rows_than_one_look_takes_hide_nothing() {
+    story_with(SETTINGS, async |world| {
+        let (bad, sound) = (world.workspace("Bad").await, world.workspace("Sound").await);
+        snoozes(&bad, 101).await;
+        snoozes(&sound, 1).await;
+        world.wait(TimeDelta::hours(2));
+        let refused = format!(
+            "update on conversations for each row
+             when (new.workspace_id = {} and old.snoozed_until is not null and new.snoozed_until is null)",
+            bad.id.0
+        );
+        refuse(world, &refused).await;
+        let _ = world.works().await;
+        let left: Vec<(i64, i64)> = sqlx::query_as(
+            "select workspace_id, count(*) from conversations where snoozed_until is not null group by 1",
+        )
+        .fetch_all(&world.app.pool)
+        .await
+        .unwrap();
+        assert_eq!(left, [(bad.id.0, 101)]);
+        world.sql("drop function refuse cascade").await;
+        world.wait(TimeDelta::hours(1));
+    })
+    .await;
+}
+
+/// Long enough for everything, one after the other.
+const WAITS: [TimeDelta; 6] = [
+    TimeDelta::minutes(1),
+    TimeDelta::minutes(1),
+    TimeDelta::days(3),
+    TimeDelta::days(40),
+    TimeDelta::minutes(1),
+    TimeDelta::minutes(1),
+];
+
+#[tokio::test]
+async fn a_fenced_workspace_stops_no_loop_and_is_served_as_soon_as_it_is_free() {
+    story_with(SETTINGS, async |world| {
+        let (fenced, sound) = (world.workspace("Fenced").await, world.workspace("Sound").await);
+        for case in CASES {
+            (case.prepare)(&fenced).await;
+            (case.prepare)(&sound).await;
+        }
+        world.sql("update workspaces set fenced_at = now() where name = 'Fenced'").await;
+        for wait in WAITS {
+            world.wait(wait);
+            world.work().await;
+        }
+        for case in CASES {
+            assert_eq!(case.left_of(&sound).await, 0, "{}", case.name);
+        }
+        let waiting =
+            ["send", "wake snoozed", "forget app mail", "sweep files", "index words", "fold counts"];
+        for case in CASES.iter().filter(|case| waiting.contains(&case.name)) {
+            assert!(case.left_of(&fenced).await > 0, "{}", case.name);
+        }
+        world.sql("update workspaces set fenced_at = null").await;
+        world.work().await;
+        for case in CASES.iter().filter(|case| waiting.contains(&case.name)) {
+            assert_eq!(case.left_of(&fenced).await, 0, "{}", case.name);
+        }
+        for wait in WAITS {
+            world.wait(wait);
+            world.work().await;
+        }
+        for case in CASES {
+            assert_eq!(case.left_of(&fenced).await, 0, "{}", case.name);
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn no_loop_needs_a_second_connection_while_it_holds_one() {
+    story_with(SETTINGS, async |world| {
+        let acme = world.workspace("Acme").await;
+        for case in CASES {
+            (case.prepare)(&acme).await;
+        }
+        let config = Config { database_connections: 1, ..world.app.config.clone() };
+        let mut narrow = App::new(config, world.app.clock.clone(), Random::seeded(9)).unwrap();
+        narrow.mailer = world.outbox.clone();
+        for wait in WAITS {
+            world.wait(wait);
+            worker::run_once(&narrow).await.expect("one connection is enough");
+        }
+        for case in CASES {
+            let counted = narrow.loops.of(case.name).counted();
+            assert_eq!((counted.errors, counted.panics), (0, 0), "{}", case.name);
+        }
+        narrow.pool.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_figures_of_a_loop_that_cannot_be_asked_keep_no_other_from_being_told() {
+    story(async |world| {
+        world.sql("alter table sandbox_answers rename to hidden").await;
+        let figures = worker::metrics(&world.app).await;
+        world.sql("alter table hidden rename to sandbox_answers").await;
+        let told = |line: &str| assert!(figures.lines().any(|told| told == line), "{line}: {figures}");
+        told("rookery_loop_lag_seconds{loop=\"answer in the sandbox\"} NaN");
+        told("rookery_loop_lag_seconds{loop=\"send\"} 0.000");
+        told("rookery_loop_lag_seconds{loop=\"fold counts\"} 0.000");
+    })
+    .await;
+}
+
+/// A conversation in the sandbox; gives its id and a key that may do everything with it.
+async fn conversation<'w>(workspace: &Workspace<'w>, from: &str) -> (String, crate::world::Key<'w>) {
+    let key = workspace.key(&workspace.world.app.random.hex(8), "write,draft,send", Mode::Test).await;
+    (key.simulate(json!({ "from": from, "text": "Hello" })).await, key)
+}
+
+async fn gets_mail(workspace: &Workspace<'_>) {
+    conversation(workspace, "ada@customer.test").await;
+}
+
+async fn sends_to(workspace: &Workspace<'_>, to: &str) {
+    let (id, key) = conversation(workspace, to).await;
+    key.sends(&id, "Hello.").await;
+}
+
+async fn asks_for_documents(workspace: &Workspace<'_>) {
+    let (id, key) = conversation(workspace, "ada@customer.test").await;
+    let asked = json!({ "documents": [{ "label": "Passport" }], "message": "Please.", "send": true });
+    let reply = key.post(&format!("/conversations/{id}/document-requests"), asked).await;
+    assert_eq!(reply.status, 201, "{}", reply.text);
+}
+
+async fn has_a_notice(workspace: &Workspace<'_>) {
+    let insert = format!(
+        "insert into notices (workspace_id, id, recipient, kind, subject, body, created_at, due_at)
+         values ({id}, {id}, 'olga@rookery.example', 'test', 'A test', 'A test.', '{now}', '{now}')",
+        id = workspace.id.0,
+        now = workspace.world.now()
+    );
+    workspace.world.sql(&insert).await;
+}
+
+async fn snoozes(workspace: &Workspace<'_>, count: usize) {
+    let (app, now) = (&workspace.world.app, workspace.world.now());
+    for _ in 0..count {
+        let (id, _) = conversation(workspace, "ada@customer.test").await;
+        let id: ConversationId = id.parse().expect("an id");
+        let mut tx = app.begin(workspace.id).await.unwrap();
+        let olga = people::teammate(&mut tx, workspace.id, workspace.owner).await.unwrap();
+        let locked = lock_any(&mut tx, id).await.unwrap();
+        snooze::until(&mut tx, &locked, &olga, now + TimeDelta::hours(1)).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+}
+
+async fn revokes_a_key(workspace: &Workspace<'_>) {
+    let (_, key) = conversation(workspace, "ada@customer.test").await;
+    workspace.revoke(&key).await;
+}
+
+async fn tells_a_webhook(workspace: &Workspace<'_>) {
+    let receiver = Receiver::start().await;
+    let wanted = Wanted {
+        maker: workspace.owner,
+        url: &receiver.url,
+        livemode: false,
+        scope: Scope::Team,
+        kinds: &[],
+    };
+    create(&workspace.world.app, workspace.id, wanted).await.expect("a webhook");
+    gets_mail(workspace).await;
+}
+
+async fn has_a_delivery(workspace: &Workspace<'_>) {
+    tells_a_webhook(workspace).await;
+    let app = &workspace.world.app;
+    fan_out::run(app, &app.loops.of("fan out events")).await.expect("it is fanned out");
+}
+
+async fn has_app_mail(workspace: &Workspace<'_>) {
+    let insert = format!(
+        "insert into app_mail (workspace_id, livemode, message_id, reference, recipients, subject, recorded_at)
+         values ({}, true, 'order-1@shop.example', 'order-1', array['ada@customer.example'], 'Order', '{}')",
+        workspace.id.0,
+        workspace.world.now()
+    );
+    workspace.world.sql(&insert).await;
+}
+
+async fn wants_words(workspace: &Workspace<'_>) {
+    let receiver = Receiver::start().await;
+    let body = json!({ "text": "Please pay." }).to_string();
+    receiver.answers_with(Answering { body, ..Answering::with(200) });
+    let content_url = format!("{}/{{id}}", receiver.url);
+    let service =
+        Service { person: workspace.owner, name: "Mailer", content_url: &content_url, token: "token" };
+    connect(&workspace.world.app, workspace.id, service).await.expect("a service");
+    let address = format!("help-{}@shop.example", workspace.id.0);
+    let inbox = workspace.mailbox(&address, "Help").await;
+    let reply = workspace.mail(inbox, "ada@customer.example", "Re: Order", "Thanks").await;
+    let insert = format!(
+        "insert into app_mail
+             (workspace_id, livemode, message_id, recipients, subject, recorded_at, conversation_id, service_id,
+              words_due_at)
+         select {id}, true, 'order-2@shop.example', array['ada@customer.example'], 'Order', '{now}', {reply}, id, '{now}'
+         from sending_services where workspace_id = {id}",
+        id = workspace.id.0,
+        now = workspace.world.now(),
+        reply = reply.0
+    );
+    workspace.world.sql(&insert).await;
+}

@@ -1,0 +1,109 @@
+//! What an earlier version wrote is brought to the schema of this one.
+
+use rookery::db::MIGRATIONS;
+use sqlx::PgPool;
+
+use crate::world::cluster::cluster;
+
+/// A database as an earlier version has it.
+async fn as_of(version: i64) -> (crate::world::cluster::TestDatabase, PgPool) {
+    let database = cluster().database("template1").await;
+    let pool = PgPool::connect(database.url()).await.unwrap();
+    MIGRATIONS.run_to(version, &pool).await.unwrap();
+    sqlx::raw_sql(
+        "insert into workspaces (id, name, slug, plan, created_at) values (1, 'Acme', 'acme', 'pro', now());
+         insert into mailboxes (workspace_id, id, kind, address, name, created_at)
+             values (1, 1, 'team', 'help@acme.example', 'Help', now());
+         insert into conversations (workspace_id, id, mailbox_id, audience, subject, status, announced_turn, created_at,
+                 last_message_at)
+             select 1, n, 1, 0, 'Hi', 'open', 'ours', now(), now() from generate_series(1, 3) n",
+    )
+    .execute(&pool)
+    .await
+    .unwrap();
+    (database, pool)
+}
+
+/// More messages than are looked at in one go.
+#[tokio::test]
+async fn messages_of_ours_get_the_origin_that_their_author_tells() {
+    let (_database, pool) = as_of(17).await;
+    sqlx::raw_sql(
+        "insert into messages (workspace_id, conversation_id, id, mailbox_id, item, at, direction, status, sent_at,
+                 from_email, text, author_type, author_id, id_hash, content_hash)
+             select 1, 1 + n % 3, n, 1, n, now(), case n % 4 when 0 then 'inbound' else 'outbound' end,
+                    case n % 4 when 0 then null else 'sent' end, now(), 'a@b.example', 'Hello',
+                    case n % 4 when 1 then 'agent' when 2 then 'user' end, case when n % 4 in (1, 2) then 7 end,
+                    case n % 4 when 0 then n end, case n % 4 when 0 then '\\x00'::bytea end
+             from generate_series(1, 25000) n",
+    )
+    .execute(&pool)
+    .await
+    .unwrap();
+    MIGRATIONS.run(&pool).await.unwrap();
+    type Row = (String, Option<String>, Option<String>, String, i64);
+    let told: Vec<Row> = sqlx::query_as(
+        "select direction, author_type, origin, channel, count(*) from messages group by 1, 2, 3, 4 order by 1, 2, 3",
+    )
+    .fetch_all(&pool)
+    .await
+    .unwrap();
+    let told: Vec<_> = told
+        .iter()
+        .map(|(direction, author, origin, channel, n)| {
+            (direction.as_str(), author.as_deref(), origin.as_deref(), channel.as_str(), *n)
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("inbound", None, None, "mail", 6250),
+            ("outbound", Some("agent"), Some("agent"), "mail", 6250),
+            ("outbound", Some("user"), Some("person"), "mail", 6250),
+            ("outbound", None, Some("service"), "mail", 6250),
+        ]
+    );
+    let validated: bool =
+        sqlx::query_scalar("select convalidated from pg_constraint where conname = 'messages_hold'")
+            .fetch_one(&pool)
+            .await
+            .unwrap();
+    assert!(validated);
+    pool.close().await;
+}
+
+#[tokio::test]
+async fn what_was_asked_for_becomes_rows_in_its_order() {
+    let (_database, pool) = as_of(17).await;
+    sqlx::raw_sql(
+        r#"insert into document_requests (workspace_id, id, conversation_id, state, items, created_at, opened_at)
+           values (1, 100, 1, 'open', '[{"label": "Passport", "description": "both pages", "required": true},
+                                        {"label": "Photo", "description": null, "required": false}]', now(), now()),
+                  (1, 101, 2, 'draft', '[{"label": "Payslip", "required": true}]', now(), null)"#,
+    )
+    .execute(&pool)
+    .await
+    .unwrap();
+    MIGRATIONS.run(&pool).await.unwrap();
+    type Row = (i64, i64, i16, String, Option<String>, bool, String);
+    let rows: Vec<Row> = sqlx::query_as(
+        "select request_id, id, position, label, description, required, state from document_request_items
+         order by request_id, position",
+    )
+    .fetch_all(&pool)
+    .await
+    .unwrap();
+    let row = |request, id, position, label: &str, description: Option<&str>, required| {
+        let description = description.map(str::to_owned);
+        (request, id, position, label.to_owned(), description, required, "open".to_owned())
+    };
+    assert_eq!(
+        rows,
+        [
+            row(100, 101, 1, "Passport", Some("both pages"), true),
+            row(100, 102, 2, "Photo", None, false),
+            row(101, 102, 1, "Payslip", None, true),
+        ]
+    );
+    pool.close().await;
+}
