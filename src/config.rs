@@ -14,6 +14,7 @@ use ipnet::IpNet;
 use serde::Deserialize;
 use url::Url;
 
+use crate::daily::DailyMail;
 use crate::error::{Error, Result};
 use crate::key_ring::KeyRing;
 use crate::rate::Limit;
@@ -238,19 +239,6 @@ pub enum DmarcReject {
 pub struct Keep {
     pub age: TimeDelta,
     pub most: i64,
-}
-
-/// A daily quota of mail.
-#[derive(Clone, Copy, Debug)]
-pub struct DailyMail {
-    pub mails: i32,
-    pub bytes: i64,
-}
-
-impl DailyMail {
-    fn of(mails: u32, megabytes: u32) -> Self {
-        Self { mails: i32::try_from(mails).unwrap_or(i32::MAX), bytes: i64::from(megabytes) * 1_000_000 }
-    }
 }
 
 /// Names that start `ROOKERY_` but are not settings of the service.

@@ -7,8 +7,20 @@ use std::sync::{Mutex, PoisonError};
 
 use chrono::NaiveDate;
 
-use crate::config::DailyMail;
 use crate::ids::{MailboxId, WorkspaceId};
+
+/// A daily quota of mail.
+#[derive(Clone, Copy, Debug)]
+pub struct DailyMail {
+    pub mails: i32,
+    pub bytes: i64,
+}
+
+impl DailyMail {
+    pub fn of(mails: u32, megabytes: u32) -> Self {
+        Self { mails: i32::try_from(mails).unwrap_or(i32::MAX), bytes: i64::from(megabytes) * 1_000_000 }
+    }
+}
 
 /// A node adds what it has counted to the shared rows so many times before a cap is reached.
 const STEPS: i32 = 50;

@@ -10,7 +10,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::app::App;
-use crate::conversations::conversation::{Conversation, Locked, find_visible, lock_visible};
+use crate::conversations::conversation::{Conversation, Locked, find_visible};
+use crate::conversations::lock::lock_visible;
 use crate::db::{Connected, Handle, Tx};
 use crate::error::{Error, NO_CONVERSATION, Problem, Result};
 use crate::workspace::access::{Actor, Scope};

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 use sqlx::PgConnection;
 
-use crate::conversations::conversation::lock_any;
+use crate::conversations::lock::lock_any;
 use crate::conversations::timeline;
 use crate::db::Tx;
 use crate::error::{Error, Result};

@@ -1,4 +1,4 @@
-//! One conversation, found for someone who can see it (specification 2.4, 5.7), or locked to change it.
+//! One conversation, found for someone who can see it (specification 2.4, 5.7). `lock` takes it for a change.
 //!
 //! Unknown, malformed, hidden, foreign and wrong-mode ids all give the same error from the same query:
 //! workspace, mode and visible inboxes are part of it, so there is no difference to observe.
@@ -9,14 +9,11 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::conversations::status::Status;
-use crate::conversations::transitions::{self, Trigger};
-use crate::db::Tx;
 use crate::error::{NO_CONVERSATION, Result};
 use crate::events::event::{Assignee, Turn};
 use crate::events::record::Place;
 use crate::ids::{ConversationId, MailboxId, WorkspaceId};
-use crate::workspace::access::{Actor, By, MemberId, SANDBOX};
-use crate::workspace::mailboxes::Mailbox;
+use crate::workspace::access::{Actor, MemberId, SANDBOX};
 
 #[derive(Clone, Debug)]
 pub struct Conversation {
@@ -87,7 +84,7 @@ impl Conversation {
 /// A conversation that nobody else can change until the transaction ends. Every verb that changes one takes
 /// this, so that what it read is still true when it writes.
 #[derive(Debug)]
-pub struct Locked(Conversation);
+pub struct Locked(pub(super) Conversation);
 
 impl Deref for Locked {
     type Target = Conversation;
@@ -112,47 +109,7 @@ pub async fn find_visible(
     Ok(found)
 }
 
-/// A conversation someone can see, locked to change it.
-pub async fn lock_visible(tx: &mut Tx<'_>, who: &Actor, id: &str) -> Result<Locked> {
-    let id: ConversationId = id.parse().map_err(|_| NO_CONVERSATION)?;
-    lock(tx, id, Some(&who.audiences())).await
-}
-
-/// Any conversation, locked for the service's own work on it.
-pub async fn lock_any(tx: &mut Tx<'_>, id: ConversationId) -> Result<Locked> {
-    lock(tx, id, None).await
-}
-
-/// A conversation of an inbox, locked for mail that belongs to it.
-pub async fn lock_in(tx: &mut Tx<'_>, mailbox: &Mailbox, id: ConversationId) -> Result<Locked> {
-    let locked = lock(tx, id, Some(&[mailbox.audience])).await?;
-    if locked.mailbox_id == mailbox.id { Ok(locked) } else { Err(NO_CONVERSATION) }
-}
-
-/// Locks first and reads then: what is read is what the last writer left, and the time is later than its.
-/// A snooze that has run out is ended before anything else is done, as if the worker had been there already.
-async fn lock(tx: &mut Tx<'_>, id: ConversationId, audiences: Option<&[i64]>) -> Result<Locked> {
-    let workspace = tx.workspace();
-    sqlx::query!(
-        "select from conversations
-         where workspace_id = $1 and id = $2 and ($3::bigint[] is null or audience = any($3)) for no key update",
-        workspace.0,
-        id.0,
-        audiences as _
-    )
-    .fetch_optional(&mut **tx)
-    .await?
-    .ok_or(NO_CONVERSATION)?;
-    let locked = Locked(fetch(tx, workspace, id, audiences).await?);
-    tx.waited(locked.last_item_at);
-    if locked.snoozed_until.is_none_or(|until| until > tx.now()) {
-        return Ok(locked);
-    }
-    transitions::apply(tx, &locked, Trigger::SnoozeRanOut, &By::System).await?;
-    Ok(Locked(fetch(tx, workspace, id, audiences).await?))
-}
-
-async fn fetch(
+pub(super) async fn fetch(
     conn: &mut PgConnection,
     workspace: WorkspaceId,
     id: ConversationId,

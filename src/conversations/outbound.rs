@@ -5,9 +5,10 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::conversations::conversation::{Locked, lock_visible};
+use crate::conversations::conversation::Locked;
 use crate::conversations::inbound::SNIPPET;
 use crate::conversations::index;
+use crate::conversations::lock::lock_visible;
 use crate::conversations::message::{Author, MessageStatus, Origin};
 use crate::db::Tx;
 use crate::error::{Error, NO_MESSAGE, Result};

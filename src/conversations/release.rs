@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::conversations::conversation::lock_visible;
+use crate::conversations::lock::lock_visible;
 use crate::conversations::message::Channel;
 use crate::conversations::timeline;
 use crate::db::Tx;

@@ -7,7 +7,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::conversations::list::{Filter, branches};
+use crate::conversations::filter::{Filter, branches};
 use crate::error::Result;
 use crate::workspace::access::Actor;
 

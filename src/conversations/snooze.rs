@@ -4,7 +4,8 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 
-use crate::conversations::conversation::{Locked, lock_any};
+use crate::conversations::conversation::Locked;
+use crate::conversations::lock::lock_any;
 use crate::conversations::transitions::{Trigger, apply};
 use crate::db::Tx;
 use crate::error::{Error, Result};

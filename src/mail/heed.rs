@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use crate::app::App;
-use crate::conversations::conversation::{Locked, lock_any};
+use crate::conversations::conversation::Locked;
 use crate::conversations::inbound::{Inbound, Stored};
+use crate::conversations::lock::lock_any;
 use crate::conversations::{sending, timeline};
 use crate::db::Tx;
 use crate::error::Result;

@@ -11,8 +11,9 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::app_mail::record::answered;
-use crate::conversations::conversation::{Contact, Conversation, lock_in};
+use crate::conversations::conversation::{Contact, Conversation};
 use crate::conversations::inbound::{self, Inbound, Raw, Risk, Stored, takes_part};
+use crate::conversations::lock::lock_in;
 use crate::conversations::timeline::{self, Attachment};
 use crate::db::Tx;
 use crate::documents::file::{NewDocument, file};

@@ -7,8 +7,9 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::app::App;
-use crate::conversations::conversation::{Locked, lock_any};
+use crate::conversations::conversation::Locked;
 use crate::conversations::earlier::earlier;
+use crate::conversations::lock::lock_any;
 use crate::conversations::sending::{self, Claimed};
 use crate::db::Tx;
 use crate::documents::request::{self, Carrier};

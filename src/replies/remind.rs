@@ -2,7 +2,7 @@
 //! request left). The reminder is mail of the service's own: it has no author and no undo window.
 
 use crate::app::App;
-use crate::conversations::conversation::lock_any;
+use crate::conversations::lock::lock_any;
 use crate::conversations::message::Author;
 use crate::conversations::outbound::{self, Outbound};
 use crate::conversations::status::Status;

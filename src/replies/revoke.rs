@@ -4,7 +4,7 @@
 //! The keys of somebody who left the team end with them (docs/decisions/keys-of-the-removed.md).
 
 use crate::app::App;
-use crate::conversations::conversation::lock_any;
+use crate::conversations::lock::lock_any;
 use crate::conversations::{assign, outbound};
 use crate::db::Tx;
 use crate::error::Result;

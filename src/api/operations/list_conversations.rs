@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 
 use crate::api::operation::{Call, Nothing, Operation, Spec};
 use crate::api::wire;
+use crate::conversations::filter::{Assigned, Filter, View};
 use crate::conversations::index;
-use crate::conversations::list::{self, Assigned, Filter, View};
+use crate::conversations::list::{self};
 use crate::db::Reading;
 use crate::error::{Problem, Result};
 use crate::words;

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use rookery::app::App;
 use rookery::app_mail::connect::{Wanted as Service, connect};
 use rookery::config::Config;
-use rookery::conversations::conversation::lock_any;
+use rookery::conversations::lock::lock_any;
 use rookery::conversations::snooze;
 use rookery::ids::ConversationId;
 use rookery::random::Random;

@@ -3,8 +3,10 @@
 
 use chrono::TimeDelta;
 use rookery::conversations::assign::{self, To};
-use rookery::conversations::conversation::{Locked, find_visible, lock_visible};
-use rookery::conversations::list::{Assigned, Filter, View, list};
+use rookery::conversations::conversation::{Locked, find_visible};
+use rookery::conversations::filter::{Assigned, Filter, View};
+use rookery::conversations::list::list;
+use rookery::conversations::lock::lock_visible;
 use rookery::conversations::status::Status;
 use rookery::conversations::timeline::Item;
 use rookery::conversations::{inboxes, notes, read, snooze, tags, transitions};

@@ -1,7 +1,8 @@
 //! The sandbox plays the customer: what becomes of a mail, and what comes back, by its recipient's name.
 
 use chrono::TimeDelta;
-use rookery::conversations::list::{Filter, View, list};
+use rookery::conversations::filter::{Filter, View};
+use rookery::conversations::list::list;
 use rookery::words;
 use rookery::workspace::people;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! The life of a message, from draft to sent or failed, and everything that can happen to it on the way.
 
 use chrono::TimeDelta;
-use rookery::conversations::conversation::lock_any;
+use rookery::conversations::lock::lock_any;
 use rookery::conversations::sending;
 use rookery::mailer::{Handover, Refusal};
 use rookery::replies::suppress::{Reason, suppress};

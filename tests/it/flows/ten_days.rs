@@ -1,7 +1,7 @@
 //! One conversation over ten days, told in full: what its timeline shows and which events were recorded.
 
 use chrono::TimeDelta;
-use rookery::conversations::conversation::lock_any;
+use rookery::conversations::lock::lock_any;
 use rookery::conversations::snooze;
 use rookery::ids::{ConversationId, MailboxId};
 use rookery::workspace::people;

@@ -1,7 +1,7 @@
 //! Status, snooze and turn: the table in docs/states.md, the table in code and what really happens agree.
 
 use chrono::TimeDelta;
-use rookery::conversations::conversation::lock_in;
+use rookery::conversations::lock::lock_in;
 use rookery::conversations::snooze;
 use rookery::conversations::status::Status;
 use rookery::conversations::transitions::{Next, Snooze, Trigger, apply};

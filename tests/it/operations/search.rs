@@ -314,7 +314,7 @@ async fn words_of_a_message_that_was_stopped_are_gone_and_come_back_when_it_is_s
         let anywhere = async || [key.listed(waiting).await, key.listed("q=stoppedword").await].concat();
         assert_eq!(anywhere().await, [id.to_string()]);
         let mut tx = world.app.begin(acme.id).await.unwrap();
-        let conversation = rookery::conversations::conversation::lock_any(&mut tx, id).await.unwrap();
+        let conversation = rookery::conversations::lock::lock_any(&mut tx, id).await.unwrap();
         let stopped = rookery::conversations::outbound::stop(
             &mut tx,
             &conversation,

@@ -1,0 +1,50 @@
+//! Taking a conversation for a change: the row is locked, read, and dated after the wait. Only here is a `Locked` made,
+//! which every verb that writes asks for.
+
+use crate::conversations::conversation::{Locked, fetch};
+use crate::conversations::transitions::{self, Trigger};
+use crate::db::Tx;
+use crate::error::{NO_CONVERSATION, Result};
+use crate::ids::ConversationId;
+use crate::workspace::access::{Actor, By};
+use crate::workspace::mailboxes::Mailbox;
+
+/// A conversation someone can see, locked to change it.
+pub async fn lock_visible(tx: &mut Tx<'_>, who: &Actor, id: &str) -> Result<Locked> {
+    let id: ConversationId = id.parse().map_err(|_| NO_CONVERSATION)?;
+    lock(tx, id, Some(&who.audiences())).await
+}
+
+/// Any conversation, locked for the service's own work on it.
+pub async fn lock_any(tx: &mut Tx<'_>, id: ConversationId) -> Result<Locked> {
+    lock(tx, id, None).await
+}
+
+/// A conversation of an inbox, locked for mail that belongs to it.
+pub async fn lock_in(tx: &mut Tx<'_>, mailbox: &Mailbox, id: ConversationId) -> Result<Locked> {
+    let locked = lock(tx, id, Some(&[mailbox.audience])).await?;
+    if locked.mailbox_id == mailbox.id { Ok(locked) } else { Err(NO_CONVERSATION) }
+}
+
+/// Locks first and reads then: what is read is what the last writer left, and the time is later than its.
+/// A snooze that has run out is ended before anything else is done, as if the worker had been there already.
+async fn lock(tx: &mut Tx<'_>, id: ConversationId, audiences: Option<&[i64]>) -> Result<Locked> {
+    let workspace = tx.workspace();
+    sqlx::query!(
+        "select from conversations
+         where workspace_id = $1 and id = $2 and ($3::bigint[] is null or audience = any($3)) for no key update",
+        workspace.0,
+        id.0,
+        audiences as _
+    )
+    .fetch_optional(&mut **tx)
+    .await?
+    .ok_or(NO_CONVERSATION)?;
+    let locked = Locked(fetch(tx, workspace, id, audiences).await?);
+    tx.waited(locked.last_item_at);
+    if locked.snoozed_until.is_none_or(|until| until > tx.now()) {
+        return Ok(locked);
+    }
+    transitions::apply(tx, &locked, Trigger::SnoozeRanOut, &By::System).await?;
+    Ok(Locked(fetch(tx, workspace, id, audiences).await?))
+}
