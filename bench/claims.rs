@@ -22,9 +22,9 @@ use futures::future::join_all;
 use rookery::app::App;
 use rookery::clock::Clock;
 use rookery::config::Config;
-use rookery::conversations::sending;
-use rookery::db::MIGRATIONS;
+use rookery::conversations::messages::sending;
 use rookery::random::Random;
+use rookery::store::db::MIGRATIONS;
 use sqlx::{Connection, PgConnection};
 
 use self::buffers::Reader;

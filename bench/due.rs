@@ -2,8 +2,8 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use rookery::app::App;
-use rookery::conversations::sending;
-use rookery::workspace::found;
+use rookery::conversations::messages::sending;
+use rookery::workspace::create;
 use rookery::workspace::plan::Plan;
 use sqlx::{AssertSqlSafe, PgConnection};
 
@@ -16,7 +16,7 @@ pub const BUDGET: i64 = 5_000;
 pub async fn load(app: &App, future: usize, due: usize) {
     for number in 0..WORKSPACES {
         let name = format!("Workspace {number}");
-        found::found(app, &name, Plan::Pro, "olga@acme.example", "Olga Owner").await.expect("a workspace");
+        create::create(app, &name, Plan::Pro, "olga@acme.example", "Olga Owner").await.expect("a workspace");
     }
     let mut conn = app.connection().await.expect("a connection");
     run(&mut conn, "set statement_timeout = 0").await;

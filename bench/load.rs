@@ -22,7 +22,7 @@ use rookery::ids::{Id, TagId};
 use rookery::workspace::access::Scope;
 use rookery::workspace::people::{self, Role};
 use rookery::workspace::plan::Plan;
-use rookery::workspace::{found, keys, mailboxes};
+use rookery::workspace::{create, keys, mailboxes};
 use serde::{Deserialize, Serialize};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 use tokio::sync::mpsc;
@@ -100,8 +100,9 @@ async fn found_workspace(
     seed: u64,
     vocabulary: &Arc<Vocabulary>,
 ) -> (Workspace, Loaded) {
-    let made =
-        found::found(app, name, Plan::Team, "olga@rookery.example", "Olga Owner").await.expect("a workspace");
+    let made = create::create(app, name, Plan::Team, "olga@rookery.example", "Olga Owner")
+        .await
+        .expect("a workspace");
     let id = made.workspace;
     let mut dice = texts::Dice::new(seed);
     let mut users = vec![made.owner];

@@ -6,7 +6,7 @@
 
 #[path = "../tests/it/world/cluster.rs"]
 mod cluster;
-#[path = "../tests/it/mail/dns.rs"]
+#[path = "../tests/it/world/mail/dns.rs"]
 mod dns;
 
 use std::collections::HashMap;

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use rookery::app::App;
 use rookery::clock::Clock;
 use rookery::config::Config;
-use rookery::conversations::index;
+use rookery::conversations::search::index;
 use rookery::ids::{MailboxId, WorkspaceId};
-use rookery::mail::authenticate::Dmarc;
-use rookery::mail::delivery::Delivery;
-use rookery::mail::receive::receive;
+use rookery::incoming::authenticate::Dmarc;
+use rookery::incoming::delivery::Delivery;
+use rookery::incoming::receive::receive;
 use rookery::random::Random;
 use rookery::workspace::mailboxes;
 

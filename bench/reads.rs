@@ -23,8 +23,8 @@ use clap::Parser;
 use rookery::app::App;
 use rookery::clock::Clock;
 use rookery::config::Config;
-use rookery::db::MIGRATIONS;
 use rookery::random::Random;
+use rookery::store::db::MIGRATIONS;
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 

@@ -18,16 +18,16 @@ use clap::Parser;
 use rookery::app::App;
 use rookery::clock::Clock;
 use rookery::config::Config;
-use rookery::db::MIGRATIONS;
 use rookery::events::event::{Event, Turn, TurnChanged};
-use rookery::events::record::{Place, record};
+use rookery::events::record::{EventContext, record};
 use rookery::ids::{ConversationId, WorkspaceId};
 use rookery::random::Random;
+use rookery::store::db::MIGRATIONS;
 use rookery::webhooks::create::{Wanted, create};
 use rookery::webhooks::webhook::Scope;
 use rookery::worker;
 use rookery::workspace::access::TEAM;
-use rookery::workspace::found::found;
+use rookery::workspace::create::create as create_workspace;
 use rookery::workspace::plan::Plan;
 use sqlx::AssertSqlSafe;
 
@@ -88,7 +88,9 @@ impl Bench {
         let config = Config::load(None, given.into_iter().map(|(name, value)| (name.to_owned(), value)));
         let app = App::new(config.expect("settings"), Clock::system(), Random::system()).expect("an app");
         MIGRATIONS.run(&app.pool).await.expect("the schema");
-        rookery::partitions::keep(&mut app.connection().await.expect("a connection")).await.expect("days");
+        rookery::store::partitions::maintain(&mut app.connection().await.expect("a connection"))
+            .await
+            .expect("days");
         Self { app: Arc::new(app), folder }
     }
 
@@ -100,7 +102,7 @@ impl Bench {
             if number % WEBHOOKS_EACH == 0 {
                 let email = format!("owner{number}@bench.example");
                 let workspace =
-                    found(&self.app, "Bench", Plan::Team, &email, "Owner").await.expect("founded");
+                    create_workspace(&self.app, "Bench", Plan::Team, &email, "Owner").await.expect("founded");
                 made.push((workspace.workspace, Vec::new()));
                 owner = Some(workspace.owner);
             }
@@ -122,7 +124,7 @@ impl Bench {
             assignee: None,
         };
         let conversation = Some(data.conversation_id);
-        let place = Place { audience: TEAM, livemode: true, conversation, inbox: "Customer support" };
+        let place = EventContext { audience: TEAM, livemode: true, conversation, inbox: "Customer support" };
         record(&mut tx, place, &Event::TurnChanged(data)).await.expect("an event");
         tx.commit().await.expect("a commit");
     }
@@ -211,7 +213,7 @@ async fn throughput(arguments: &Arguments, cluster: &Cluster, receiver: &Receive
         bench.until_told().await;
         tell("deliveries alone", began.elapsed(), meter.read() - before);
         assert_eq!(bench.delivered().await, arguments.events);
-        // Together, as in service.
+        // Batcher, as in service.
         let (began, before) = (Instant::now(), meter.read());
         bench.changes(&workspaces, arguments.events).await;
         bench.until_told().await;

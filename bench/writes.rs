@@ -18,21 +18,21 @@ use rookery::api::registry::{OPERATIONS, Request};
 use rookery::app::App;
 use rookery::clock::Clock;
 use rookery::config::Config;
-use rookery::conversations::index;
-use rookery::db::MIGRATIONS;
+use rookery::conversations::search::index;
+use rookery::due::backoff::Aside;
 use rookery::ids::{ConversationId, Id, WorkspaceId};
-use rookery::mail::authenticate::Dmarc;
-use rookery::mail::delivery::{Delivery, Outcome};
-use rookery::mail::parse::{ParsedMail, parse};
-use rookery::mail::receive::receive;
-use rookery::mail::{quote, scam};
-use rookery::put_off::Aside;
+use rookery::incoming::authenticate::Dmarc;
+use rookery::incoming::delivery::{Delivery, Received};
+use rookery::incoming::parse::{ParsedMail, parse};
+use rookery::incoming::receive::receive;
+use rookery::incoming::{quote, scam};
 use rookery::random::Random;
+use rookery::store::db::MIGRATIONS;
 use rookery::workspace::access::{Actor, MemberId, Scope};
 use rookery::workspace::keys::{self, Agent};
 use rookery::workspace::mailboxes::Mailbox;
 use rookery::workspace::plan::Plan;
-use rookery::workspace::{found, mailboxes};
+use rookery::workspace::{create, mailboxes};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, PgPool};
 
@@ -250,7 +250,7 @@ impl Bench {
         let words = (0..3_000).map(|number| random.letters(3 + number % 8)).collect();
         let app = App::new(config, Clock::system(), random).expect("an app");
         MIGRATIONS.run(&app.pool).await.expect("the migrations apply");
-        let made = found::found(&app, "Acme", Plan::Pro, "olga@acme.example", "Olga Owner").await;
+        let made = create::create(&app, "Acme", Plan::Pro, "olga@acme.example", "Olga Owner").await;
         let made = made.expect("a workspace");
         let (workspace, owner) = (made.workspace, made.owner);
         let mailbox = mailboxes::create(&app, workspace, "help@acme.example", "Help", None).await;
@@ -267,7 +267,7 @@ impl Bench {
             private_of: owner,
         };
         let agent = Agent { actor, id: key.agent, plan: Plan::Pro };
-        let bare = rookery::db::pool(&url, arguments.clients as u32).expect("a pool");
+        let bare = rookery::store::db::pool(&url, arguments.clients as u32).expect("a pool");
         let each_round = arguments.count;
         let bench = Self { app, bare, workspace, mailbox, agent, words, base: 1 << 40, each_round, folder };
         bench.fill(2 * (arguments.rounds + 1) * each_round).await;
@@ -388,7 +388,7 @@ impl Bench {
                 let mailbox = self.mailbox.clone();
                 let delivery = Delivery::of(mailbox, raw, Dmarc::Pass);
                 let outcome = receive(&self.app, self.workspace, delivery).await.expect("the pipeline works");
-                let Outcome::Stored(stored) = outcome else { panic!("not stored: {outcome:?}") };
+                let Received::Stored(stored) = outcome else { panic!("not stored: {outcome:?}") };
                 let joined = (self.base..self.base << 1).contains(&stored.conversation.0);
                 assert_eq!(joined, case == Case::InboundReply);
             }

@@ -3,8 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-#[path = "../src/hashes.rs"]
-pub mod hashes;
+#[path = "../src/secrets"]
+pub mod secrets {
+    pub mod hashes;
+}
 
 #[path = "../src/text.rs"]
 pub mod text;
@@ -14,8 +16,8 @@ pub mod app_mail {
     pub mod reference;
 }
 
-#[path = "../src/mail"]
-pub mod mail {
+#[path = "../src/incoming"]
+pub mod incoming {
     pub mod parse;
     pub mod quote;
 
@@ -61,5 +63,5 @@ pub fn is_blank(line: &str) -> bool {
 }
 
 pub fn is_unseen(c: char) -> bool {
-    c.is_whitespace() || mail::parse::is_deceptive(c)
+    c.is_whitespace() || incoming::parse::is_deceptive(c)
 }

@@ -11,21 +11,21 @@ use sqlx::pool::PoolConnection;
 use sqlx::postgres::Postgres;
 use url::Url;
 
-use crate::blobs::Blobs;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::daily::Counts;
-use crate::db::{self, Frame, Handle, Tx};
-use crate::directory::Directory;
+use crate::due::backoff::Loops;
 use crate::error::Result;
 use crate::ids::WorkspaceId;
-use crate::mailer::{Mailer, NoRelay};
-use crate::outside::Outside;
-use crate::put_off::Loops;
+use crate::limits::daily_quota::Counts;
+use crate::limits::rate::RateLimit;
+use crate::net::outside::Outside;
 use crate::random::Random;
-use crate::rate::RateLimit;
 use crate::relay::Relay;
+use crate::relay::mailer::{Mailer, NoRelay};
 use crate::stop::Stop;
+use crate::store::blobs::Blobs;
+use crate::store::db::{self, Frame, Handle, Tx};
+use crate::store::directory::Directory;
 
 /// The port on which domains publish their MTA-STS policy.
 const HTTPS: u16 = 443;
@@ -72,7 +72,7 @@ impl App {
                     config.trust_ca_file.as_deref(),
                     config.handover(),
                 )?;
-                Arc::new(relay.heeding(&config.dns, outside.clone(), HTTPS)?)
+                Arc::new(relay.with_tls_policy(&config.dns, outside.clone(), HTTPS)?)
             }
             None => Arc::new(NoRelay),
         };

@@ -14,11 +14,11 @@ use ipnet::IpNet;
 use serde::Deserialize;
 use url::Url;
 
-use crate::daily::DailyMail;
 use crate::error::{Error, Result};
-use crate::key_ring::KeyRing;
-use crate::rate::Limit;
-use crate::secret::Secret;
+use crate::limits::daily_quota::DailyMail;
+use crate::limits::rate::Limit;
+use crate::secrets::key_ring::KeyRing;
+use crate::secrets::secret::Secret;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -236,7 +236,7 @@ pub enum DmarcReject {
 
 /// Retention of app mail without a reply: how long, and how many.
 #[derive(Clone, Copy, Debug)]
-pub struct Keep {
+pub struct Retention {
     pub age: TimeDelta,
     pub most: i64,
 }
@@ -340,8 +340,8 @@ impl Config {
         self.lease() / 3
     }
 
-    pub fn app_mail_keep(&self) -> Keep {
-        Keep { age: TimeDelta::days(i64::from(self.app_mail_days)), most: i64::from(self.app_mail_most) }
+    pub fn app_mail_retention(&self) -> Retention {
+        Retention { age: TimeDelta::days(i64::from(self.app_mail_days)), most: i64::from(self.app_mail_most) }
     }
 
     pub fn search_patience(&self) -> Duration {

@@ -9,22 +9,22 @@ use axum::body::Bytes;
 use axum::routing::get;
 use tower_http::catch_panic::CatchPanicLayer;
 
-use crate::api::{door, hooks};
+use crate::api::{door, sending_reports};
 use crate::app::App;
 use crate::error::{Error, NO_ENDPOINT};
 use crate::http::answers::refusal;
 use crate::http::bodies::Bodies;
 use crate::http::health;
-use crate::http::recent::Recent;
-use crate::http::refusals::Refusals;
+use crate::http::short_cache::ShortCache;
+use crate::http::unauthorized_log::UnauthorizedLog;
 use crate::worker;
 
 pub fn router(app: Arc<App>) -> Router {
     let bodies = Bodies::new(app.config.http_patience());
-    let refusals = Arc::new(Refusals::default());
+    let refusals = Arc::new(UnauthorizedLog::default());
     Router::new()
         .merge(door::routes(app.clone(), bodies.clone(), refusals.clone()))
-        .merge(hooks::routes(app.clone(), bodies, refusals))
+        .merge(sending_reports::routes(app.clone(), bodies, refusals))
         .merge(health::routes(app.clone()))
         .merge(figures(app))
         .fallback(async || refusal(&NO_ENDPOINT))
@@ -36,7 +36,7 @@ pub fn router(app: Arc<App>) -> Router {
 
 /// Metrics of the background work. They cost queries, so concurrent callers share one answer.
 fn figures(app: Arc<App>) -> Router {
-    let recent = Arc::new(Recent::default());
+    let recent = Arc::new(ShortCache::default());
     let figures = async move || recent.get(async { Bytes::from(worker::metrics(&app).await) }).await;
     Router::new().route("/metrics", get(figures))
 }

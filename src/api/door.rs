@@ -25,9 +25,9 @@ use crate::app::App;
 use crate::error::{Error, Result};
 use crate::http::answers::{answer, dress, insert, refusal, status};
 use crate::http::bodies::{Bodies, Whole};
-use crate::http::refusals::Refusals;
 use crate::http::serve::{Client, From};
-use crate::rate::{self, Left, Subject};
+use crate::http::unauthorized_log::UnauthorizedLog;
+use crate::limits::rate::{self, Left, RateKey};
 use crate::workspace::keys::{self, Agent};
 
 const MCP_PATH: &str = "/mcp";
@@ -40,12 +40,12 @@ struct Door {
     mcp: McpDoor,
     origins: Vec<String>,
     bodies: Arc<Bodies>,
-    refusals: Arc<Refusals>,
+    refusals: Arc<UnauthorizedLog>,
     description: OnceLock<Bytes>,
 }
 
 /// The paths of REST and MCP, and the description of both.
-pub fn routes(app: Arc<App>, bodies: Arc<Bodies>, refusals: Arc<Refusals>) -> Router {
+pub fn routes(app: Arc<App>, bodies: Arc<Bodies>, refusals: Arc<UnauthorizedLog>) -> Router {
     let origins = app.config.origins();
     let door =
         Arc::new(Door { app, mcp: McpDoor::open(), origins, bodies, refusals, description: OnceLock::new() });
@@ -75,7 +75,7 @@ async fn frame(State(door): State<Arc<Door>>, request: Request) -> Response {
     door.add_origin(&parts.headers, headers);
     let from = parts.extensions.get::<From>();
     let asker = || from.map(|from| from.asker(&door.app.config.trusted_proxies, &parts.headers));
-    if seen.caller.is_none() && !door.refusals.is_worth_a_line(asker()) {
+    if seen.caller.is_none() && !door.refusals.should_log(asker()) {
         return response;
     }
     // Neither path nor query is logged: both can hold a customer's words, or a key put in the wrong place.
@@ -188,7 +188,7 @@ impl Door {
             more => match self.count(&mut conn, &actor, more, self.app.clock.now()).await? {
                 Ok(left) => left,
                 Err(retry_after) => {
-                    let subject = Subject::Requests(actor.workspace, actor.id);
+                    let subject = RateKey::Requests(actor.workspace, actor.id);
                     self.app.rate.give_back(subject, self.app.config.request_limit(), asked).await;
                     return Ok(Err(self.slow_down(retry_after)));
                 }
@@ -245,7 +245,7 @@ impl Door {
         now: DateTime<Utc>,
     ) -> Result<Result<Left, Duration>> {
         let limit = self.app.config.request_limit();
-        let subject = Subject::Requests(actor.workspace, actor.id);
+        let subject = RateKey::Requests(actor.workspace, actor.id);
         let mut left = Left { remaining: 0, reset: Duration::ZERO };
         for taken in 0..times {
             match self.app.rate.take(conn, subject, limit, now).await? {

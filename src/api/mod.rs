@@ -2,7 +2,6 @@
 //! OpenAPI document are loops over the registry.
 
 pub mod door;
-pub mod hooks;
 pub mod input;
 pub mod mcp;
 pub mod openapi;
@@ -10,4 +9,5 @@ pub mod operation;
 pub mod operations;
 pub mod registry;
 pub mod rest;
+pub mod sending_reports;
 pub mod wire;

@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 use crate::app::App;
 use crate::conversations::conversation::{Conversation, Locked, find_visible};
 use crate::conversations::lock::lock_visible;
-use crate::db::{Connected, Handle, Tx};
 use crate::error::{Error, NO_CONVERSATION, Problem, Result};
+use crate::store::db::{Connected, Handle, Tx};
 use crate::workspace::access::{Actor, Scope};
 use crate::workspace::keys::Agent;
 

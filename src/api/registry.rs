@@ -17,8 +17,8 @@ use crate::api::input::{Given, Schema};
 use crate::api::operation::{Call, Operation, Spec, Target};
 use crate::api::operations::*;
 use crate::app::App;
-use crate::db::Handle;
 use crate::error::{Problem, Result};
+use crate::store::db::Handle;
 use crate::workspace::keys::Agent;
 
 pub static OPERATIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| {

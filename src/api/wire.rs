@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::clock::written;
 use crate::conversations::conversation;
 use crate::conversations::list;
-use crate::conversations::message::MessageStatus;
+use crate::conversations::messages::message::MessageStatus;
 use crate::conversations::read::{self, Whole};
 use crate::conversations::status::Status;
 use crate::conversations::timeline;

@@ -8,16 +8,16 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::app::App;
-use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::ids::{PersonId, SendingServiceId, WorkspaceId};
-use crate::key_ring::KeyRing;
-use crate::sealed::{self, Stored, place};
-use crate::signed::Secret;
+use crate::secrets::key_ring::KeyRing;
+use crate::secrets::sealed::{self, Stored, place};
+use crate::secrets::signed_requests::Secret;
+use crate::store::db::Tx;
 use crate::workspace::people::{a_name, role_of};
 
 /// Path of the report endpoint, followed by the workspace and the connection.
-pub const HOOK: &str = "/hooks/sent-mail";
+pub const REPORT_PATH: &str = "/hooks/sent-mail";
 /// Placeholder for the Message-ID in the URL that bodies are fetched from.
 pub const ID: &str = "{id}";
 
@@ -76,7 +76,7 @@ pub async fn connect(app: &App, workspace: WorkspaceId, wanted: Wanted<'_>) -> R
     .await?;
     tx.commit().await?;
     let host = app.config.public_url.as_str().trim_end_matches('/');
-    Ok(Connected { id, hook: format!("{host}{HOOK}/{workspace}/{id}"), secret: secret.text() })
+    Ok(Connected { id, hook: format!("{host}{REPORT_PATH}/{workspace}/{id}"), secret: secret.text() })
 }
 
 /// Ends a connection: reports are refused and no bodies are fetched any more. Existing records stay.

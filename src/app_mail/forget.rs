@@ -4,10 +4,10 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::db::Tx;
+use crate::due::backoff::Aside;
 use crate::error::Result;
 use crate::ids::WorkspaceId;
-use crate::put_off::Aside;
+use crate::store::db::Tx;
 
 const BATCH: i64 = 500;
 

@@ -4,10 +4,10 @@
 //! The app records what it sent, or a connected sending service reports it (`connect`, `hear`). The body of such a
 //! mail is fetched from the service only when someone replies (`words`).
 
+pub mod body_fetch;
 pub mod connect;
 pub mod forget;
-pub mod hear;
 pub mod outline;
-pub mod record;
 pub mod reference;
-pub mod words;
+pub mod reports;
+pub mod sent;

@@ -9,24 +9,24 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::cli::mode::Mode;
-use crate::cli::said::Done;
+use crate::cli::output::Done;
 use crate::cli::{domains, reseal, sending_services, suppressed, webhooks};
 use crate::clock::written;
-use crate::conversations::inbound::{self, Raw};
+use crate::conversations::messages::inbound::{self, Raw};
 use crate::conversations::release::release;
-use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::ids::{AgentId, ConversationId, MailboxId, MessageId, PersonId, WorkspaceId};
-use crate::mail::authenticate::Dmarc;
-use crate::mail::delivery::{Delivery, Outcome};
-use crate::mail::receive::receive;
-use crate::mail::replay::{Replayed, replay};
+use crate::incoming::authenticate::Dmarc;
+use crate::incoming::delivery::{Delivery, Received};
+use crate::incoming::receive::receive;
+use crate::incoming::replay::{Replayed, replay};
 use crate::replies::{approve, discard, revoke, stop};
+use crate::store::db::Tx;
 use crate::text;
 use crate::workspace::access::Scope;
 use crate::workspace::people::{self, Person, Role};
 use crate::workspace::plan::Plan;
-use crate::workspace::{found, keys, mailboxes};
+use crate::workspace::{create, keys, mailboxes};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -216,7 +216,7 @@ pub async fn run(app: &App, command: Command, json: bool) -> Result<()> {
 async fn execute(app: &App, command: Command) -> Result<Done> {
     let said = match command {
         Command::CreateWorkspace { name, plan, owner_email, owner_name } => {
-            let made = found::found(app, &name, plan, &owner_email, &owner_name).await?;
+            let made = create::create(app, &name, plan, &owner_email, &owner_name).await?;
             let line = format!(
                 "Made workspace {} with owner {} and sandbox inbox {}.",
                 made.workspace, made.owner, made.sandbox_address
@@ -328,15 +328,15 @@ async fn import(
             Err(error) => Err(error.to_string()),
         };
         let why = match outcome {
-            Ok(Outcome::Stored(_)) => {
+            Ok(Received::Stored(_)) => {
                 imported += 1;
                 None
             }
-            Ok(Outcome::Duplicate(_)) => {
+            Ok(Received::Duplicate(_)) => {
                 duplicates += 1;
                 None
             }
-            Ok(Outcome::Refused(refusal)) => Some(refusal.to_string()),
+            Ok(Received::Refused(refusal)) => Some(refusal.to_string()),
             Err(error) => Some(error),
         };
         if let Some(why) = why {

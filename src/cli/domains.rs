@@ -4,10 +4,10 @@
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::dns::Dns;
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
-use crate::mail::domain::{self, check};
+use crate::net::dns::Dns;
+use crate::outgoing::domain::{self, check};
 
 pub async fn add(app: &App, workspace: WorkspaceId, domain: &str) -> Result<(String, Value)> {
     let domain = domain::add(app, workspace, domain).await?;

@@ -16,9 +16,9 @@ use url::{Position, Url};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::ids::EventId;
-use crate::outside::Outside;
+use crate::net::outside::Outside;
 use crate::random::Random;
-use crate::signed::Secret;
+use crate::secrets::signed_requests::Secret;
 use crate::text;
 use crate::webhooks::attempt::{Letter, attempt};
 

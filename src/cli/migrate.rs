@@ -5,9 +5,9 @@ use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::app::App;
 use crate::config::Config;
-use crate::db::{self, MIGRATIONS};
 use crate::error::{Error, Result};
-use crate::secret::Secret;
+use crate::secrets::secret::Secret;
+use crate::store::db::{self, MIGRATIONS};
 
 pub async fn migrate(config: &Config, grant_to: Option<&str>) -> Result<()> {
     let own = config.migrate_url.as_ref().map(|url| (url, "ROOKERY_MIGRATE_URL"));

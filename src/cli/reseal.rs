@@ -13,13 +13,13 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::app_mail::connect;
-use crate::cli::said::Done;
-use crate::db::Tx;
+use crate::cli::output::Done;
 use crate::error::{Error, Result};
 use crate::ids::{SendingServiceId, WebhookId, WorkspaceId};
-use crate::key_ring::KeyRing;
-use crate::mail::dkim;
-use crate::sealed::{self, Stored};
+use crate::outgoing::dkim;
+use crate::secrets::key_ring::KeyRing;
+use crate::secrets::sealed::{self, Stored};
+use crate::store::db::Tx;
 use crate::webhooks::secret;
 
 /// Workspaces that are looked at together.
@@ -29,7 +29,7 @@ const LINKS_COME_BACK: &str = "60 days";
 
 /// What a pass over all stored secrets found.
 #[derive(Default)]
-pub struct Found {
+pub struct ResealReport {
     moved: u64,
     /// How many are sealed with each key.
     by_key: BTreeMap<String, u64>,
@@ -51,7 +51,7 @@ enum Task {
     Move,
 }
 
-pub async fn reseal(app: &App) -> Result<Found> {
+pub async fn reseal(app: &App) -> Result<ResealReport> {
     let all = sqlx::query_scalar!(r#"select count(*) as "n!" from workspaces"#).fetch_one(&app.pool).await?;
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} workspaces, {eta} left");
     let progress = ProgressBar::new(2 * u64::try_from(all).unwrap_or_default())
@@ -60,7 +60,7 @@ pub async fn reseal(app: &App) -> Result<Found> {
     // The second pass also counts secrets written meanwhile, perhaps by a server without the newest key.
     let left = walk(app, Task::Look, &progress).await?;
     progress.finish_and_clear();
-    Ok(Found { moved: moved.moved, ..left })
+    Ok(ResealReport { moved: moved.moved, ..left })
 }
 
 /// Logs at start which secrets cannot be decrypted, before they are needed.
@@ -84,8 +84,8 @@ pub async fn check(app: Arc<App>) {
     }
 }
 
-async fn walk(app: &App, task: Task, progress: &ProgressBar) -> Result<Found> {
-    let (mut found, mut last) = (Found::default(), 0);
+async fn walk(app: &App, task: Task, progress: &ProgressBar) -> Result<ResealReport> {
+    let (mut found, mut last) = (ResealReport::default(), 0);
     loop {
         let rows = sqlx::query!(
             "select id, fenced_at is not null as fenced from workspaces where id > $1 order by id limit $2",
@@ -117,7 +117,7 @@ fn row<I>(stored: Stored<I>, what: impl FnOnce(I) -> Row) -> Stored<Row> {
     Stored { workspace, id: what(id), purpose, context, sealed }
 }
 
-impl Found {
+impl ResealReport {
     async fn look_at(&mut self, app: &App, task: Task, stored: Stored<Row>) -> Result<()> {
         let keys = app.config.needs_secret_key()?;
         let Stored { workspace, id, purpose, context, sealed } = stored;

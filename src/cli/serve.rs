@@ -14,15 +14,15 @@ use crate::app::App;
 use crate::cli::{migrate, reseal};
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::db;
-use crate::descriptors::{self, Shares};
 use crate::error::{Error, Result};
 use crate::http::connections::Connections;
 use crate::http::serve::serve as serve_http;
-use crate::mail::listen::{Door, LMTP_CONNECTIONS, Protocol};
-use crate::partitions;
+use crate::incoming::listen::{Door, LMTP_CONNECTIONS, Protocol};
+use crate::net::fd_limit::{self, Shares};
 use crate::random::Random;
 use crate::routes;
+use crate::store::db;
+use crate::store::partitions;
 use crate::worker;
 
 /// Requests that are still running after this are cut off.
@@ -48,7 +48,7 @@ pub async fn serve(mut config: Config) -> Result<()> {
     let listener = bind(listen, "ROOKERY_LISTEN").await?;
     app.follow_the_databases_clock().await?;
     migrate::check_role(&app).await?;
-    partitions::keep(&mut *app.connection().await?).await?;
+    partitions::maintain(&mut *app.connection().await?).await?;
     tracing::info!(address = %listen, public_url = %app.config.public_url, "serving");
 
     tokio::spawn(reseal::check(app.clone()));
@@ -86,12 +86,12 @@ pub async fn serve(mut config: Config) -> Result<()> {
 
 /// Limits the connections of each listener to the file descriptors that are available.
 fn share_descriptors(config: &mut Config) {
-    let limit = descriptors::raise();
+    let limit = fd_limit::raise();
     // A mail connection needs a second descriptor while it spools a large mail to a file.
     let mail = config.smtp_listen.map_or(0, |_| 2 * config.smtp_connections);
     let wanted = Shares { http: config.http_connections, mail };
     let front = config.lmtp_listen.map_or(0, |_| 2 * LMTP_CONNECTIONS as u32);
-    let shares = descriptors::share(limit, 2 * config.database_connections + front, wanted);
+    let shares = fd_limit::share(limit, 2 * config.database_connections + front, wanted);
     if shares != wanted {
         tracing::warn!(limit, "there are few file descriptors: raise the limit to have more connections");
     }

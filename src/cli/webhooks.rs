@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::cli::mode::Mode;
-use crate::db::{Handle, Snapshot};
 use crate::error::Result;
 use crate::ids::{EventId, PersonId, WebhookId, WorkspaceId};
+use crate::store::db::{Handle, Snapshot};
 use crate::webhooks::create::{Wanted, create};
-use crate::webhooks::log::{self, Filter, Outcome};
+use crate::webhooks::log::{self, Filter, Status};
 use crate::webhooks::webhook::{self, Scope};
 use crate::webhooks::{ask, manage};
 
@@ -137,8 +137,8 @@ pub async fn execute(app: &App, command: Command) -> Result<(String, Value)> {
         }
         Command::WebhookLog { one, failed, delivered, event } => {
             let outcome = match (failed, delivered) {
-                (true, _) => Some(Outcome::Failed),
-                (_, true) => Some(Outcome::Delivered),
+                (true, _) => Some(Status::Failed),
+                (_, true) => Some(Status::Delivered),
                 _ => None,
             };
             show_log(app, one, Filter { outcome, kind: event }).await?

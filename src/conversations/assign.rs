@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use crate::conversations::conversation::{Locked, Member};
 use crate::conversations::{team, timeline};
-use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::events::event::{Assignee, ConversationAssigned, Doer, Event};
 use crate::events::record::record;
 use crate::ids::{AgentId, ConversationId, NotAnId};
+use crate::store::db::Tx;
 use crate::workspace::access::{Actor, By, MemberId};
 
 /// Whom a conversation is given to.
@@ -77,7 +77,7 @@ pub async fn give(tx: &mut Tx<'_>, conversation: &Locked, by: &By, assignee: Opt
         assignee: assignee.map(Assignee::from),
         assigned_by: Doer::from(by),
     };
-    record(tx, conversation.place(), &Event::ConversationAssigned(assigned)).await?;
+    record(tx, conversation.event_context(), &Event::ConversationAssigned(assigned)).await?;
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use sqlx::PgConnection;
 use crate::conversations::status::Status;
 use crate::error::{NO_CONVERSATION, Result};
 use crate::events::event::{Assignee, Turn};
-use crate::events::record::Place;
+use crate::events::record::EventContext;
 use crate::ids::{ConversationId, MailboxId, WorkspaceId};
 use crate::workspace::access::{Actor, MemberId, SANDBOX};
 
@@ -71,8 +71,8 @@ impl Conversation {
     }
 
     /// Where its events happen.
-    pub fn place(&self) -> Place<'_> {
-        Place {
+    pub fn event_context(&self) -> EventContext<'_> {
+        EventContext {
             audience: self.audience,
             livemode: self.livemode(),
             conversation: Some(self.id),

@@ -4,10 +4,10 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::db::Tx;
+use crate::due::backoff::Aside;
 use crate::error::Result;
 use crate::ids::WorkspaceId;
-use crate::put_off::Aside;
+use crate::store::db::Tx;
 
 /// Workspaces that have changes to fold, at most 1000.
 pub async fn unfolded(conn: &mut PgConnection, aside: &Aside) -> Result<Vec<WorkspaceId>> {

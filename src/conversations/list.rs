@@ -10,7 +10,7 @@ use sqlx::PgConnection;
 
 use crate::conversations::conversation::{Contact, Member};
 use crate::conversations::filter::{Filter, branches};
-use crate::conversations::search;
+use crate::conversations::search::find;
 use crate::conversations::status::Status;
 use crate::error::Result;
 use crate::ids::ConversationId;
@@ -79,7 +79,7 @@ pub async fn list(
     let rows = match &filter.words {
         None => branches!(newest, conn, who, now, filter, filter.limit),
         Some(words) => {
-            let found = search::find(conn, who, now, filter, words).await?;
+            let found = find::find(conn, who, now, filter, words).await?;
             decorated!(
                 "select c.id, c.last_message_at from unnest($3::bigint[]) found(id)
                  cross join lateral (select id, last_message_at from conversations

@@ -3,9 +3,9 @@
 
 use crate::conversations::conversation::{Locked, fetch};
 use crate::conversations::transitions::{self, Trigger};
-use crate::db::Tx;
 use crate::error::{NO_CONVERSATION, Result};
 use crate::ids::ConversationId;
+use crate::store::db::Tx;
 use crate::workspace::access::{Actor, By};
 use crate::workspace::mailboxes::Mailbox;
 

@@ -4,9 +4,9 @@
 use std::collections::HashSet;
 
 use crate::conversations::conversation::Locked;
-use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::NoteId;
+use crate::store::db::Tx;
 use crate::text;
 use crate::workspace::access::{Actor, TEAM};
 

@@ -9,9 +9,9 @@ use sqlx::PgConnection;
 use crate::conversations::conversation::{Conversation, Member};
 use crate::conversations::team;
 use crate::conversations::timeline::{self, Cursor, SHOWN_TEXT};
-use crate::db::{Handle, Snapshot};
 use crate::error::Result;
 use crate::ids::{ConversationId, WorkspaceId};
+use crate::store::db::{Handle, Snapshot};
 
 #[derive(Debug)]
 pub struct Whole {

@@ -4,13 +4,13 @@
 use serde_json::json;
 
 use crate::conversations::lock::lock_visible;
-use crate::conversations::message::Channel;
+use crate::conversations::messages::message::Channel;
 use crate::conversations::timeline;
-use crate::db::Tx;
 use crate::error::Result;
 use crate::events::event::{ClientReplied, Event};
 use crate::events::record::record;
 use crate::ids::MessageId;
+use crate::store::db::Tx;
 use crate::workspace::people::Person;
 
 /// False when there was nothing to release.
@@ -48,7 +48,7 @@ pub async fn release(tx: &mut Tx<'_>, person: &Person, conversation: &str) -> Re
             secure: reply.channel == Channel::Secure,
             reference: conversation.reference.clone(),
         };
-        record(tx, conversation.place(), &Event::ClientReplied(replied)).await?;
+        record(tx, conversation.event_context(), &Event::ClientReplied(replied)).await?;
     }
     Ok(true)
 }

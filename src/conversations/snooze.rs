@@ -7,10 +7,10 @@ use sqlx::PgConnection;
 use crate::conversations::conversation::Locked;
 use crate::conversations::lock::lock_any;
 use crate::conversations::transitions::{Trigger, apply};
-use crate::db::Tx;
+use crate::due::backoff::Aside;
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, WorkspaceId};
-use crate::put_off::Aside;
+use crate::store::db::Tx;
 use crate::workspace::access::Actor;
 
 const SHORTEST: TimeDelta = TimeDelta::minutes(1);

@@ -9,9 +9,9 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::conversations::conversation::Locked;
 use crate::conversations::timeline;
-use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::TagId;
+use crate::store::db::Tx;
 use crate::text;
 use crate::workspace::access::{Actor, SANDBOX};
 

@@ -12,10 +12,10 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
-use crate::conversations::message::{Direction, MessageStatus};
-use crate::db::Tx;
+use crate::conversations::messages::message::{Direction, MessageStatus};
 use crate::error::Result;
 use crate::ids::{ConversationId, MessageId, NotAnId, NoteId, WorkspaceId};
+use crate::store::db::Tx;
 use crate::workspace::access::By;
 
 /// Characters of a message's text that a read shows.

@@ -11,10 +11,10 @@ use crate::clock::written;
 use crate::conversations::conversation::Locked;
 use crate::conversations::status::Status;
 use crate::conversations::timeline;
-use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::events::event::{Assignee, Event, Turn, TurnChanged};
 use crate::events::record::record;
+use crate::store::db::Tx;
 use crate::workspace::access::{Actor, By};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,7 +164,7 @@ pub async fn apply(tx: &mut Tx<'_>, conversation: &Locked, trigger: Trigger, by:
             previous: conversation.announced_turn,
             assignee: conversation.assignee.as_ref().map(Assignee::from),
         };
-        record(tx, conversation.place(), &Event::TurnChanged(changed)).await?;
+        record(tx, conversation.event_context(), &Event::TurnChanged(changed)).await?;
     }
     Ok(())
 }

@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use sqlx::PgConnection;
 
-use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::{ConversationId, DocumentId, WorkspaceId};
-use crate::words;
+use crate::store::db::Tx;
+use crate::terms;
 
 pub struct NewDocument<'a> {
     pub audience: i64,
@@ -23,8 +23,8 @@ pub struct NewDocument<'a> {
 pub async fn file(tx: &mut Tx<'_>, document: NewDocument<'_>) -> Result<()> {
     let id: DocumentId = tx.mint();
     let (workspace, now) = (tx.workspace(), tx.now());
-    let searched = words::fold(document.filename);
-    let pieces = words::pieces(workspace, &searched);
+    let searched = terms::fold(document.filename);
+    let pieces = terms::pieces(workspace, &searched);
     sqlx::query!(
         "insert into documents
              (workspace_id, id, audience, conversation_id, title, filename, content_type, size, content_hash,

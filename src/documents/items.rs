@@ -3,9 +3,9 @@
 
 use serde::Serialize;
 
-use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::{DocumentRequestId, RequestItemId};
+use crate::store::db::Tx;
 
 /// One thing that is asked for.
 #[derive(Clone, Debug, Serialize)]

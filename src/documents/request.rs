@@ -9,13 +9,13 @@ use url::Url;
 
 use crate::app::App;
 use crate::conversations::timeline;
-use crate::db::Tx;
 use crate::documents::items::{self, Item, Listed};
+use crate::due::backoff::Aside;
 use crate::error::Result;
 use crate::ids::{ConversationId, DocumentRequestId, MessageId, WorkspaceId};
-use crate::links;
-use crate::put_off::Aside;
-use crate::secret::SecretKey;
+use crate::secrets::link_tokens;
+use crate::secrets::secret::SecretKey;
+use crate::store::db::Tx;
 use crate::workspace::access::By;
 
 /// Days after the request's mail left on which its customer is reminded.
@@ -258,7 +258,7 @@ fn link(
     id: DocumentRequestId,
     generation: i32,
 ) -> String {
-    let token = links::token(key, "upload", &format!("{workspace}/{id}/{generation}"));
+    let token = link_tokens::token(key, "upload", &format!("{workspace}/{id}/{generation}"));
     format!("{}/upload/{workspace}/{id}/{token}", public_url.as_str().trim_end_matches('/'))
 }
 

@@ -7,10 +7,10 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::clock::written;
-use crate::db::Frame;
 use crate::error::Result;
 use crate::events::event::{Assignee, Doer, Event, Turn};
 use crate::ids::EventId;
+use crate::store::db::Frame;
 
 pub const VERSION: u8 = 1;
 const LONGEST_SUMMARY: usize = 200;

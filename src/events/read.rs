@@ -32,12 +32,12 @@ pub async fn find(conn: &mut PgConnection, workspace: WorkspaceId, id: EventId) 
 
 /// The cursor of a follower: where to read from, and the events from there on that it already has.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Place {
+pub struct Cursor {
     from: i64,
     has: Vec<i64>,
 }
 
-impl Place {
+impl Cursor {
     /// A cursor for events from a moment on.
     pub fn at(moment: chrono::DateTime<chrono::Utc>) -> Self {
         Self { from: lowest_at(moment), has: Vec::new() }
@@ -55,8 +55,8 @@ impl Place {
 pub async fn since(
     conn: &mut PgConnection,
     workspace: WorkspaceId,
-    place: Place,
-) -> Result<(Vec<String>, Place)> {
+    place: Cursor,
+) -> Result<(Vec<String>, Cursor)> {
     let rows = sqlx::query!(
         "select id, body from events
          where workspace_id = $1 and id >= $2 and audience = $3 and id <> all($4)
@@ -73,7 +73,7 @@ pub async fn since(
     Ok((rows.into_iter().map(|row| row.body).collect(), place.after(&seen)))
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for Cursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(EventId(self.from).to_string().trim_start_matches(EventId::PREFIX))?;
         self.has
@@ -82,7 +82,7 @@ impl std::fmt::Display for Place {
     }
 }
 
-impl std::str::FromStr for Place {
+impl std::str::FromStr for Cursor {
     type Err = crate::ids::NotAnId;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let number = |part: &str| format!("{}{part}", EventId::PREFIX).parse::<EventId>().map(|id| id.0);
@@ -99,18 +99,18 @@ mod tests {
 
     #[test]
     fn a_cursor_reads_back_from_its_text() {
-        let place = Place { from: 7, has: vec![8, i64::MAX] };
-        assert_eq!(place.to_string().parse::<Place>().unwrap(), place);
-        assert!("".parse::<Place>().is_err());
-        assert!("evt_0000000000001".parse::<Place>().is_err());
+        let place = Cursor { from: 7, has: vec![8, i64::MAX] };
+        assert_eq!(place.to_string().parse::<Cursor>().unwrap(), place);
+        assert!("".parse::<Cursor>().is_err());
+        assert!("evt_0000000000001".parse::<Cursor>().is_err());
     }
 
     #[test]
     fn a_cursor_lists_only_events_that_may_still_be_overtaken() {
         let start = DateTime::from_timestamp(1_900_000_000, 0).unwrap();
         let id = |seconds| lowest_at(start + TimeDelta::seconds(seconds)) + 1;
-        let place = Place::at(start).after(&[id(1), id(5)]);
-        assert_eq!(place, Place { from: lowest_at(start), has: vec![id(1), id(5)] });
+        let place = Cursor::at(start).after(&[id(1), id(5)]);
+        assert_eq!(place, Cursor { from: lowest_at(start), has: vec![id(1), id(5)] });
         let place = place.after(&[id(14)]);
         assert_eq!(place.has, [id(5), id(14)]);
         assert_eq!(place.from, lowest_at(start + TimeDelta::seconds(4)));

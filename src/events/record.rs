@@ -1,15 +1,15 @@
 //! The only place that inserts events, in the transaction of the change they describe. So an event exists exactly
 //! if its change was committed (specification 6.1).
 
-use crate::db::Tx;
 use crate::error::Result;
 use crate::events::envelope;
 use crate::events::event::Event;
 use crate::ids::{ConversationId, EventId};
+use crate::store::db::Tx;
 
 /// Where an event happened: who may see it, and the inbox name for its summary.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct EventContext<'a> {
     pub audience: i64,
     pub livemode: bool,
     pub conversation: Option<ConversationId>,
@@ -17,14 +17,14 @@ pub struct Place<'a> {
     pub inbox: &'a str,
 }
 
-pub async fn record(tx: &mut Tx<'_>, place: Place<'_>, event: &Event) -> Result<EventId> {
+pub async fn record(tx: &mut Tx<'_>, place: EventContext<'_>, event: &Event) -> Result<EventId> {
     let id: EventId = tx.mint();
     record_all(tx, &[(id, place, event)]).await?;
     Ok(id)
 }
 
 /// Records several events, each under an id that was minted for it.
-pub async fn record_all(tx: &mut Tx<'_>, events: &[(EventId, Place<'_>, &Event)]) -> Result<()> {
+pub async fn record_all(tx: &mut Tx<'_>, events: &[(EventId, EventContext<'_>, &Event)]) -> Result<()> {
     let many = events.len();
     let (mut ids, mut kinds, mut bodies) =
         (Vec::with_capacity(many), Vec::with_capacity(many), Vec::with_capacity(many));
@@ -73,7 +73,7 @@ pub async fn record_all(tx: &mut Tx<'_>, events: &[(EventId, Place<'_>, &Event)]
 }
 
 /// People cannot open sandbox conversations, so those events carry no link.
-fn url(tx: &Tx<'_>, place: Place<'_>) -> Option<String> {
+fn url(tx: &Tx<'_>, place: EventContext<'_>) -> Option<String> {
     let conversation = place.conversation.filter(|_| place.livemode)?;
     tx.frame().public_url.join(&format!("conversations/{conversation}")).ok().map(String::from)
 }

@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
+use crate::due::backoff::Aside;
 use crate::error::Result;
 use crate::ids::{EventId, WorkspaceId, made_at};
-use crate::put_off::Aside;
 
 /// Workspaces per batch, notes of each, and notes in total.
 const WORKSPACES: i64 = 64;

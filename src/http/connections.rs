@@ -14,8 +14,8 @@ use ipnet::IpNet;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::addresses::network;
 use crate::config::Config;
+use crate::net::ip_ranges::network;
 
 /// Keep-alive time. Longer than that of proxies, so that they close first.
 const IDLE: Duration = Duration::from_secs(75);

@@ -11,20 +11,20 @@ use axum::routing::get;
 use serde_json::json;
 
 use crate::app::App;
-use crate::db;
 use crate::http::answers::answer;
-use crate::http::recent::Recent;
+use crate::http::short_cache::ShortCache;
+use crate::store::db;
 
 struct Health {
     app: Arc<App>,
-    readiness: Recent<(StatusCode, &'static str)>,
+    readiness: ShortCache<(StatusCode, &'static str)>,
 }
 
 pub fn routes(app: Arc<App>) -> Router {
     Router::new()
         .route("/livez", get(async || answer(StatusCode::OK, json!({ "ok": true }).to_string())))
         .route("/readyz", get(ready))
-        .with_state(Arc::new(Health { app, readiness: Recent::default() }))
+        .with_state(Arc::new(Health { app, readiness: ShortCache::default() }))
 }
 
 /// Ready means that requests can be served: the database answers and has the schema of this binary.

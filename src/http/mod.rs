@@ -6,6 +6,6 @@ pub mod bodies;
 pub mod connections;
 pub mod health;
 mod paced;
-pub mod recent;
-pub mod refusals;
 pub mod serve;
+pub mod short_cache;
+pub mod unauthorized_log;

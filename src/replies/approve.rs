@@ -5,14 +5,14 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 
 use crate::app::App;
-use crate::conversations::outbound::{lock_message, schedule};
+use crate::conversations::messages::outbound::{lock_message, schedule};
 use crate::conversations::timeline;
-use crate::db::Tx;
 use crate::documents::request::{self, Carrier};
 use crate::error::{Error, Result};
 use crate::events::event::{Doer, DraftApproved, Event};
 use crate::events::record::record;
 use crate::ids::MessageId;
+use crate::store::db::Tx;
 use crate::text;
 use crate::workspace::people::Person;
 
@@ -58,7 +58,7 @@ pub async fn approve(
         approved_by: Doer::from(&person.by()),
         edited,
     };
-    record(tx, conversation.place(), &Event::DraftApproved(approved)).await?;
+    record(tx, conversation.event_context(), &Event::DraftApproved(approved)).await?;
     Ok(sends_at)
 }
 

@@ -3,8 +3,8 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::db::Tx;
 use crate::error::Result;
+use crate::store::db::Tx;
 
 /// Mails of the service's own that one address gets in a day.
 pub const MOST_A_DAY: i32 = 10;

@@ -3,13 +3,13 @@
 
 use serde_json::json;
 
-use crate::conversations::message::MessageStatus;
-use crate::conversations::outbound::{self, lock_message};
+use crate::conversations::messages::message::MessageStatus;
+use crate::conversations::messages::outbound::{self, lock_message};
 use crate::conversations::timeline;
-use crate::db::Tx;
 use crate::documents::request::{self, Carrier};
 use crate::error::{Error, Result};
 use crate::ids::MessageId;
+use crate::store::db::Tx;
 use crate::workspace::people::Person;
 
 pub async fn discard(tx: &mut Tx<'_>, person: &Person, message: MessageId) -> Result<()> {

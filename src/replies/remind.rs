@@ -3,13 +3,13 @@
 
 use crate::app::App;
 use crate::conversations::lock::lock_any;
-use crate::conversations::message::Author;
-use crate::conversations::outbound::{self, Outbound};
+use crate::conversations::messages::message::Author;
+use crate::conversations::messages::outbound::{self, Outbound};
 use crate::conversations::status::Status;
-use crate::db::Tx;
 use crate::documents::request::{self, Due};
 use crate::error::Result;
 use crate::replies::{automatic, suppress};
+use crate::store::db::Tx;
 
 const OPENING: &str = "This is a friendly reminder: some documents we asked you for are still missing.";
 

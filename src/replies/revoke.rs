@@ -4,12 +4,13 @@
 //! The keys of somebody who left the team end with them (docs/decisions/keys-of-the-removed.md).
 
 use crate::app::App;
+use crate::conversations::assign;
 use crate::conversations::lock::lock_any;
-use crate::conversations::{assign, outbound};
-use crate::db::Tx;
+use crate::conversations::messages::outbound;
 use crate::error::Result;
 use crate::ids::{AgentId, PersonId, WorkspaceId};
 use crate::replies::stop::stop;
+use crate::store::db::Tx;
 use crate::workspace::access::By;
 use crate::workspace::notices::{self, Notice};
 use crate::workspace::{keys, people};

@@ -4,13 +4,13 @@
 use serde_json::json;
 
 use crate::conversations::conversation::Locked;
-use crate::conversations::message::MessageStatus;
-use crate::conversations::outbound::{self, Ours, lock_message};
+use crate::conversations::messages::message::MessageStatus;
+use crate::conversations::messages::outbound::{self, Ours, lock_message};
 use crate::conversations::timeline;
-use crate::db::Tx;
 use crate::documents::request::{self, Carrier};
 use crate::error::{Error, Result};
 use crate::ids::MessageId;
+use crate::store::db::Tx;
 use crate::workspace::access::By;
 use crate::workspace::people::Person;
 

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::{ConversationId, MessageId, SuppressionChangeId, WorkspaceId};
+use crate::store::db::Tx;
 use crate::workspace::access::By;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

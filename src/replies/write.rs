@@ -6,11 +6,11 @@ use chrono::{DateTime, Utc};
 
 use crate::app::App;
 use crate::conversations::conversation::Locked;
-use crate::conversations::outbound::{self, Outbound};
-use crate::db::Tx;
+use crate::conversations::messages::outbound::{self, Outbound};
 use crate::documents::request::{self, Asked, Carried, Carrier};
 use crate::error::{Error, Result};
 use crate::ids::{DocumentRequestId, MessageId};
+use crate::store::db::Tx;
 use crate::text;
 use crate::workspace::access::Actor;
 

@@ -5,12 +5,12 @@ use chrono::TimeDelta;
 use sqlx::PgConnection;
 
 use crate::app::App;
-use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::events::event::{Event, Kind, WebhookTest};
 use crate::events::read;
-use crate::events::record::{Place, record};
+use crate::events::record::{EventContext, record};
 use crate::ids::{EventId, WebhookId, WorkspaceId, made_at};
+use crate::store::db::Tx;
 use crate::webhooks::manage::lock;
 use crate::webhooks::webhook::{State, Webhook, find};
 use crate::workspace::plan;
@@ -25,8 +25,12 @@ pub async fn send_test(app: &App, workspace: WorkspaceId, id: WebhookId) -> Resu
     lock(&mut tx, workspace, id).await?;
     plan::plan_of(&mut tx, workspace).await?.needs_api()?;
     let webhook = find(&mut tx, workspace, id).await?;
-    let place =
-        Place { audience: webhook.audience, livemode: webhook.livemode, conversation: None, inbox: "" };
+    let place = EventContext {
+        audience: webhook.audience,
+        livemode: webhook.livemode,
+        conversation: None,
+        inbox: "",
+    };
     let event = record(&mut tx, place, &Event::WebhookTest(WebhookTest { endpoint_id: id })).await?;
     queue(&mut tx, &webhook, event, TEST, true).await?;
     tx.commit().await?;

@@ -12,8 +12,8 @@ use serde::Serialize;
 
 use crate::clock::{Clock, written};
 use crate::ids::EventId;
-use crate::outside::{Checked, Failure, Outside};
-use crate::signed::Secret;
+use crate::net::outside::{Checked, Failure, Outside};
+use crate::secrets::signed_requests::Secret;
 use crate::webhooks::secret::signatures;
 
 /// How much of an answer the log keeps.

@@ -8,12 +8,12 @@ use sqlx::PgConnection;
 use url::Url;
 
 use crate::app::App;
-use crate::db::Across;
+use crate::due::backoff::Aside;
+use crate::due::lease::Lease;
 use crate::error::{Error, Result};
 use crate::ids::{EventId, WebhookId, WorkspaceId};
-use crate::lease::Lease;
-use crate::put_off::Aside;
-use crate::signed::Secret;
+use crate::secrets::signed_requests::Secret;
+use crate::store::db::Across;
 use crate::webhooks::secret::{decrypt, still_signs};
 use crate::webhooks::webhook::State;
 

@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::error::{Error, Result};
 use crate::events::event::Kind;
 use crate::ids::{PersonId, WebhookId, WorkspaceId};
-use crate::signed::Secret;
+use crate::secrets::signed_requests::Secret;
 use crate::webhooks::secret::encrypt;
 use crate::webhooks::webhook::Scope;
 use crate::workspace::{people, plan};

@@ -11,13 +11,13 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::app::App;
 use crate::clock::Clock;
+use crate::due::backoff::{Backoff, Work, caught};
 use crate::error::Result;
 use crate::ids::EventId;
-use crate::outside::{Failure, Outside};
-use crate::put_off::{PutOff, Work, caught};
+use crate::net::outside::{Failure, Outside};
 use crate::webhooks::attempt::{Letter, Try, attempt};
 use crate::webhooks::claim::{Lane, LaneKey, TURN, Target, Waiting, claim};
-use crate::webhooks::record::{Done, Outcome, record};
+use crate::webhooks::results::{AttemptResult, Done, write_results};
 use crate::webhooks::webhook::State;
 
 /// Tries at once of one webhook (specification is silent; decision D229).
@@ -35,11 +35,11 @@ const LOOK: Duration = Duration::from_millis(100);
 enum News {
     Done(LaneKey, Done),
     /// The turn is over.
-    Released(LaneKey),
+    GivenBack(LaneKey),
 }
 
 /// Works off everything that is due, and what becomes due meanwhile, for so many webhooks at the same time.
-pub async fn run(app: &App, put_off: &PutOff, most: usize) -> Result<()> {
+pub async fn run(app: &App, put_off: &Backoff, most: usize) -> Result<()> {
     let courier = Arc::new(Courier { outside: app.outside.clone(), clock: app.clock.clone() });
     let (sender, mut receiver) = channel(TOGETHER);
     let mut held = 0;
@@ -66,7 +66,7 @@ pub async fn run(app: &App, put_off: &PutOff, most: usize) -> Result<()> {
         let (done, released) = gather(&mut receiver).await;
         held -= released.len();
         finish_oldest(&mut young, done.len());
-        match caught(record(app, &done, &released)).await {
+        match caught(write_results(app, &done, &released)).await {
             Ok(()) => {}
             // The leases run out and somebody tries again.
             Err(error) if error.is_outage() => {
@@ -79,7 +79,7 @@ pub async fn run(app: &App, put_off: &PutOff, most: usize) -> Result<()> {
 }
 
 /// Something of one webhook cannot be written: that one is put off, and the others are not delivered twice for it.
-async fn record_apart(app: &App, put_off: &PutOff, done: Vec<(LaneKey, Done)>, released: Vec<LaneKey>) {
+async fn record_apart(app: &App, put_off: &Backoff, done: Vec<(LaneKey, Done)>, released: Vec<LaneKey>) {
     let mut lanes: BTreeMap<LaneKey, Vec<(LaneKey, Done)>> = BTreeMap::new();
     for (lane, result) in done {
         lanes.entry(lane).or_default().push((lane, result));
@@ -90,7 +90,7 @@ async fn record_apart(app: &App, put_off: &PutOff, done: Vec<(LaneKey, Done)>, r
     for (lane, done) in lanes {
         let given_back: &[LaneKey] = if released.contains(&lane) { &[lane] } else { &[] };
         let work = Work::Row(lane.workspace, lane.webhook.0);
-        match caught(record(app, &done, given_back)).await {
+        match caught(write_results(app, &done, given_back)).await {
             Ok(()) => put_off.succeeded(work),
             Err(error) => put_off.failed(work, &error, app.clock.now()),
         }
@@ -123,7 +123,7 @@ async fn gather(receiver: &mut Receiver<News>) -> (Vec<(LaneKey, Done)>, Vec<Lan
     for one in news {
         match one {
             News::Done(lane, result) => done.push((lane, result)),
-            News::Released(lane) => released.push(lane),
+            News::GivenBack(lane) => released.push(lane),
         }
     }
     (done, released)
@@ -148,7 +148,7 @@ impl Courier {
                 tracing::error!(%error, webhook = %key.webhook, "a turn was cut short");
             }
         }
-        let _ = news.send(News::Released(key)).await;
+        let _ = news.send(News::GivenBack(key)).await;
     }
 
     async fn deliver(&self, lane: Lane, news: &Sender<News>) {
@@ -158,7 +158,8 @@ impl Courier {
             .into_iter()
             .partition(|row| row.body.is_some() && ((sends && row.run == run) || (row.asked && in_plan)));
         for row in dropped {
-            let done = Done { event: row.event, tries: row.tries, healthy: None, outcome: Outcome::Skipped };
+            let done =
+                Done { event: row.event, tries: row.tries, healthy: None, outcome: AttemptResult::Skipped };
             let _ = news.send(News::Done(key, done)).await;
         }
         if wanted.is_empty() {
@@ -177,7 +178,7 @@ impl Courier {
                     event: row.event,
                     tries: row.tries + 1,
                     healthy: sends.then(|| result.is_delivered()),
-                    outcome: Outcome::Tried { result, again: sends },
+                    outcome: AttemptResult::Tried { result, again: sends },
                 };
                 let _ = news.send(News::Done(key, done)).await;
             })

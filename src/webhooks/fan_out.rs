@@ -5,18 +5,18 @@ use chrono::TimeDelta;
 use sqlx::PgConnection;
 
 use crate::app::App;
-use crate::db::Across;
+use crate::due::backoff::{Backoff, Work, caught};
 use crate::error::Result;
 use crate::events::take::{self, Notes, take};
 use crate::ids::{DeliveryId, Id, WorkspaceId};
-use crate::put_off::{PutOff, Work, caught};
+use crate::store::db::Across;
 
 /// A webhook that had nothing to do is served before those that are in the midst of much.
 const HEAD_START: TimeDelta = TimeDelta::seconds(1);
 
 /// Works off every note there is. What comes meanwhile waits for the next look: a few at a time would cost as
 /// much as many.
-pub async fn run(app: &App, put_off: &PutOff) -> Result<()> {
+pub async fn run(app: &App, put_off: &Backoff) -> Result<()> {
     let mut conn = app.connection().await?;
     let (mut after, mut idle, mut most) = (WorkspaceId(i64::MIN), false, take::MOST);
     while !app.stop.told() {

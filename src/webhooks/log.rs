@@ -6,10 +6,10 @@ use serde_json::Value;
 use sqlx::PgConnection;
 
 use crate::clock::written;
-use crate::db::{Handle, Snapshot};
 use crate::error::Result;
 use crate::events::event::Kind;
 use crate::ids::{EventId, WebhookId, WorkspaceId, lowest_at, made_at};
+use crate::store::db::{Handle, Snapshot};
 use crate::webhooks::webhook::find;
 
 const MOST: i64 = 100;
@@ -17,7 +17,7 @@ const MOST: i64 = 100;
 const MOST_WAITING: i64 = 10_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Status {
     /// Tried in vain, whether or not another try follows.
     Failed,
     Delivered,
@@ -25,7 +25,7 @@ pub enum Outcome {
 
 #[derive(Default)]
 pub struct Filter {
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<Status>,
     pub kind: Option<String>,
 }
 
@@ -64,8 +64,8 @@ async fn ended(
 ) -> Result<Vec<Entry>> {
     let states: &[&str] = match filter.outcome {
         None => &["delivered", "failed", "skipped"],
-        Some(Outcome::Failed) => &["failed"],
-        Some(Outcome::Delivered) => &["delivered"],
+        Some(Status::Failed) => &["failed"],
+        Some(Status::Delivered) => &["delivered"],
     };
     let kinds = match &filter.kind {
         Some(kind) => vec![kind.as_str()],
@@ -107,7 +107,7 @@ async fn waiting(
     webhook: WebhookId,
     filter: &Filter,
 ) -> Result<Vec<Entry>> {
-    if filter.outcome == Some(Outcome::Delivered) {
+    if filter.outcome == Some(Status::Delivered) {
         return Ok(Vec::new());
     }
     let rows = sqlx::query!(
@@ -118,7 +118,7 @@ async fn waiting(
         workspace.0,
         webhook.0,
         filter.kind,
-        filter.outcome == Some(Outcome::Failed),
+        filter.outcome == Some(Status::Failed),
         MOST_WAITING,
         MOST
     )

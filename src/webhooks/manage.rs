@@ -8,7 +8,7 @@ use sqlx::PgConnection;
 use crate::app::App;
 use crate::error::Result;
 use crate::ids::{WebhookId, WorkspaceId};
-use crate::signed::Secret;
+use crate::secrets::signed_requests::Secret;
 use crate::webhooks::create::NewSecret;
 use crate::webhooks::secret::encrypt;
 use crate::webhooks::webhook::{NO_WEBHOOK, State};

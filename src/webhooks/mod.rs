@@ -11,7 +11,7 @@ pub mod deliver;
 pub mod fan_out;
 pub mod log;
 pub mod manage;
-pub mod record;
+pub mod results;
 pub mod schedule;
 pub mod secret;
 pub mod webhook;

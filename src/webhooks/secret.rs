@@ -4,13 +4,13 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 
-use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::{WebhookId, WorkspaceId};
-use crate::key_ring::KeyRing;
 use crate::random::Random;
-use crate::sealed::{Stored, place};
-use crate::signed::Secret;
+use crate::secrets::key_ring::KeyRing;
+use crate::secrets::sealed::{Stored, place};
+use crate::secrets::signed_requests::Secret;
+use crate::store::db::Tx;
 
 const PURPOSE: &str = "webhook";
 /// How long the old secret signs too after a rotation.
@@ -74,7 +74,7 @@ pub async fn replace(tx: &mut Tx<'_>, id: WebhookId, old: &[u8], new: &[u8]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::secret::SecretKey;
+    use crate::secrets::secret::SecretKey;
 
     #[test]
     fn a_stored_secret_opens_only_with_its_key_and_for_its_webhook() {

@@ -4,8 +4,8 @@
 use std::future::Future;
 use std::time::Duration;
 
+use crate::due::backoff::{Backoff, caught};
 use crate::error::Result;
-use crate::put_off::{PutOff, caught};
 use crate::stop::Stop;
 
 /// The pause after the first failure. After a panic it is doubled each time, this often at most.
@@ -15,7 +15,7 @@ const DOUBLED: u32 = 6;
 /// Makes one pass after the other until the word to stop. A pass says how long to pause after it.
 pub async fn supervise<P: Future<Output = Result<Duration>>>(
     name: &'static str,
-    put_off: &PutOff,
+    put_off: &Backoff,
     stop: &Stop,
     mut pass: impl FnMut() -> P,
 ) {
@@ -51,8 +51,8 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
+    use crate::due::backoff::{Counted, Loops};
     use crate::error::Error;
-    use crate::put_off::{Counted, Loops};
 
     const PAUSE: Duration = Duration::from_millis(10);
 

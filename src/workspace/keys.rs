@@ -7,11 +7,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 
 use crate::app::App;
-use crate::db::Tx;
+use crate::due::backoff::Aside;
 use crate::error::{Error, Result};
-use crate::hashes::sha256;
 use crate::ids::{AgentId, PersonId, WorkspaceId};
-use crate::put_off::Aside;
+use crate::secrets::hashes::sha256;
+use crate::store::db::Tx;
 use crate::workspace::access::{Actor, MemberId, Scope};
 use crate::workspace::people::{Role, a_name, role_of};
 use crate::workspace::plan::{Plan, plan_of};

@@ -4,9 +4,9 @@
 use sqlx::PgConnection;
 
 use crate::app::App;
-use crate::db::Tx;
 use crate::error::{Error, NO_MAILBOX, Result};
 use crate::ids::{MailboxId, PersonId, WorkspaceId};
+use crate::store::db::Tx;
 use crate::workspace::access::{Actor, SANDBOX};
 use crate::workspace::people::{a_name, an_address, role_of};
 

@@ -2,10 +2,10 @@
 //! This is the lowest product module: it knows nothing of conversations or mail.
 
 pub mod access;
-pub mod found;
+pub mod cleanup_progress;
+pub mod create;
 pub mod keys;
 pub mod mailboxes;
 pub mod notices;
 pub mod people;
 pub mod plan;
-pub mod swept;

@@ -4,10 +4,10 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
 
-use crate::db::Tx;
 use crate::error::Result;
 use crate::ids::{Id, NoticeId, PersonId, WorkspaceId};
 use crate::random::Random;
+use crate::store::db::Tx;
 
 /// How long a notice is kept after it was sent.
 const KEPT: TimeDelta = TimeDelta::days(30);

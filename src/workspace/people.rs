@@ -5,9 +5,9 @@ use std::ops::Deref;
 
 use sqlx::PgConnection;
 
-use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::ids::{PersonId, WorkspaceId};
+use crate::store::db::Tx;
 use crate::text;
 use crate::workspace::access::{Actor, MemberId, Scope};
 

@@ -11,11 +11,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use chrono::TimeDelta;
 use futures::{Stream, StreamExt, TryStreamExt, future, stream};
-use rookery::blobs::{Blob, Written};
 use rookery::error::{Error, Result};
-use rookery::hashes::sha256;
+use rookery::secrets::hashes::sha256;
+use rookery::store::blobs::{Blob, Written};
 
-use rookery::mail::sweep::OWNERS;
+use rookery::worker::sweep::OWNERS;
 use serde_json::json;
 
 use crate::world::{Mode, Workspace, World, s3, story};

@@ -9,7 +9,7 @@ mod due;
 mod load;
 
 use rookery::clock::Clock;
-use rookery::conversations::index;
+use rookery::conversations::search::index;
 use rookery::ids::{ConversationId, MailboxId};
 use rookery::worker;
 use sqlx::PgConnection;

@@ -9,16 +9,17 @@ use rookery::cli::reseal;
 use rookery::clock::Clock;
 use rookery::config::Config;
 use rookery::ids::WorkspaceId;
-use rookery::key_ring::KeyRing;
-use rookery::mail::{dkim, domain, return_path};
+use rookery::incoming::return_path;
+use rookery::outgoing::{dkim, domain};
 use rookery::random::Random;
-use rookery::sealed;
+use rookery::secrets::key_ring::KeyRing;
+use rookery::secrets::sealed;
 use rookery::webhooks::create::{Wanted, create};
 use rookery::webhooks::webhook::Scope;
 use rookery::webhooks::{manage, secret};
 use serde_json::{Value, json};
 
-use crate::mail::post::{mail, post_with};
+use crate::world::mail::post::{mail, post_with};
 use crate::world::site::{SECRET_KEY, Site, text};
 use crate::world::{Message, World, story_with};
 

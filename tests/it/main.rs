@@ -2,6 +2,7 @@
 
 mod blobs;
 mod budgets;
+mod door;
 mod faults;
 mod flows;
 mod keys;

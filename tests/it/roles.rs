@@ -3,7 +3,7 @@
 //! way there.
 
 use rookery::cli::migrate::GRANTS;
-use rookery::partitions;
+use rookery::store::partitions;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
@@ -66,7 +66,7 @@ async fn nobody_can_make_the_days_function_drop_a_day_that_is_not_over() {
             "create function pg_temp.lowest_id_on(date) returns bigint language sql as 'select 1::bigint'",
         ] {
             sqlx::raw_sql(AssertSqlSafe(tampering)).execute(&mut conn).await.expect(tampering);
-            partitions::keep(&mut conn).await.unwrap();
+            partitions::maintain(&mut conn).await.unwrap();
         }
         for other in ["webhooks", "public.events", "events_20310106", "events; drop table notes", ""] {
             let done = sqlx::query("select keep_day($1)").bind(other).execute(&mut conn).await;

@@ -10,15 +10,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use source::{File, tables_of, tree, writes};
 
-/// A module imports only what stands above it, never its neighbours on the same line.
-/// Above the first line: the base, which is every other file directly in src/.
+/// Rooms of the base, beside the files directly in src/. They may import each other; circles of files are refused.
+const BASE: &[&str] = &["due", "limits", "net", "relay", "secrets", "store"];
+
+/// A module imports only what stands above it, never its neighbours on the same line. Above the first line: the base.
 const ORDER: &[&[&str]] = &[
     &["workspace"],
     &["events"],
     &["conversations"],
     &["documents", "app_mail", "bookings"],
     &["replies"],
-    &["mail"],
+    &["incoming"],
+    &["sandbox"],
+    &["outgoing"],
     &["assistants", "webhooks"],
     &["http"],
     &["api", "web", "worker"],
@@ -31,8 +35,8 @@ const EXCEPTIONS: &[(&str, &str)] = &[];
 
 /// Who writes a table: a folder of src/, or the name of a file directly in src/.
 const OWNERS: &[(&str, &[&str])] = &[
-    ("rate", &["rate_blocks"]),
-    ("directory", &["directory.workspaces", "directory.api_keys", "directory.addresses"]),
+    ("limits", &["rate_blocks"]),
+    ("store", &["directory.workspaces", "directory.api_keys", "directory.addresses"]),
     ("workspace", &["workspaces", "people", "agents", "mailboxes", "notices"]),
     ("events", &["events", "unfanned_events"]),
     (
@@ -57,12 +61,14 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("documents", &["documents", "document_requests", "document_request_items"]),
     ("app_mail", &["app_mail", "sending_services"]),
     ("replies", &["suppressed_addresses", "suppression_changes", "automatic_mail"]),
-    ("mail", &["sandbox_mail", "sandbox_answers", "sending_domains", "mail_received"]),
+    ("incoming", &["mail_received"]),
+    ("sandbox", &["sandbox_mail", "sandbox_answers"]),
+    ("outgoing", &["sending_domains"]),
     ("webhooks", &["webhooks", "webhook_lanes", "deliveries", "delivery_log"]),
 ];
 
 /// It names the partitions of tables it is given, and moves rows only within a table.
-const MOVES_ROWS_BETWEEN_DAYS: &str = "src/partitions.rs";
+const MOVES_ROWS_BETWEEN_DAYS: &str = "src/store/partitions.rs";
 
 const FORBIDDEN_NAMES: &[&str] =
     &["util", "utils", "common", "helper", "helpers", "manager", "service", "misc"];
@@ -143,8 +149,8 @@ fn imports(files: &[File]) -> Vec<String> {
     let mut problems = Vec::new();
     for file in files.iter().filter(|file| file.is_rust()) {
         let in_folder = file.path.matches('/').count() > 1;
-        if in_folder && rank(file.top()) == 0 {
-            problems.push(format!("{}: its folder has no place in ORDER", file.path));
+        if in_folder && rank(file.top()) == 0 && !BASE.contains(&file.top()) {
+            problems.push(format!("{}: its folder has no place in BASE or ORDER", file.path));
         }
         let below = file.module().into_iter().next();
         for (path, line) in file.paths() {

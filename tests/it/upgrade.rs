@@ -1,6 +1,6 @@
 //! What an earlier version wrote is brought to the schema of this one.
 
-use rookery::db::MIGRATIONS;
+use rookery::store::db::MIGRATIONS;
 use sqlx::PgPool;
 
 use crate::world::cluster::cluster;

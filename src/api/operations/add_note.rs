@@ -9,8 +9,8 @@ use crate::api::input::NOT_BLANK;
 use crate::api::operation::{Call, Operation, Spec};
 use crate::conversations::conversation::Locked;
 use crate::conversations::notes;
-use crate::db::Tx;
 use crate::error::Result;
+use crate::store::db::Tx;
 
 pub struct AddNote;
 

@@ -8,8 +8,8 @@ use super::Done;
 use crate::api::operation::{Call, Operation, Spec};
 use crate::conversations::assign::{assign, not_on_the_team};
 use crate::conversations::conversation::Locked;
-use crate::db::Tx;
 use crate::error::Result;
+use crate::store::db::Tx;
 
 pub struct AssignConversation;
 

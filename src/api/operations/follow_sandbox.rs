@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::api::operation::{Call, Needs, Nothing, Operation, Spec};
-use crate::db::Released;
 use crate::error::Result;
-use crate::events::read::{Place, since};
+use crate::events::read::{Cursor, since};
+use crate::store::db::NoConnection;
 use crate::workspace::access::Scope;
 
 /// How often a request that waits looks again.
@@ -62,15 +62,15 @@ impl Operation for FollowSandbox {
         needs: Needs::TestKey(Scope::Read),
         ..Spec::read("follow_sandbox", "/sandbox/events")
     };
-    type Db = Released;
+    type Db = NoConnection;
     type Target = Nothing;
     type Input = Input;
     type Output = Output;
 
-    async fn run(call: &mut Call<'_, Released>, _: Nothing, input: Input) -> Result<Output> {
+    async fn run(call: &mut Call<'_, NoConnection>, _: Nothing, input: Input) -> Result<Output> {
         let (app, workspace) = (call.app, call.actor.workspace);
-        let Some(after) = input.after.and_then(|after| after.parse::<Place>().ok()) else {
-            return Ok(Output { events: Vec::new(), next: Place::at(call.now()).to_string() });
+        let Some(after) = input.after.and_then(|after| after.parse::<Cursor>().ok()) else {
+            return Ok(Output { events: Vec::new(), next: Cursor::at(call.now()).to_string() });
         };
         let (started, wait) = (Instant::now(), Duration::from_secs(input.wait));
         loop {

@@ -8,8 +8,8 @@ use crate::api::operation::{Call, Operation, Spec};
 use crate::api::wire;
 use crate::conversations::conversation::Conversation;
 use crate::conversations::read;
-use crate::db::Snapshot;
 use crate::error::Result;
+use crate::store::db::Snapshot;
 
 pub struct GetConversation;
 

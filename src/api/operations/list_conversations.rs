@@ -8,11 +8,11 @@ use serde_json::{Map, Value};
 use crate::api::operation::{Call, Nothing, Operation, Spec};
 use crate::api::wire;
 use crate::conversations::filter::{Assigned, Filter, View};
-use crate::conversations::index;
 use crate::conversations::list::{self};
-use crate::db::Reading;
+use crate::conversations::search::index;
 use crate::error::{Problem, Result};
-use crate::words;
+use crate::store::db::Reading;
+use crate::terms;
 use crate::workspace::mailboxes;
 
 pub struct ListConversations;
@@ -89,7 +89,7 @@ impl Operation for ListConversations {
                 AssignedName::Unassigned => Assigned::ToNobody,
             }),
             reference: input.reference.map(|reference| reference.trim().to_lowercase()),
-            words: query.map(|query| words::asked(actor.workspace, query)),
+            words: query.map(|query| terms::hash_query(actor.workspace, query)),
             limit: input.limit,
         };
         let page = list::list(&mut call.db, actor, now, &filter).await?;

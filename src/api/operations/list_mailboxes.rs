@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::NoInput;
 use crate::api::operation::{Call, Nothing, Operation, Spec};
 use crate::conversations::inboxes;
-use crate::db::Reading;
 use crate::error::Result;
 use crate::ids::MailboxId;
+use crate::store::db::Reading;
 
 pub struct ListMailboxes;
 

@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::NoInput;
 use crate::api::operation::{Call, Nothing, Operation, Spec};
-use crate::db::Reading;
 use crate::error::Result;
 use crate::ids::AgentId;
+use crate::store::db::Reading;
 use crate::workspace::access::Scope;
 
 pub struct Me;

@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 use super::NoInput;
 use crate::api::openapi::document;
 use crate::api::operation::{Call, Needs, Nothing, Operation, Spec};
-use crate::db::Released;
 use crate::error::Result;
+use crate::store::db::NoConnection;
 
 pub struct OpenApi;
 
@@ -37,12 +37,12 @@ impl Operation for OpenApi {
         needs: Needs::Nothing,
         ..Spec::read("openapi", "/openapi.json")
     };
-    type Db = Released;
+    type Db = NoConnection;
     type Target = Nothing;
     type Input = NoInput;
     type Output = Document;
 
-    async fn run(call: &mut Call<'_, Released>, _: Nothing, _: NoInput) -> Result<Document> {
+    async fn run(call: &mut Call<'_, NoConnection>, _: Nothing, _: NoInput) -> Result<Document> {
         Ok(Document(document(&call.app.config.public_url)?))
     }
 }

@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 use super::Done;
 use crate::api::operation::{Call, Needs, Nothing, Operation, Spec};
 use crate::app_mail::outline::{self, NOT_AN_ID};
-use crate::app_mail::record::{Record, record};
 use crate::app_mail::reference;
-use crate::db::Tx;
+use crate::app_mail::sent::{SentMail, upsert};
 use crate::error::{Error, Problem, Result};
+use crate::store::db::Tx;
 use crate::text;
 use crate::workspace::access::Scope;
 
@@ -58,7 +58,7 @@ const RECIPIENT: &str = concat!("^(", address_pattern!(), "|[^<>]*<", address_pa
 
 impl Operation for RecordSent {
     const SPEC: Spec = Spec {
-        title: "Record a sent email",
+        title: "SentMail a sent email",
         about: "Records an email your app sent by itself. A reply from someone it went to is filed with your reference.",
         needs: Needs::Scope(Scope::Record),
         status: 201,
@@ -76,7 +76,7 @@ impl Operation for RecordSent {
         let message_id = outline::message_id(&input.message_id);
         let message_id = message_id.ok_or_else(|| Error::problem("messageId", NOT_AN_ID))?;
         let to = input.to.iter().filter_map(|Recipient(text)| outline::recipient(text)).collect();
-        let sent = Record {
+        let sent = SentMail {
             message_id,
             reference: reference::of(&input.reference),
             to: outline::each_once(to),
@@ -86,8 +86,8 @@ impl Operation for RecordSent {
             sent_at: None,
             service: None,
         };
-        let keep = call.app.config.app_mail_keep();
-        let first = record(&mut call.db, call.actor.livemode, &sent, keep).await?;
+        let keep = call.app.config.app_mail_retention();
+        let first = upsert(&mut call.db, call.actor.livemode, &sent, keep).await?;
         Ok(if first { Done::ok() } else { Done::again() })
     }
 

@@ -8,10 +8,10 @@ use super::{AskedItem, Written};
 use crate::api::input::NOT_BLANK;
 use crate::api::operation::{Call, Needs, Operation, Spec};
 use crate::conversations::conversation::Locked;
-use crate::db::Tx;
 use crate::documents::request::Asked;
 use crate::error::Result;
 use crate::replies::write::{NewReply, write};
+use crate::store::db::Tx;
 
 pub struct Reply;
 

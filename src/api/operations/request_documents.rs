@@ -8,10 +8,10 @@ use serde::Deserialize;
 use super::{AskedItem, Written};
 use crate::api::operation::{Call, Needs, Operation, Spec};
 use crate::conversations::conversation::Locked;
-use crate::db::Tx;
 use crate::documents::request::Asked;
 use crate::error::Result;
 use crate::replies::write::ask;
+use crate::store::db::Tx;
 
 pub struct RequestDocuments;
 

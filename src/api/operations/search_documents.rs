@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::list_conversations::default_limit;
 use crate::api::operation::{Call, Nothing, Operation, Spec};
 use crate::api::wire::Timestamp;
-use crate::db::Reading;
 use crate::documents::library::{self, Filter};
 use crate::error::Result;
 use crate::ids::{ConversationId, DocumentId};
+use crate::store::db::Reading;
 
 pub struct SearchDocuments;
 

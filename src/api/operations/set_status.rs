@@ -9,8 +9,8 @@ use crate::api::operation::{Call, Operation, Spec};
 use crate::conversations::conversation::Locked;
 use crate::conversations::status::Status;
 use crate::conversations::transitions::set_status;
-use crate::db::Tx;
 use crate::error::Result;
+use crate::store::db::Tx;
 
 pub struct SetStatus;
 

@@ -10,14 +10,14 @@ use serde_json::{Map, Value};
 use crate::api::input::NOT_BLANK;
 use crate::api::operation::{Call, Needs, Nothing, Operation, Spec};
 use crate::conversations::conversation::find_visible;
-use crate::db::Released;
 use crate::error::{Error, Problem, Result};
 use crate::ids::{ConversationId, MessageId};
-use crate::mail::authenticate::Dmarc;
-use crate::mail::delivery::Outcome;
-use crate::mail::receive::receive;
-use crate::mail::sandbox::{Simulated, SimulatedFile, delivery};
-use crate::rate::{Subject, too_much_mail};
+use crate::incoming::authenticate::Dmarc;
+use crate::incoming::delivery::Received;
+use crate::incoming::receive::receive;
+use crate::limits::rate::{RateKey, too_much_mail};
+use crate::sandbox::{Simulated, SimulatedFile, delivery};
+use crate::store::db::NoConnection;
 use crate::workspace::access::Scope;
 
 const MOST_FILE_BYTES: usize = 10 * 1024 * 1024;
@@ -98,12 +98,12 @@ impl Operation for SimulateInbound {
         most_body_bytes: 16 << 20,
         ..Spec::write("simulate_inbound", "/sandbox/inbound")
     };
-    type Db = Released;
+    type Db = NoConnection;
     type Target = Nothing;
     type Input = Input;
     type Output = Output;
 
-    async fn run(call: &mut Call<'_, Released>, _: Nothing, input: Input) -> Result<Output> {
+    async fn run(call: &mut Call<'_, NoConnection>, _: Nothing, input: Input) -> Result<Output> {
         let (app, actor, now) = (call.app, call.actor, call.now());
         let mut conn = app.connection().await?;
         let joins = match &input.conversation_id {
@@ -126,16 +126,16 @@ impl Operation for SimulateInbound {
         };
         let delivery = delivery(&mut conn, app, actor.workspace, mail).await?;
 
-        let (subject, limit) = (Subject::SandboxMail(actor.workspace), app.config.sandbox_mail_limit());
+        let (subject, limit) = (RateKey::SandboxMail(actor.workspace), app.config.sandbox_mail_limit());
         if let Err(retry_after) = app.rate.take(&mut conn, subject, limit, now).await? {
             return Err(too_much_mail(limit, retry_after));
         }
         drop(conn);
         match receive(app, actor.workspace, delivery).await {
-            Ok(Outcome::Stored(stored) | Outcome::Duplicate(stored)) => {
+            Ok(Received::Stored(stored) | Received::Duplicate(stored)) => {
                 Ok(Output { ok: true, conversation_id: stored.conversation, message_id: stored.message })
             }
-            Ok(Outcome::Refused(refusal)) => {
+            Ok(Received::Refused(refusal)) => {
                 app.rate.give_back(subject, limit, now).await;
                 Err(Error::problem("text", refusal.to_string()))
             }

@@ -10,8 +10,8 @@ use crate::api::input::NOT_BLANK;
 use crate::api::operation::{Call, Operation, Spec};
 use crate::conversations::conversation::Locked;
 use crate::conversations::tags;
-use crate::db::Tx;
 use crate::error::{Problem, Result};
+use crate::store::db::Tx;
 
 pub struct TagConversation;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rookery::partitions;
+use rookery::store::partitions;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
@@ -31,7 +31,7 @@ async fn keep_beside_a_reader(world: &World, beside: impl AsyncFnOnce()) {
     let mut reader = connect(world).await;
     run(&mut reader, "begin; select count(*) from events; select count(*) from sandbox_mail").await;
     let mut keeper = connect(world).await;
-    let keeping = tokio::spawn(async move { partitions::keep(&mut keeper).await });
+    let keeping = tokio::spawn(async move { partitions::maintain(&mut keeper).await });
     // By now it has asked for its locks, and whoever comes later stands behind it.
     tokio::time::sleep(Duration::from_millis(500)).await;
     let mut other = connect(world).await;

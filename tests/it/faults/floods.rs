@@ -17,9 +17,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::mail::client::Client;
-use crate::mail::dns::Zone;
 use crate::world::Reply;
+use crate::world::mail::client::Client;
+use crate::world::mail::dns::Zone;
 use crate::world::site::{Node, Site, text};
 
 /// Addresses that floods come from.

@@ -59,6 +59,15 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "send",
+        prepare: |workspace| Box::pin(sends_live(workspace)),
+        first: NOW,
+        then: TimeDelta::hours(1),
+        refused: "update on messages for each row when (new.workspace_id = {bad} and new.status = 'sent')",
+        left: "select count(*) from messages
+               where workspace_id = $1 and not sandbox and due_at <= $2 + interval '1 hour'",
+    },
+    Case {
+        name: "send in the sandbox",
         prepare: |workspace| Box::pin(sends_to(workspace, "ada@customer.test")),
         first: NOW,
         then: TimeDelta::minutes(1),
@@ -243,6 +252,7 @@ macro_rules! poisoned {
 poisoned! {
     a_reminder_that_cannot_be_written_stops_no_other: "remind of documents";
     a_message_that_cannot_be_sent_stops_no_other: "send";
+    a_message_of_the_sandbox_that_cannot_be_sent_stops_no_other: "send in the sandbox";
     a_notice_that_cannot_be_sent_stops_no_other: "send notices";
     an_answer_that_cannot_be_given_stops_no_other: "answer in the sandbox";
     a_snooze_that_cannot_be_ended_stops_no_other: "wake snoozed";
@@ -405,6 +415,14 @@ async fn gets_mail(workspace: &Workspace<'_>) {
 async fn sends_to(workspace: &Workspace<'_>, to: &str) {
     let (id, key) = conversation(workspace, to).await;
     key.sends(&id, "Hello.").await;
+}
+
+async fn sends_live(workspace: &Workspace<'_>) {
+    let address = format!("help@{}.example", workspace.id.0);
+    let (inbox, key) =
+        (workspace.mailbox(&address, "Help").await, workspace.key("live", "send", Mode::Live).await);
+    let id = workspace.mail(inbox, "ada@customer.example", "Parcel", "Where is it?").await.to_string();
+    key.sends(&id, "Here.").await;
 }
 
 async fn asks_for_documents(workspace: &Workspace<'_>) {

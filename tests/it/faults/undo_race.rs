@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use chrono::TimeDelta;
 use futures::{StreamExt, stream};
 use rookery::ids::MessageId;
-use rookery::mail::send;
+use rookery::outgoing::send;
 use sqlx::AssertSqlSafe;
 
 use crate::world::{World, story_with};

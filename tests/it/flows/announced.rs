@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use rookery::clock::written;
 use rookery::ids::ConversationId;
-use rookery::mail::delivery::Outcome;
+use rookery::incoming::delivery::Received;
 use serde_json::{Value, json};
 
 use crate::world::{Key, Message, Mode, Workspace, World, story};
@@ -166,7 +166,7 @@ async fn a_simulated_reply_is_announced_and_an_automatic_answer_never_is() {
         wrote(&acme, id, "one@acme.example").await;
         acme.set(id, "status = 'waiting', announced_turn = 'theirs'").await;
         let away = answer("one@acme.example", "Auto-Submitted: auto-replied\n", "I am away");
-        assert!(matches!(acme.receives(support, &away).await, Outcome::Stored(_)));
+        assert!(matches!(acme.receives(support, &away).await, Received::Stored(_)));
         assert_eq!(world.events("client.replied").await.len(), 1, "the simulated one");
         assert_eq!(world.events("turn.changed").await.len(), 3, "two new conversations and one reply");
     })

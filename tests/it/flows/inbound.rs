@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use chrono::TimeDelta;
-use rookery::conversations::inbound::Stored;
+use rookery::conversations::messages::inbound::Stored;
 use rookery::ids::{ConversationId, MailboxId};
-use rookery::mail::delivery::Outcome;
+use rookery::incoming::delivery::Received;
 use serde_json::{Value, json};
 
 use crate::world::{Message, Mode, Workspace, World, story};
 
-fn stored(outcome: Outcome) -> Stored {
+fn stored(outcome: Received) -> Stored {
     match outcome {
-        Outcome::Stored(stored) => stored,
+        Received::Stored(stored) => stored,
         other => panic!("the mail was not stored: {other:?}"),
     }
 }
@@ -231,7 +231,7 @@ async fn the_same_mail_delivered_twice_is_stored_once_in_each_inbox() {
             let again = format!("Received: from a by b\nX-Spam: no\n{raw}\n\n");
             for twin in [raw.clone(), again] {
                 match acme.receives(support, &twin).await {
-                    Outcome::Duplicate(place) => assert_eq!(place, first),
+                    Received::Duplicate(place) => assert_eq!(place, first),
                     other => panic!("a second copy was {other:?}"),
                 }
             }
@@ -259,8 +259,8 @@ async fn copies_that_arrive_at_the_same_moment_are_one_mail() {
         let mut places = Vec::new();
         for outcome in outcomes {
             match outcome {
-                Outcome::Stored(place) | Outcome::Duplicate(place) => places.push(place),
-                other @ Outcome::Refused(_) => panic!("{other:?}"),
+                Received::Stored(place) | Received::Duplicate(place) => places.push(place),
+                other @ Received::Refused(_) => panic!("{other:?}"),
             }
         }
         assert!(places.iter().all(|place| *place == places[0]), "{places:?}");
@@ -364,7 +364,7 @@ async fn mail_that_cannot_be_read_is_refused_and_leaves_nothing() {
         let support: MailboxId = acme.mailbox("help@acme.example", "Support").await;
         let loop_of_servers = format!("{}From: a@b.example\n\nHello\n", "Received: from x by y\n".repeat(51));
         for raw in ["", "no header at all", &loop_of_servers] {
-            assert!(matches!(acme.receives(support, raw).await, Outcome::Refused(_)), "{raw}");
+            assert!(matches!(acme.receives(support, raw).await, Received::Refused(_)), "{raw}");
         }
         assert_eq!((count(world, "conversations").await, count(world, "events").await), (0, 0));
         assert_eq!(files_below(&world.app.config.blobs.to_file_path().unwrap()), 0);

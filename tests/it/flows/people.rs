@@ -10,13 +10,13 @@ use rookery::conversations::lock::lock_visible;
 use rookery::conversations::status::Status;
 use rookery::conversations::timeline::Item;
 use rookery::conversations::{inboxes, notes, read, snooze, tags, transitions};
-use rookery::db::{Handle, Snapshot, Tx};
 use rookery::documents::items;
 use rookery::documents::library;
 use rookery::documents::request::Asked;
 use rookery::error::{NO_CONVERSATION, Result};
 use rookery::ids::{ConversationId, MailboxId, PersonId};
 use rookery::replies::write::{NewReply, Written, ask, write};
+use rookery::store::db::{Handle, Snapshot, Tx};
 use rookery::workspace::access::{Actor, MemberId, Scope};
 use rookery::workspace::mailboxes;
 use rookery::workspace::people::{self, Person, Role};
@@ -74,7 +74,7 @@ async fn with_file(acme: &Workspace<'_>, inbox: MailboxId, name: &str) -> Conver
          Content-Disposition: attachment; filename={name}.pdf\n\n%PDF {name}\n--b--\n"
     );
     match acme.receives(inbox, &raw).await {
-        rookery::mail::delivery::Outcome::Stored(stored) => stored.conversation,
+        rookery::incoming::delivery::Received::Stored(stored) => stored.conversation,
         other => panic!("{other:?}"),
     }
 }

@@ -2,8 +2,8 @@
 
 use chrono::TimeDelta;
 use rookery::conversations::lock::lock_any;
-use rookery::conversations::sending;
-use rookery::mailer::{Handover, Refusal};
+use rookery::conversations::messages::sending;
+use rookery::relay::mailer::{Handover, Refusal};
 use rookery::replies::suppress::{Reason, suppress};
 use rookery::workspace::people::Role;
 use serde_json::{Value, json};

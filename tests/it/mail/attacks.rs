@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::client::Client;
-use super::post::{Post, mail, post, post_with};
+use crate::world::mail::client::Client;
+use crate::world::mail::post::{Post, mail, post, post_with};
 
 /// Sends the bytes after a 354 and gives every answer until the connection is closed.
 async fn after_data(post: &Post<'_>, bytes: &[u8]) -> Vec<u16> {

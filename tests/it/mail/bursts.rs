@@ -7,8 +7,8 @@ use futures::future::join_all;
 use rookery::ids::Id;
 use sqlx::AssertSqlSafe;
 
-use super::client::Client;
-use super::post::{Post, mail, post_with};
+use crate::world::mail::client::Client;
+use crate::world::mail::post::{Post, mail, post_with};
 
 const MANY_CONNECTIONS: &[(&str, &str)] = &[("SMTP_PEER_CONNECTIONS", "100")];
 

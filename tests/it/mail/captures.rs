@@ -6,9 +6,9 @@ use mail_parser::MessageParser;
 use rookery::ids::ConversationId;
 use serde_json::json;
 
-use super::client::Client;
-use super::post::{Kept, Post, mail, post};
 use super::verdicts::{key, signed_over};
+use crate::world::mail::client::Client;
+use crate::world::mail::post::{Kept, Post, mail, post};
 use crate::world::{Key, Message, Mode};
 
 const SPF: &str = "v=spf1 ip4:127.0.0.1 -all";

@@ -11,11 +11,11 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rookery::app::App;
 use rookery::ids::WorkspaceId;
-use rookery::mail::authenticate::Dmarc;
-use rookery::mail::delivery::{Delivery, Outcome};
-use rookery::mail::parse::{Refusal, parse};
-use rookery::mail::quote::own_words;
-use rookery::mail::receive::receive;
+use rookery::incoming::authenticate::Dmarc;
+use rookery::incoming::delivery::{Delivery, Received};
+use rookery::incoming::parse::{Refusal, parse};
+use rookery::incoming::quote::own_words;
+use rookery::incoming::receive::receive;
 use rookery::workspace::mailboxes::{self, Mailbox};
 
 use crate::world::{World, story, story_with};
@@ -96,8 +96,8 @@ async fn passes(
     let time = time_of(&raw);
     assert!(time < SLOW, "{name} takes {time:?}");
     let refused = match receive(&app, workspace, Delivery::of(inbox, raw, Dmarc::Unknown)).await {
-        Ok(Outcome::Stored(_) | Outcome::Duplicate(_)) => None,
-        Ok(Outcome::Refused(refusal)) => Some(refusal),
+        Ok(Received::Stored(_) | Received::Duplicate(_)) => None,
+        Ok(Received::Refused(refusal)) => Some(refusal),
         Err(error) => panic!("{name}: {error}"),
     };
     Fate { refused, time }

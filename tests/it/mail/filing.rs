@@ -1,10 +1,10 @@
 //! Where mail from outside is filed, and the plain reason that is kept with it.
 
 use rookery::ids::ConversationId;
-use rookery::mail::delivery::Outcome;
+use rookery::incoming::delivery::Received;
 
-use super::post::{Post, mail, post};
 use crate::world::Message;
+use crate::world::mail::post::{Post, mail, post};
 
 async fn wrote(post: &Post<'_>, conversation: ConversationId, id: &str) {
     let rfc_message_id = Some(id);
@@ -155,7 +155,7 @@ async fn mail_without_an_id_is_told_apart_by_its_content_however_much_there_is()
         // Every one of them again, as a sender does that did not hear our answer.
         for number in (0..150).step_by(10) {
             let again = post.acme.receives(post.support, &raw(number)).await;
-            assert!(matches!(again, Outcome::Duplicate(_)), "{number}: {again:?}");
+            assert!(matches!(again, Received::Duplicate(_)), "{number}: {again:?}");
         }
         assert_eq!(post.count().await, 150);
         let flagged: i64 = sqlx::query_scalar("select count(*) from conversations where risk is not null")

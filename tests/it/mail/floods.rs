@@ -7,13 +7,13 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use futures::future::join_all;
-use rookery::hashes::sha256;
+use rookery::secrets::hashes::sha256;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{Instant, timeout};
 
-use super::client::{Answer, Client, crlf};
-use super::dns::Zone;
-use super::post::{mail, post, post_with};
+use crate::world::mail::client::{Answer, Client, crlf};
+use crate::world::mail::dns::Zone;
+use crate::world::mail::post::{mail, post, post_with};
 use crate::world::site::Site;
 
 const SOON: Duration = Duration::from_secs(20);

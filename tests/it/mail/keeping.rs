@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use super::post::{Post, mail, post};
+use crate::world::mail::post::{Post, mail, post};
 
 /// The real program on the story's database.
 pub fn admin(post: &Post<'_>, arguments: &[&str]) -> Output {

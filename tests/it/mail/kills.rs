@@ -14,16 +14,16 @@ use chrono::{DateTime, TimeDelta, Utc};
 use rookery::app::App;
 use rookery::clock::Clock;
 use rookery::config::Config;
-use rookery::mail::sweep::sweep;
 use rookery::random::Random;
+use rookery::worker::sweep::sweep;
 use sqlx::PgPool;
 use tokio::task::JoinHandle;
 
-use super::client::Client;
-use super::dns::Zone;
-use super::gate::{Gate, Step};
-use super::post::mail;
 use crate::world::cluster::cluster;
+use crate::world::mail::client::Client;
+use crate::world::mail::dns::Zone;
+use crate::world::mail::gate::{Gate, Step};
+use crate::world::mail::post::mail;
 use crate::world::site::{Node, SECRET_KEY, Site};
 
 /// Where a mail is when its node dies.

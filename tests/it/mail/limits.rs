@@ -4,9 +4,9 @@
 use chrono::TimeDelta;
 use rookery::ids::ConversationId;
 
-use super::client::Client;
-use super::post::{Post, mail, post_with};
 use crate::world::Message;
+use crate::world::mail::client::Client;
+use crate::world::mail::post::{Post, mail, post_with};
 
 async fn send(post: &Post<'_>, from: &str, subject: &str, header: &str, text: &str) -> (u16, String) {
     post.tick();

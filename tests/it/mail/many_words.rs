@@ -1,6 +1,6 @@
 //! Much mail, and mail of many words, against search: what it costs is bounded, and nobody else pays for it.
 
-use rookery::conversations::index::{self, Indexed};
+use rookery::conversations::search::index::{self, Indexed};
 use rookery::ids::{ConversationId, MailboxId};
 
 use crate::world::{Key, Message, Mode, Workspace, World, story_with};

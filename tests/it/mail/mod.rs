@@ -3,18 +3,14 @@
 mod attacks;
 mod bursts;
 mod captures;
-pub mod client;
 mod corpus;
-pub mod dns;
 mod filing;
 mod floods;
-mod gate;
 mod keeping;
 mod kills;
 mod limits;
 mod many_words;
 mod outages;
-pub mod post;
 mod protocol;
 mod reports;
 mod s3;

@@ -1,14 +1,14 @@
 //! Bounces and complaints, as mail servers write them.
 
 use rookery::ids::ConversationId;
-use rookery::mail::parse::{Bounce, Complaint, Failure, Report, parse};
-use rookery::mail::return_path;
+use rookery::incoming::parse::{Bounce, Complaint, Failure, Report, parse};
+use rookery::incoming::return_path;
 
 use serde_json::{Value, json};
 
-use super::client::Client;
-use super::post::{Post, mail, post, post_with};
 use crate::world::Message;
+use crate::world::mail::client::Client;
+use crate::world::mail::post::{Post, mail, post, post_with};
 
 const BOUNCE: &str = include_str!("../../mail/bounce-postfix.eml");
 const DELAY: &str = include_str!("../../mail/bounce-delayed.eml");

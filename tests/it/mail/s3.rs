@@ -1,8 +1,8 @@
 //! Mail whose bytes are on S3. These need a server: `just s3` starts one and runs them, and with them the
 //! other tests of mail once more.
 
-use super::client::Client;
-use super::post::{mail, post, post_with};
+use crate::world::mail::client::Client;
+use crate::world::mail::post::{mail, post, post_with};
 use crate::world::s3;
 
 /// Long enough that its bytes are a blob, with a file that is one.

@@ -2,17 +2,17 @@
 //! recipient replies, over real HTTP again, and never before.
 
 use chrono::TimeDelta;
+use rookery::app_mail::body_fetch;
 use rookery::app_mail::connect::{Connected, Wanted, connect, disconnect};
-use rookery::app_mail::words;
 use rookery::error::Result;
 use rookery::ids::{ConversationId, PersonId};
 use rookery::workspace::people::Role;
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
 
-use super::post::{Kept, Post, mail, post_with};
 use crate::webhooks::receiver::{Answering, Receiver};
 use crate::world::Reply;
+use crate::world::mail::post::{Kept, Post, mail, post_with};
 
 /// Loopback opened, as a developer would; and an answer that takes a second is too late.
 const LOCAL: &[(&str, &str)] = &[("WEBHOOK_ALLOW", "127.0.0.0/8"), ("WEBHOOK_ANSWER_SECONDS", "1")];
@@ -403,15 +403,15 @@ async fn a_node_that_dies_while_it_asks_loses_nothing_and_one_that_is_late_write
         mailer.tells(&sent("order-1")).await;
         let id = mailer.anna_replies("order-1").await;
         let mut conn = world.app.connection().await.unwrap();
-        let dead = words::claim(&mut conn, world.now(), world.now() + lease).await.unwrap();
+        let dead = body_fetch::claim(&mut conn, world.now(), world.now() + lease).await.unwrap();
         mailer.after(lease - TimeDelta::milliseconds(1)).await;
         assert_eq!((dead.len(), mailer.server.count()), (1, 0), "it is that node's until its lease ends");
         world.wait(TimeDelta::milliseconds(1));
-        let next = words::claim(&mut conn, world.now(), world.now() + lease).await.unwrap();
+        let next = body_fetch::claim(&mut conn, world.now(), world.now() + lease).await.unwrap();
         assert_eq!(next.len(), 1);
         let mut tx = world.app.begin(mailer.post.acme.id).await.unwrap();
-        assert!(!words::keep(&mut tx, &dead[0], "Late words").await.unwrap());
-        assert!(!words::give_up(&mut tx, &dead[0]).await.unwrap());
+        assert!(!body_fetch::store(&mut tx, &dead[0], "Late words").await.unwrap());
+        assert!(!body_fetch::give_up(&mut tx, &dead[0]).await.unwrap());
         tx.commit().await.unwrap();
         assert_eq!(mailer.app_sent(id).await["text"], Value::Null);
         assert_eq!(mailer.post.key.told(id, "app-mail-unread").await, [] as [Value; 0]);

@@ -1,11 +1,11 @@
 //! Who can get a customer's address suppressed: the receiving server, with proof, and nobody else.
 
 use rookery::ids::{ConversationId, MessageId};
-use rookery::mail::return_path;
+use rookery::incoming::return_path;
 use serde_json::{Value, json};
 
 use super::keeping::{admin, object, says};
-use super::post::{Post, mail, post, post_with};
+use crate::world::mail::post::{Post, mail, post, post_with};
 use crate::world::{Message, Mode};
 
 const BOUNCE: &str = include_str!("../../mail/bounce-postfix.eml");
@@ -235,7 +235,7 @@ async fn mail_that_comes_together_lifts_too_and_a_complaint_outweighs_a_bounce()
         post.takes("feedback@customer.example", "help@acme.example", &raw).await;
         let write = async |address: &String| {
             let raw = mail(address, &format!("Again {address}"), "", "Here I am");
-            super::client::Client::greeted(post.smtp)
+            crate::world::mail::client::Client::greeted(post.smtp)
                 .await
                 .mail(address, "help@acme.example", &raw)
                 .await

@@ -4,12 +4,12 @@
 use chrono::TimeDelta;
 use mail_parser::MessageParser;
 use rookery::ids::{ConversationId, MessageId};
-use rookery::mail::return_path;
+use rookery::incoming::return_path;
 use serde_json::{Value, json};
 
-use super::client::Client;
-use super::post::{Kept, Post, post};
 use super::verdicts::{key, signed_over, signed_to_here};
+use crate::world::mail::client::Client;
+use crate::world::mail::post::{Kept, Post, post};
 use crate::world::{Key, Message, Mode, Workspace};
 
 const SITUATIONS: &str = include_str!("../../threading/situations.txt");

@@ -2,42 +2,33 @@
 
 mod app_mail;
 mod assign;
-mod auth;
-mod browsers;
 mod conversation;
 mod document_requests;
 mod documents;
-mod errors;
 mod filters;
-mod general;
 mod list;
 mod long_timelines;
 mod mailboxes;
-mod mcp;
 mod me;
 mod notes;
-mod openapi;
-mod rate;
 mod replies;
 mod sandbox;
-mod scopes;
 mod search;
 mod status;
 mod tagging;
 mod tags;
-mod visibility;
 mod writing;
 
 /// The request limit is another test's subject.
 pub const UNHURRIED: &[(&str, &str)] = &[("RATE_LIMIT_REQUESTS", "100000")];
 
 /// A parameter as a URL has it.
-fn parameter(name: &str, value: &str) -> String {
+pub fn parameter(name: &str, value: &str) -> String {
     let value: String = url::form_urlencoded::byte_serialize(value.as_bytes()).collect();
     format!("{name}={value}")
 }
 
 /// Ids as the answers write them.
-fn written(ids: &[rookery::ids::ConversationId]) -> Vec<String> {
+pub fn written(ids: &[rookery::ids::ConversationId]) -> Vec<String> {
     ids.iter().map(ToString::to_string).collect()
 }

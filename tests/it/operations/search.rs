@@ -315,7 +315,7 @@ async fn words_of_a_message_that_was_stopped_are_gone_and_come_back_when_it_is_s
         assert_eq!(anywhere().await, [id.to_string()]);
         let mut tx = world.app.begin(acme.id).await.unwrap();
         let conversation = rookery::conversations::lock::lock_any(&mut tx, id).await.unwrap();
-        let stopped = rookery::conversations::outbound::stop(
+        let stopped = rookery::conversations::messages::outbound::stop(
             &mut tx,
             &conversation,
             message.parse().unwrap(),

@@ -1,8 +1,8 @@
 //! Sending domains: the key, the signature that verifies against DNS, and what `check-domain` says of it.
 
 use mail_auth::{AuthenticatedMessage, DkimResult, MessageAuthenticator};
-use rookery::dns;
-use rookery::mail::domain;
+use rookery::net::dns;
+use rookery::outgoing::domain;
 
 use crate::world::site::{Site, text};
 use crate::world::zone::Zone;

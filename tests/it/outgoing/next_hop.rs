@@ -10,10 +10,10 @@ use std::time::Duration;
 use aws_lc_rs::digest::{SHA256, SHA512, digest};
 use chrono::TimeDelta;
 use rookery::ids::{ConversationId, MessageId, WorkspaceId};
-use rookery::mailer::{Handover, Letter, Mail, Mailer};
-use rookery::outside::Outside;
+use rookery::net::outside::Outside;
 use rookery::relay::Relay;
-use rookery::secret::Secret;
+use rookery::relay::mailer::{Handover, Letter, Mail, Mailer};
+use rookery::secrets::secret::Secret;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -110,7 +110,7 @@ impl Scene {
         let outside = Outside::new(allow, &dns, Some(&authority), Duration::from_secs(5)).unwrap();
         let relay =
             Relay::new(&address, "desk.example".into(), Some(&authority), TimeDelta::seconds(40)).unwrap();
-        let relay = relay.heeding(&dns, Arc::new(outside), policy_port).unwrap();
+        let relay = relay.with_tls_policy(&dns, Arc::new(outside), policy_port).unwrap();
         let letter = Letter {
             workspace: WorkspaceId(1),
             conversation: ConversationId(1),

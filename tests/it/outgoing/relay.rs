@@ -2,10 +2,10 @@
 
 use chrono::TimeDelta;
 use rookery::ids::MailboxId;
-use rookery::mail::delivery::Outcome;
-use rookery::mail::return_path;
+use rookery::incoming::delivery::Received;
+use rookery::incoming::return_path;
 use rookery::relay::Relay;
-use rookery::secret::Secret;
+use rookery::secrets::secret::Secret;
 use serde_json::{Value, json};
 
 use crate::world::sink::{Does, Sink, Step};
@@ -157,7 +157,7 @@ async fn a_relay_that_hangs_or_breaks_off_anywhere_gets_the_same_mail_again() {
                 "Message-ID: <again@{id}>\nReferences: <{}>\nFrom: ada@customer.example\n\nHello?\n",
                 ids.iter().find(|id| id.starts_with(&message)).expect("it has a Message-ID")
             );
-            let Outcome::Stored(stored) = acme.receives(inbox, &raw).await else { panic!("not stored") };
+            let Received::Stored(stored) = acme.receives(inbox, &raw).await else { panic!("not stored") };
             assert_eq!(stored.conversation.to_string(), id);
             let events = world.events("message.sent").await.len();
             world.wait(TimeDelta::minutes(1));

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use mail_parser::{Message, MessageParser};
-use rookery::mail::delivery::Outcome;
+use rookery::incoming::delivery::Received;
 use rookery::workspace::people::Role;
 use serde_json::json;
 
@@ -34,7 +34,7 @@ async fn a_long_exchange_stays_one_thread_on_both_sides() {
                 "Message-ID: <{theirs}>\nReferences: {references}\nFrom: Ada <ada@customer.example>\n\
                  To: help@acme.example\nSubject: Parcel\n\nRound {round}\n"
             );
-            let Outcome::Stored(stored) = acme.receives(inbox, &raw).await else { panic!("not stored") };
+            let Received::Stored(stored) = acme.receives(inbox, &raw).await else { panic!("not stored") };
             let id = *conversation.get_or_insert(stored.conversation);
             assert_eq!(stored.conversation, id, "an answer to our mail joins");
             known.push(theirs.clone());
@@ -89,7 +89,7 @@ async fn an_answer_names_what_its_author_had_read_and_not_what_a_machine_wrote_l
                  To: help@acme.example\nSubject: Parcel\n\n{text}\n"
             );
             match acme.receives(inbox, &raw).await {
-                Outcome::Stored(stored) => stored.conversation,
+                Received::Stored(stored) => stored.conversation,
                 other => panic!("{other:?}"),
             }
         };

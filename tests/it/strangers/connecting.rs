@@ -4,14 +4,14 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use rookery::descriptors;
+use rookery::net::fd_limit;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use super::raw::{LONG, answer, is_closed, said, socket};
-use crate::mail::client::Client;
-use crate::mail::dns::Zone;
-use crate::mail::post::mail;
+use crate::world::mail::client::Client;
+use crate::world::mail::dns::Zone;
+use crate::world::mail::post::mail;
 use crate::world::site::Site;
 
 const HALF: [&[u8]; 4] =
@@ -31,7 +31,7 @@ async fn more_half_requests_than_descriptors_keep_neither_requests_nor_mail_out_
     let settings =
         [("ROOKERY_SMTP_LISTEN", &*listen), ("ROOKERY_DNS", &dns), ("ROOKERY_HTTP_TIMEOUT_SECONDS", "5")];
     // This process needs them too.
-    descriptors::raise();
+    fd_limit::raise();
     let node = site.serve_with_descriptors("one", &settings, 1024).await;
     let address = socket(&node.address);
     let mut half: Vec<TcpStream> = Vec::new();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 use rookery::app_mail::connect::{Connected, Wanted, connect};
-use rookery::rate::Subject;
+use rookery::limits::rate::RateKey;
 use serde_json::json;
 use standardwebhooks::Webhook;
 
@@ -79,7 +79,7 @@ async fn a_service_tells_so_much_a_minute_and_strangers_cannot_use_that_up() {
             let wrong = format!("v1,{}=", "A".repeat(43));
             assert_eq!(posts(world, &path, world.now().timestamp(), &wrong, &order("x")).await.status, 401);
         }
-        let (limit, subject) = (world.app.config.told_mail_limit(), Subject::ToldMail(acme.id, made.id));
+        let (limit, subject) = (world.app.config.told_mail_limit(), RateKey::ToldMail(acme.id, made.id));
         let mut conn = world.app.connection().await.unwrap();
         for _ in 1..limit.most {
             let taken = world.app.rate.take(&mut conn, subject, limit, world.now()).await.unwrap();

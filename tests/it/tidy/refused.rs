@@ -10,7 +10,7 @@ fn file(path: &str, text: &str) -> File {
 
 /// A small tree with every module named in the snippets, and the file under test.
 fn with_modules(path: &str, text: &str) -> Vec<File> {
-    let known = ["src/clock.rs", "src/workspace/keys.rs", "src/mail/receive.rs", "src/api/rest.rs"];
+    let known = ["src/clock.rs", "src/workspace/keys.rs", "src/incoming/receive.rs", "src/api/rest.rs"];
     let mut files: Vec<File> = known.iter().map(|path| file(path, "")).collect();
     files.push(file(path, text));
     files
@@ -24,37 +24,37 @@ fn refuses(problems: Vec<String>, words: &str) {
 #[test]
 fn an_import_to_the_right_is_refused_however_it_is_written() {
     for text in [
-        "use crate::mail::receive;",
-        "use crate::{clock::Clock, mail::{receive, parse}};",
-        "use {std::fmt, crate::mail};",
-        "use super::super::mail::receive;",
-        "pub use crate::mail::receive as arrive;",
-        "fn f() { let x = crate::mail::receive::one(); }",
-        "fn f(x: &Vec<crate::mail::Mail>) {}",
-        "mod inside { use super::super::super::{clock, mail}; }",
-        "fn f() { json!({ \"x\": crate::mail::x() }) }",
+        "use crate::incoming::receive;",
+        "use crate::{clock::Clock, incoming::{receive, parse}};",
+        "use {std::fmt, crate::incoming};",
+        "use super::super::incoming::receive;",
+        "pub use crate::incoming::receive as arrive;",
+        "fn f() { let x = crate::incoming::receive::one(); }",
+        "fn f(x: &Vec<crate::incoming::Mail>) {}",
+        "mod inside { use super::super::super::{clock, incoming}; }",
+        "fn f() { json!({ \"x\": crate::incoming::x() }) }",
     ] {
         let files = with_modules("src/events/record.rs", text);
-        let wanted = "src/events/record.rs:1: events imports mail";
+        let wanted = "src/events/record.rs:1: events imports incoming";
         refuses(imports(&files), wanted);
     }
-    refuses(imports(&with_modules("src/db.rs", "use crate::workspace::keys;")), "db imports workspace");
+    refuses(imports(&with_modules("src/app.rs", "use crate::workspace::keys;")), "app imports workspace");
     refuses(imports(&with_modules("src/web/home.rs", "use crate::api::rest;")), "web imports api");
     refuses(
-        imports(&with_modules("src/mail/send.rs", "use crate::Receive;")),
+        imports(&with_modules("src/incoming/send.rs", "use crate::Receive;")),
         "`crate::Receive` is no module",
     );
-    refuses(imports(&with_modules("src/mail/send.rs", "use crate::*;")), "`crate::*` is no module");
-    refuses(imports(&[file("src/plumbing/pipe.rs", "")]), "no place in ORDER");
+    refuses(imports(&with_modules("src/incoming/send.rs", "use crate::*;")), "`crate::*` is no module");
+    refuses(imports(&[file("src/plumbing/pipe.rs", "")]), "no place in BASE or ORDER");
 }
 
 #[test]
 fn an_import_to_the_left_passes() {
     for (path, text) in [
-        ("src/mail/send.rs", "use crate::{clock, workspace::keys}; use super::receive; use std::fmt;"),
-        ("src/mail/mod.rs", "mod receive; use self::receive::x; fn f() { crate::refuse!(\"no\") }"),
+        ("src/incoming/send.rs", "use crate::{clock, workspace::keys}; use super::receive; use std::fmt;"),
+        ("src/incoming/mod.rs", "mod receive; use self::receive::x; fn f() { crate::refuse!(\"no\") }"),
         ("src/main.rs", "use crate::api::rest; pub(crate) struct X;"),
-        ("src/db.rs", "use crate::clock::Clock;"),
+        ("src/app.rs", "use crate::clock::Clock;"),
     ] {
         assert_eq!(imports(&with_modules(path, text)), [""; 0], "{path}");
     }
@@ -80,17 +80,17 @@ fn a_write_to_a_table_of_another_folder_is_refused() {
         "fn f() { query!(\"insert into \" + \"notes values (1)\") }",
         "fn f() { copy_in(\"copy notes from stdin\") }",
     ] {
-        let files = [file("src/mail/receive.rs", text)];
+        let files = [file("src/incoming/receive.rs", text)];
         refuses(ownership(&files, &migrations, owners), "writes notes, conversations owns it");
     }
-    let statement = [file("src/mail/receive.sql", "-- why\nupdate only notes as n set x = 1")];
+    let statement = [file("src/incoming/receive.sql", "-- why\nupdate only notes as n set x = 1")];
     refuses(ownership(&statement, &migrations, owners), "writes notes");
-    let dynamic = [file("src/mail/receive.rs", "fn f() { format!(\"delete from {table}\") }")];
+    let dynamic = [file("src/incoming/receive.rs", "fn f() { format!(\"delete from {table}\") }")];
     refuses(ownership(&dynamic, &migrations, owners), "put together at run time");
     let own = [
         file("src/conversations/notes.rs", "fn f() { query!(\"insert into notes values (1)\") }"),
         file(
-            "src/mail/read.rs",
+            "src/incoming/read.rs",
             "/// Does not update notes set.\nfn f() { query!(\"select x from notes for update\") }",
         ),
     ];
@@ -101,16 +101,17 @@ fn a_write_to_a_table_of_another_folder_is_refused() {
 fn a_table_without_an_owner_is_refused() {
     let made = "create unlogged table if not exists \"a.b\" (x int); create table c partition of a.b; create table d (); drop table d;";
     let migrations = [file("migrations/1.sql", made)];
-    let problems = ownership(&[], &migrations, &[("mail", &["gone"])]);
+    let problems = ownership(&[], &migrations, &[("incoming", &["gone"])]);
     assert_eq!(problems, ["OWNERS: a.b has no owner", "OWNERS: gone is in no migration"]);
 }
 
 #[test]
 fn a_name_that_says_nothing_is_refused() {
-    for path in ["src/utils.rs", "src/mail/helpers/quote.rs", "tests/it/common/mod.rs", "src/service.rs"] {
+    for path in ["src/utils.rs", "src/incoming/helpers/quote.rs", "tests/it/common/mod.rs", "src/service.rs"]
+    {
         refuses(names(&[file(path, "")]), path);
     }
-    refuses(names(&[file("src/mail/a.rs", "mod outer { mod misc { } }")]), "module `misc`");
+    refuses(names(&[file("src/incoming/a.rs", "mod outer { mod misc { } }")]), "module `misc`");
 }
 
 #[test]
@@ -121,7 +122,7 @@ fn a_second_clock_and_a_second_source_of_chance_are_refused() {
         "use rand::{Rng, rng};",
         "fn f() -> u8 { rand::random() }",
     ] {
-        refuses(time_and_chance(&[file("src/mail/a.rs", text)]), "outside its file");
+        refuses(time_and_chance(&[file("src/incoming/a.rs", text)]), "outside its file");
         assert_eq!(time_and_chance(&[file("src/clock.rs", text)]), [""; 0]);
     }
 }
@@ -159,9 +160,9 @@ fn an_attack_without_a_test_is_refused() {
 fn a_circle_of_imports_is_refused_however_it_is_written() {
     let three = |last: &str| {
         vec![
-            file("src/clock.rs", "use crate::mail::receive::take;"),
-            file("src/mail/receive.rs", "mod parse; fn f() { parse::parse(); }"),
-            file("src/mail/receive/parse.rs", last),
+            file("src/clock.rs", "use crate::incoming::receive::take;"),
+            file("src/incoming/receive.rs", "mod parse; fn f() { parse::parse(); }"),
+            file("src/incoming/receive/parse.rs", last),
         ]
     };
     for back in [
@@ -173,7 +174,7 @@ fn a_circle_of_imports_is_refused_however_it_is_written() {
         "mod inside { use super::super::Mail; }",
         "fn f() { json!({ \"x\": super::x() }) }",
     ] {
-        refuses(circles(&three(back)), "src/mail/receive.rs imports src/mail/receive/parse.rs");
+        refuses(circles(&three(back)), "src/incoming/receive.rs imports src/incoming/receive/parse.rs");
     }
     for onwards in ["use crate::text;", "use self::inner::X; mod inner {}", "// crate::clock\nfn f() {}"] {
         assert_eq!(circles(&three(onwards)), [""; 0], "{onwards}");
@@ -182,8 +183,8 @@ fn a_circle_of_imports_is_refused_however_it_is_written() {
 
 #[test]
 fn a_crowded_room_is_refused() {
-    let files: Vec<File> = (0..21).map(|n| file(&format!("src/mail/n{n}.rs"), "")).collect();
-    refuses(crowds(&files), "src/mail: 21 files");
+    let files: Vec<File> = (0..21).map(|n| file(&format!("src/incoming/n{n}.rs"), "")).collect();
+    refuses(crowds(&files), "src/incoming: 21 files");
     assert_eq!(crowds(&files[..20]), [""; 0]);
 }
 

@@ -14,7 +14,7 @@ use rookery::app::App;
 use rookery::clock::Clock;
 use rookery::config::Config;
 use rookery::events::event::{Event, ScoutHeld};
-use rookery::events::record::{Place, record};
+use rookery::events::record::{EventContext, record};
 use rookery::ids::{ConversationId, WorkspaceId};
 use rookery::random::Random;
 use rookery::workspace::access::SANDBOX;
@@ -203,11 +203,11 @@ fn app(site: &Site) -> App {
 }
 
 /// A change that is not committed yet: its event's id and body.
-async fn change(app: &App, workspace: WorkspaceId) -> (String, String, rookery::db::Tx<'static>) {
+async fn change(app: &App, workspace: WorkspaceId) -> (String, String, rookery::store::db::Tx<'static>) {
     let mut tx = app.begin(workspace).await.unwrap();
     let held =
         Event::ScoutHeld(ScoutHeld { conversation_id: ConversationId(app.random.number() as i64 >> 1) });
-    let place = Place { audience: SANDBOX, livemode: false, conversation: None, inbox: "Sandbox" };
+    let place = EventContext { audience: SANDBOX, livemode: false, conversation: None, inbox: "Sandbox" };
     let id = record(&mut tx, place, &held).await.unwrap();
     let body: String = sqlx::query_scalar("select body from events where workspace_id = $1 and id = $2")
         .bind(workspace)

@@ -4,7 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use rookery::events::event::{
     AskCompleted, AskKind, Author, Booking, Doer, DraftApproved, Drafter, Event, MemberKind, MessageSent,
 };
-use rookery::events::record::{Place, record};
+use rookery::events::record::{EventContext, record};
 use rookery::ids::{
     AgentId, BookingId, BookingTypeId, ConversationId, DocumentRequestId, MailboxId, MessageId,
 };
@@ -17,7 +17,7 @@ use crate::world::{Mode, Workspace};
 
 async fn happens(acme: &Workspace<'_>, conversation: Option<ConversationId>, event: Event) {
     let mut tx = acme.world.app.begin(acme.id).await.unwrap();
-    let place = Place { audience: TEAM, livemode: true, conversation, inbox: "Support" };
+    let place = EventContext { audience: TEAM, livemode: true, conversation, inbox: "Support" };
     record(&mut tx, place, &event).await.unwrap();
     tx.commit().await.unwrap();
 }

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use rookery::ids::EventId;
-use rookery::webhooks::log::{Filter, Outcome};
+use rookery::webhooks::log::{Filter, Status};
 use serde_json::json;
 
 use super::receiver::{Answering, Receiver};
@@ -22,7 +22,7 @@ async fn the_log_shows_every_try_and_filters_by_failed_delivered_and_event() {
         receiver.answers_with(Answering { body: words, ..Answering::with(500) });
         let id = acme.mail(support, "a@customer.example", "Hi", "Hello").await;
         world.work().await;
-        let failed = || Filter { outcome: Some(Outcome::Failed), kind: None };
+        let failed = || Filter { outcome: Some(Status::Failed), kind: None };
         let entry = acme.log(made.webhook, failed()).await.remove(0);
         assert_eq!(entry.state, "pending");
         let answer = entry.tries[0]["answer"].as_str().unwrap();
@@ -43,7 +43,7 @@ async fn the_log_shows_every_try_and_filters_by_failed_delivered_and_event() {
             acme.log(made.webhook, filter).await.iter().map(|entry| entry.r#type.clone()).collect()
         };
         assert_eq!(shown(Filter::default()).await, ["conversation.assigned", "turn.changed"]);
-        let delivered = || Filter { outcome: Some(Outcome::Delivered), kind: None };
+        let delivered = || Filter { outcome: Some(Status::Delivered), kind: None };
         assert_eq!(shown(delivered()).await, ["conversation.assigned", "turn.changed"]);
         assert_eq!(shown(failed()).await, [""; 0]);
         let kind = |kind: &str| Filter { outcome: None, kind: Some(kind.into()) };

@@ -13,8 +13,8 @@ mod retrying;
 mod scoping;
 mod slow_names;
 
-use rookery::db::{Handle, Snapshot};
 use rookery::ids::{EventId, PersonId, WebhookId};
+use rookery::store::db::{Handle, Snapshot};
 use rookery::webhooks::create::{NewSecret, Wanted, create};
 use rookery::webhooks::log::{self, Entry, Filter};
 use rookery::webhooks::webhook::{self, Scope, Webhook};

@@ -1,7 +1,7 @@
 //! Who hears what: live and test, the team's inboxes and private ones, chosen kinds.
 
 use rookery::events::event::{Booking, Event};
-use rookery::events::record::{Place, record};
+use rookery::events::record::{EventContext, record};
 use rookery::ids::{BookingId, BookingTypeId};
 use rookery::webhooks::webhook::Scope;
 use rookery::workspace::access::TEAM;
@@ -23,7 +23,7 @@ async fn book(acme: &Workspace<'_>) {
         starts_at: tx.now(),
         ends_at: tx.now(),
     };
-    let place = Place { audience: TEAM, livemode: true, conversation: None, inbox: "Olga Owner" };
+    let place = EventContext { audience: TEAM, livemode: true, conversation: None, inbox: "Olga Owner" };
     record(&mut tx, place, &Event::BookingCreated(booking)).await.unwrap();
     tx.commit().await.unwrap();
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::receiver::{Answering, Receiver};
-use crate::mail::dns::Zone;
 use crate::world::Reply;
+use crate::world::mail::dns::Zone;
 use crate::world::site::Site;
 
 /// One name takes nine seconds; with the other, name and answer together take twice as long as other leases last.

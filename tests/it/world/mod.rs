@@ -4,6 +4,7 @@
 pub mod cluster;
 mod desk;
 pub mod furnished;
+pub mod mail;
 mod many;
 pub mod outbox;
 pub mod probe;
@@ -20,21 +21,21 @@ use rookery::app::App;
 use rookery::cli::migrate;
 use rookery::clock::Clock;
 use rookery::config::Config;
-use rookery::db::MIGRATIONS;
 use rookery::http::connections::Connections;
 use rookery::http::serve;
 use rookery::ids::{AgentId, ConversationId, MailboxId, PersonId, WorkspaceId};
-use rookery::mail::authenticate::Dmarc;
-use rookery::mail::delivery::{Delivery, Outcome};
-use rookery::mail::receive::receive;
-use rookery::partitions;
+use rookery::incoming::authenticate::Dmarc;
+use rookery::incoming::delivery::{Delivery, Received};
+use rookery::incoming::receive::receive;
 use rookery::random::Random;
 use rookery::replies::revoke;
 use rookery::routes;
+use rookery::store::db::MIGRATIONS;
+use rookery::store::partitions;
 use rookery::worker;
 use rookery::workspace::people::{self, Role};
 use rookery::workspace::plan::Plan;
-use rookery::workspace::{found, keys, mailboxes};
+use rookery::workspace::{create, keys, mailboxes};
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 
@@ -131,7 +132,7 @@ impl World {
                 let role = format!("create role {SERVICE_ROLE} login; {}", day_is(morning().date_naive()));
                 sqlx::raw_sql(AssertSqlSafe(role)).execute(&mut *conn).await.expect("a role and a day");
                 migrate::grant(&mut conn, SERVICE_ROLE).await.expect("the grants apply");
-                partitions::keep(&mut conn).await.expect("the days can be made");
+                partitions::maintain(&mut conn).await.expect("the days can be made");
                 drop(conn);
                 pool.close().await;
             })
@@ -174,7 +175,7 @@ impl World {
     }
 
     pub async fn workspace_on(&self, name: &str, plan: Plan) -> Workspace<'_> {
-        let made = found::found(&self.app, name, plan, "olga@rookery.example", "Olga Owner")
+        let made = create::create(&self.app, name, plan, "olga@rookery.example", "Olga Owner")
             .await
             .expect("a workspace");
         Workspace {
@@ -336,16 +337,16 @@ impl<'w> Workspace<'w> {
     }
 
     /// A raw mail that arrives at a live inbox.
-    pub async fn receives(&self, mailbox: MailboxId, raw: &str) -> Outcome {
+    pub async fn receives(&self, mailbox: MailboxId, raw: &str) -> Received {
         self.receives_with(mailbox, raw, Dmarc::Unknown).await
     }
 
     /// The same, confirmed by its sender's domain.
-    pub async fn receives_confirmed(&self, mailbox: MailboxId, raw: &str) -> Outcome {
+    pub async fn receives_confirmed(&self, mailbox: MailboxId, raw: &str) -> Received {
         self.receives_with(mailbox, raw, Dmarc::Pass).await
     }
 
-    async fn receives_with(&self, mailbox: MailboxId, raw: &str, dmarc: Dmarc) -> Outcome {
+    async fn receives_with(&self, mailbox: MailboxId, raw: &str, dmarc: Dmarc) -> Received {
         let app = &self.world.app;
         let mailbox =
             mailboxes::live(&mut app.connection().await.unwrap(), self.id, mailbox).await.expect("an inbox");
@@ -360,7 +361,7 @@ impl<'w> Workspace<'w> {
             "Message-ID: <{id}@customer.example>\nFrom: {from}\nTo: team@rookery.example\nSubject: {subject}\n\n{text}\n"
         );
         match self.receives(mailbox, &raw).await {
-            Outcome::Stored(stored) => stored.conversation,
+            Received::Stored(stored) => stored.conversation,
             other => panic!("the mail was not stored: {other:?}"),
         }
     }

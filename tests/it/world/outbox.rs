@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use futures::future::BoxFuture;
 use rookery::error::Result;
-use rookery::mailer::{Handover, Letter, Mail, Mailer};
+use rookery::relay::mailer::{Handover, Letter, Mail, Mailer};
 
 pub struct Outbox {
     letters: Mutex<Vec<Letter>>,

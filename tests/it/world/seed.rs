@@ -1,6 +1,6 @@
 //! Rows that no verb of the product can write yet, inserted as its verbs will.
 
-use rookery::conversations::index;
+use rookery::conversations::search::index;
 use rookery::ids::{ConversationId, MessageId, NoteId, TagId};
 
 use super::Workspace;

@@ -1,0 +1,253 @@
+//! A message of ours before it leaves (specification 3.3): a draft, or scheduled with its due time.
+//!
+//! A draft is not mail yet: it is neither counted nor found, and it moves no time. What is scheduled is.
+//! Each change is one conditional update, so of two who want different things exactly one gets it.
+
+use chrono::{DateTime, Utc};
+
+use crate::conversations::conversation::Locked;
+use crate::conversations::lock::lock_visible;
+use crate::conversations::messages::inbound::SNIPPET;
+use crate::conversations::messages::message::{Author, MessageStatus, Origin};
+use crate::conversations::search::index;
+use crate::error::{Error, NO_MESSAGE, Result};
+use crate::ids::{AgentId, ConversationId, MessageId};
+use crate::store::db::Tx;
+use crate::text;
+use crate::workspace::access::{Actor, MemberId, SANDBOX};
+
+pub struct Outbound<'a> {
+    pub message: MessageId,
+    pub author: Author,
+    /// What the customer will read.
+    pub text: &'a str,
+    /// What the author wrote, when something of ours stands under it in `text`.
+    pub written: Option<&'a str>,
+    /// One line for the person who approves it.
+    pub summary: Option<String>,
+    /// When it leaves. Without a time it is a draft.
+    pub sends_at: Option<DateTime<Utc>>,
+}
+
+pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>) -> Result<()> {
+    let (workspace, now) = (tx.workspace().0, tx.now());
+    let scheduled = outbound.sends_at.is_some();
+    let (author_type, author_id) = outbound.author.member().map(MemberId::columns).unzip();
+    // Fixed now, so that every later try of this message carries the same one; and unguessable, so that
+    // only who got the mail can answer it.
+    let domain = conversation.mailbox_address.rsplit('@').next().unwrap_or_default();
+    let rfc_message_id = format!("{}.{}@{domain}", outbound.message, tx.frame().random.hex(32));
+    sqlx::query!(
+        "with numbered as (
+             update conversations
+             set last_item = last_item + 1, last_item_at = $5,
+                 message_count = message_count + $4::bool::int,
+                 last_message_at = case when $4 then $5 else last_message_at end,
+                 snippet = case when $4 then $6 else snippet end
+             where workspace_id = $1 and id = $2
+             returning last_item, mailbox_id, audience)
+         insert into messages
+             (workspace_id, conversation_id, id, mailbox_id, item, at, direction, status, sends_at, due_at,
+              from_name, from_email, text, rfc_message_id, author_type, author_id, summary, written,
+              origin, sandbox)
+         select $1, $2, $3, mailbox_id, last_item, $5, 'outbound', case when $4 then 'scheduled' else 'draft' end,
+             $7, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, audience = $17
+         from numbered",
+        workspace,
+        conversation.id.0,
+        outbound.message.0,
+        scheduled,
+        now,
+        text::snippet(outbound.text, SNIPPET),
+        outbound.sends_at,
+        conversation.mailbox_name,
+        conversation.mailbox_address,
+        outbound.text,
+        rfc_message_id,
+        author_type,
+        author_id,
+        outbound.summary,
+        outbound.written,
+        outbound.author.origin() as Origin,
+        SANDBOX
+    )
+    .execute(&mut **tx)
+    .await?;
+    if scheduled {
+        index::note_message(tx, conversation.id, outbound.message).await?;
+    }
+    Ok(())
+}
+
+/// A message of ours, on a conversation that is locked.
+#[derive(Debug)]
+pub struct Ours {
+    pub id: MessageId,
+    pub status: MessageStatus,
+    pub text: String,
+    pub written: Option<String>,
+    pub author: Author,
+}
+
+/// A message of ours that someone can see, by its own id, with its conversation locked.
+pub async fn lock_message(tx: &mut Tx<'_>, who: &Actor, message: MessageId) -> Result<(Locked, Ours)> {
+    let workspace = tx.workspace().0;
+    let conversation = sqlx::query_scalar!(
+        r#"select conversation_id as "id: ConversationId" from messages
+           where workspace_id = $1 and id = $2 and direction = 'outbound'"#,
+        workspace,
+        message.0
+    )
+    .fetch_optional(&mut **tx)
+    .await?
+    .ok_or(NO_MESSAGE)?;
+    let conversation =
+        lock_visible(tx, who, &conversation.to_string()).await.map_err(|error| match error {
+            Error::Missing(_) => NO_MESSAGE,
+            other => other,
+        })?;
+    let ours = find(tx, &conversation, message).await?.ok_or(NO_MESSAGE)?;
+    Ok((conversation, ours))
+}
+
+/// A message of ours on a locked conversation.
+pub async fn find(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId) -> Result<Option<Ours>> {
+    let workspace = tx.workspace().0;
+    let row = sqlx::query!(
+        r#"select status as "status!: MessageStatus", text, written, author_type, author_id, origin as "origin: Origin"
+           from messages
+           where workspace_id = $1 and conversation_id = $2 and id = $3 and direction = 'outbound'"#,
+        workspace,
+        conversation.id.0,
+        message.0
+    )
+    .fetch_optional(&mut **tx)
+    .await?;
+    Ok(row.map(|row| Ours {
+        id: message,
+        author: Author::stored(row.origin, row.author_type.as_deref(), row.author_id),
+        status: row.status,
+        text: row.text,
+        written: row.written,
+    }))
+}
+
+/// What an agent has scheduled. In the order of conversations, so that two who lock several cannot block
+/// each other.
+pub async fn scheduled_by(tx: &mut Tx<'_>, agent: AgentId) -> Result<Vec<(ConversationId, MessageId)>> {
+    let workspace = tx.workspace().0;
+    let rows = sqlx::query!(
+        r#"select conversation_id as "conversation: ConversationId", id as "message: MessageId" from messages
+           where workspace_id = $1 and author_id = $2 and author_type = 'agent' and status = 'scheduled'
+           order by conversation_id, id"#,
+        workspace,
+        agent.0
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.conversation, row.message)).collect())
+}
+
+/// Gives a draft its time to leave. False when it is no draft any more.
+pub async fn schedule(
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    message: MessageId,
+    (text, written): (&str, Option<&str>),
+    sends_at: DateTime<Utc>,
+) -> Result<bool> {
+    let (workspace, now) = (tx.workspace().0, tx.now());
+    let scheduled = sqlx::query!(
+        "update messages set status = 'scheduled', sends_at = $4, due_at = $4, at = $5, text = $6, written = $7
+         where workspace_id = $1 and conversation_id = $2 and id = $3 and status = 'draft'",
+        workspace,
+        conversation.id.0,
+        message.0,
+        sends_at,
+        now,
+        text,
+        written
+    )
+    .execute(&mut **tx)
+    .await?;
+    if scheduled.rows_affected() == 0 {
+        return Ok(false);
+    }
+    sqlx::query!(
+        "update conversations set message_count = message_count + 1, last_message_at = $3, snippet = $4
+         where workspace_id = $1 and id = $2",
+        workspace,
+        conversation.id.0,
+        now,
+        text::snippet(text, SNIPPET)
+    )
+    .execute(&mut **tx)
+    .await?;
+    index::note_message(tx, conversation.id, message).await?;
+    Ok(true)
+}
+
+/// Makes a scheduled message a draft again. False when the worker has taken it already, or it is none.
+pub async fn stop(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId, text: &str) -> Result<bool> {
+    let workspace = tx.workspace().0;
+    let stopped = sqlx::query!(
+        "update messages set status = 'draft', sends_at = null, due_at = null, text = $4
+         where workspace_id = $1 and conversation_id = $2 and id = $3 and status = 'scheduled'",
+        workspace,
+        conversation.id.0,
+        message.0,
+        text
+    )
+    .execute(&mut **tx)
+    .await?;
+    if stopped.rows_affected() == 0 {
+        return Ok(false);
+    }
+    uncount(tx, conversation).await?;
+    index::note(tx, conversation.id).await?;
+    Ok(true)
+}
+
+/// Takes a draft off the timeline. False when it is no draft any more.
+pub async fn discard(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId) -> Result<bool> {
+    let workspace = tx.workspace().0;
+    let gone = sqlx::query!(
+        "delete from messages where workspace_id = $1 and conversation_id = $2 and id = $3 and status = 'draft'",
+        workspace,
+        conversation.id.0,
+        message.0
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(gone.rows_affected() == 1)
+}
+
+/// The conversation as it is without a message that became a draft: its newest mail is another.
+async fn uncount(tx: &mut Tx<'_>, conversation: &Locked) -> Result<()> {
+    let workspace = tx.workspace().0;
+    let newest = sqlx::query!(
+        "select at, text from messages
+         where workspace_id = $1 and conversation_id = $2 and status is distinct from 'draft'
+         order by at desc, item desc limit 1",
+        workspace,
+        conversation.id.0
+    )
+    .fetch_optional(&mut **tx)
+    .await?;
+    let (at, snippet) = match newest {
+        Some(newest) => (Some(newest.at), text::snippet(&newest.text, SNIPPET)),
+        None => (None, String::new()),
+    };
+    sqlx::query!(
+        "update conversations
+         set message_count = message_count - 1, last_message_at = coalesce($3, created_at), snippet = $4
+         where workspace_id = $1 and id = $2",
+        workspace,
+        conversation.id.0,
+        at,
+        snippet
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! The context of an outgoing message, for its headers and its quote: the mail it answers and the Message-IDs of
+//! the thread. It is computed as of the time the message was written and due, not as of now, so that a retry
+//! produces the same mail. Only mail that the addressee wrote or received is answered, and so quoted.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::error::Result;
+use crate::ids::MailboxId;
+use crate::relay::mailer::Letter;
+
+/// How many Message-IDs the chain has at most.
+const CHAIN: usize = 20;
+/// Characters of the answered mail that are read: a quote need not be complete.
+pub const QUOTED: usize = 10_000;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplyContext {
+    pub mailbox: MailboxId,
+    /// When the message was to leave.
+    pub date: DateTime<Utc>,
+    /// Written by the service itself, not by a person or an agent.
+    pub automatic: bool,
+    /// The mail it answers: the newest one that the addressee had when the message was written. Automatic mail
+    /// only if there is no other.
+    pub answers: Option<Answered>,
+    /// Message-IDs of theirs and ours, oldest first, without the answered one.
+    pub chain: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    pub rfc_message_id: Option<String>,
+    pub at: DateTime<Utc>,
+    pub from_name: Option<String>,
+    pub from_email: String,
+    /// At most one character more than [`QUOTED`].
+    pub text: String,
+}
+
+pub async fn earlier(conn: &mut PgConnection, letter: &Letter) -> Result<ReplyContext> {
+    let (workspace, conversation) = (letter.workspace.0, letter.conversation.0);
+    let row = sqlx::query!(
+        r#"select m.mailbox_id as "mailbox: MailboxId", m.sends_at as "sends_at!", m.at, m.item,
+               (m.author_type is null and m.origin is distinct from 'assistant') as "automatic!", a.id as "answered?", a.rfc_message_id, a.at as "answered_at?",
+               a.from_name, a.from_email as "from_email?", left(a.text, $4) as text
+           from messages m left join lateral (
+               select * from messages
+               where workspace_id = $1 and conversation_id = $2 and direction = 'inbound' and (at, item) < (m.at, m.item)
+                 and (from_email = $5 or (verdict ->> 'dmarc' = 'pass' and $5 = any(also_to)))
+               order by automatic, at desc, item desc limit 1) a on true
+           where m.workspace_id = $1 and m.conversation_id = $2 and m.id = $3"#,
+        workspace,
+        conversation,
+        letter.message.0,
+        QUOTED as i32 + 1,
+        letter.to
+    )
+    .fetch_one(&mut *conn)
+    .await?;
+    let answers = match (row.answered_at, row.from_email, row.text) {
+        (Some(at), Some(from_email), Some(text)) => Some(Answered {
+            rfc_message_id: row.rfc_message_id,
+            at,
+            from_name: row.from_name,
+            from_email,
+            text,
+        }),
+        _ => None,
+    };
+    let mut chain = sqlx::query_scalar!(
+        r#"select rfc_message_id as "id!" from messages
+           where workspace_id = $1 and conversation_id = $2 and rfc_message_id is not null and id <> $3
+             and id is distinct from $4
+             and ((direction = 'inbound' and (at, item) < ($5, $6)) or (status = 'sent' and sent_at <= $7))
+           order by at desc, item desc limit $8"#,
+        workspace,
+        conversation,
+        letter.message.0,
+        row.answered,
+        row.at,
+        row.item,
+        row.sends_at,
+        (CHAIN - usize::from(answers.is_some())) as i64
+    )
+    .fetch_all(conn)
+    .await?;
+    chain.reverse();
+    Ok(ReplyContext { mailbox: row.mailbox, date: row.sends_at, automatic: row.automatic, answers, chain })
+}

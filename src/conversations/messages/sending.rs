@@ -1,0 +1,231 @@
+//! A message of ours on its way (specification 3.3): claimed when it is due, then sent, failed or tried later.
+//!
+//! A claim is a lease: it moves the due time to the lease's end and counts `claim` up. Whoever comes back
+//! with a result names the claim it acted under, and a claim that is not the newest writes nothing.
+
+use chrono::{DateTime, Utc};
+use serde_json::json;
+use sqlx::PgConnection;
+
+use crate::conversations::conversation::Locked;
+use crate::conversations::messages::inbound::SNIPPET;
+use crate::conversations::messages::message::{Author, Channel, Origin};
+use crate::conversations::timeline;
+use crate::conversations::transitions::{Trigger, apply};
+use crate::error::Result;
+use crate::events::event::{Event, MessageSent};
+use crate::events::record::record;
+use crate::ids::{ConversationId, MessageId, WorkspaceId};
+use crate::relay::mailer::{Letter, Refusal};
+use crate::store::db::Tx;
+use crate::text;
+use crate::workspace::access::{By, SANDBOX};
+
+/// A message in the hands of this node, until its lease ends.
+#[derive(Debug)]
+pub struct Claimed {
+    pub letter: Letter,
+    pub claim: i32,
+    /// Tries in vain.
+    pub tries: i16,
+    pub livemode: bool,
+    /// Mail to this address fails: it complained, or does not exist.
+    pub suppressed: bool,
+}
+
+/// Takes messages that are due, live ones or the sandbox's: whose time has come, whose lease ended with the node that
+/// held it, or whose next try it is. A hundred at most, oldest first, and never one that somebody else is taking at
+/// this moment.
+pub async fn claim(
+    conn: &mut PgConnection,
+    sandbox: bool,
+    now: DateTime<Utc>,
+    lease_ends: DateTime<Utc>,
+) -> Result<Vec<Claimed>> {
+    // The limit is written out: PostgreSQL plans for a tenth of the table when it does not know it. Joined
+    // back by ctid: the rows are locked, so it is theirs; a join by key would read them once more.
+    let rows = sqlx::query!(
+        r#"with due as (
+               select ctid, workspace_id, conversation_id from messages
+               where status in ('scheduled', 'sending') and sandbox = $4 and due_at <= $1
+                 and workspace_id <> all (array(select id from workspaces where fenced_at is not null))
+               order by due_at limit 100 for update skip locked),
+           entered as materialized (
+               select workspace_id from (select distinct workspace_id from due) those
+               where try_enter_workspace(workspace_id))
+           update messages m set status = 'sending', due_at = $2, claim = claim + 1
+           from due, entered, conversations c
+           where m.ctid = due.ctid and entered.workspace_id = due.workspace_id
+             and c.workspace_id = due.workspace_id and c.id = due.conversation_id
+           returning m.workspace_id as "workspace: WorkspaceId", m.conversation_id as "conversation: ConversationId",
+               m.id as "message: MessageId", coalesce(m.rfc_message_id, '') as "rfc_message_id!", m.from_name, m.from_email, m.text,
+               c.contact_email, c.subject, m.claim, m.tries, c.audience <> $3 as "livemode!",
+               exists (select from suppressed_addresses s
+                       where s.workspace_id = c.workspace_id and s.livemode = (c.audience <> $3)
+                         and s.address = c.contact_email) as "suppressed!""#,
+        now,
+        lease_ends,
+        SANDBOX,
+        sandbox
+    )
+    .fetch_all(conn)
+    .await?;
+    let claimed = rows.into_iter().map(|row| Claimed {
+        letter: Letter {
+            workspace: row.workspace,
+            conversation: row.conversation,
+            message: row.message,
+            rfc_message_id: row.rfc_message_id,
+            from_name: row.from_name,
+            from: row.from_email,
+            to: row.contact_email.unwrap_or_default(),
+            subject: row.subject,
+            text: row.text,
+        },
+        claim: row.claim,
+        tries: row.tries,
+        livemode: row.livemode,
+        suppressed: row.suppressed,
+    });
+    Ok(claimed.collect())
+}
+
+/// When the next message is due, a live one or the sandbox's.
+pub async fn next(conn: &mut PgConnection, sandbox: bool) -> Result<Option<DateTime<Utc>>> {
+    let next = sqlx::query_scalar!(
+        r#"select due_at as "due_at!" from messages
+           where status in ('scheduled', 'sending') and sandbox = $1 order by due_at limit 1"#,
+        sandbox
+    );
+    Ok(next.fetch_optional(conn).await?)
+}
+
+/// It has left. False when this claim is not the newest any more, and nothing was written.
+pub async fn sent(tx: &mut Tx<'_>, conversation: &Locked, claimed: &Claimed) -> Result<bool> {
+    let (workspace, now, message) = (tx.workspace().0, tx.now(), claimed.letter.message);
+    let row = sqlx::query!(
+        r#"with before as (
+               select at, item from messages where workspace_id = $1 and conversation_id = $2 and id = $3)
+           update messages set status = 'sent', sent_at = $5, at = $5, due_at = null
+           where workspace_id = $1 and conversation_id = $2 and id = $3 and status = 'sending' and claim = $4
+           returning author_type, author_id, origin as "origin: Origin", channel as "channel: Channel", exists (
+               select from messages mail, before
+               where mail.workspace_id = $1 and mail.conversation_id = $2 and mail.direction = 'inbound'
+                 and not mail.automatic and (mail.at, mail.item) > (before.at, before.item)) as "answered!""#,
+        workspace,
+        conversation.id.0,
+        message.0,
+        claimed.claim,
+        now
+    )
+    .fetch_optional(&mut **tx)
+    .await?;
+    let Some(row) = row else { return Ok(false) };
+    sqlx::query!(
+        "with worded as (
+             update conversation_words set last_message_at = $3 where workspace_id = $1 and conversation_id = $2)
+         update conversations set last_message_at = $3, snippet = $4, last_item_at = $3
+         where workspace_id = $1 and id = $2",
+        workspace,
+        conversation.id.0,
+        now,
+        text::snippet(&claimed.letter.text, SNIPPET)
+    )
+    .execute(&mut **tx)
+    .await?;
+    let author = Author::stored(row.origin, row.author_type.as_deref(), row.author_id);
+    let trigger = match (author, row.answered) {
+        (Author::Service, _) => Trigger::ServiceMailSent,
+        (_, true) => Trigger::SentAfterCustomerWrote,
+        (_, false) => Trigger::Sent,
+    };
+    let event = MessageSent {
+        conversation_id: conversation.id,
+        message_id: message,
+        mailbox_id: conversation.mailbox_id,
+        author: author.of_sent(),
+        secure: row.channel == Channel::Secure,
+    };
+    record(tx, conversation.event_context(), &Event::MessageSent(event)).await?;
+    apply(tx, conversation, trigger, &By::System).await?;
+    Ok(true)
+}
+
+/// It will never leave. False when this claim is not the newest any more.
+pub async fn failed(
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    claimed: &Claimed,
+    refusal: Refusal,
+) -> Result<bool> {
+    let (workspace, message) = (tx.workspace().0, claimed.letter.message);
+    let failed = sqlx::query!(
+        "update messages set status = 'failed', due_at = null
+         where workspace_id = $1 and conversation_id = $2 and id = $3 and status = 'sending' and claim = $4",
+        workspace,
+        conversation.id.0,
+        message.0,
+        claimed.claim
+    )
+    .execute(&mut **tx)
+    .await?;
+    if failed.rows_affected() == 0 {
+        return Ok(false);
+    }
+    tell_failure(tx, conversation, message, refusal).await?;
+    apply(tx, conversation, Trigger::SendFailed, &By::System).await?;
+    Ok(true)
+}
+
+/// A bounce came for a message that had left. False when there was nothing to change.
+pub async fn bounced(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId) -> Result<bool> {
+    let workspace = tx.workspace().0;
+    let row = sqlx::query!(
+        r#"update messages m set status = 'failed'
+           where workspace_id = $1 and conversation_id = $2 and id = $3 and status = 'sent'
+           returning not exists (
+               select from messages newer where newer.workspace_id = $1 and newer.conversation_id = $2
+                 and newer.status is distinct from 'draft' and not newer.automatic
+                 and (newer.at, newer.item) > (m.at, m.item)) as "newest!""#,
+        workspace,
+        conversation.id.0,
+        message.0
+    )
+    .fetch_optional(&mut **tx)
+    .await?;
+    let Some(row) = row else { return Ok(false) };
+    tell_failure(tx, conversation, message, Refusal::Bounce).await?;
+    if row.newest {
+        apply(tx, conversation, Trigger::NewestBounced, &By::System).await?;
+    }
+    Ok(true)
+}
+
+async fn tell_failure(
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    message: MessageId,
+    refusal: Refusal,
+) -> Result<()> {
+    let email = conversation.contact.email.as_deref();
+    let data = json!({ "messageId": message, "email": email, "reason": refusal.as_str() });
+    timeline::append(tx, conversation.id, &By::System, "delivery-failed", data).await
+}
+
+/// Another try at another time, or the first when it was given back untried. It stays on its way.
+pub async fn again(tx: &mut Tx<'_>, claimed: &Claimed, due_at: DateTime<Utc>, tried: bool) -> Result<bool> {
+    let workspace = tx.workspace().0;
+    let given_back = sqlx::query!(
+        "update messages set due_at = $5, tries = tries + $6
+         where workspace_id = $1 and conversation_id = $2 and id = $3 and status = 'sending' and claim = $4",
+        workspace,
+        claimed.letter.conversation.0,
+        claimed.letter.message.0,
+        claimed.claim,
+        due_at,
+        i16::from(tried)
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(given_back.rows_affected() == 1)
+}

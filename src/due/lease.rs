@@ -1,0 +1,203 @@
+//! Rows that are due, worked off under leases: taken in batches, acted on several at once, and what came of each
+//! written down under its claim. One that errs counts its try, comes later and later, and ends; no other waits for it.
+//!
+//! What is acted on fits into the rest of its lease, or is not begun and given back: so nobody else begins while we are
+//! still at it. Whoever comes back after all finds a newer claim, and nothing is written.
+
+use std::future::Future;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use futures::{StreamExt, stream};
+use sqlx::PgConnection;
+
+use crate::app::App;
+use crate::due::backoff::caught;
+use crate::error::{Error, Result};
+use crate::ids::WorkspaceId;
+use crate::store::db::Tx;
+
+/// Waits after tries in vain (D131), a day in all; after the last of them nobody tries again.
+pub const PAUSES: [TimeDelta; 7] = [
+    TimeDelta::minutes(1),
+    TimeDelta::minutes(5),
+    TimeDelta::minutes(15),
+    TimeDelta::hours(1),
+    TimeDelta::hours(3),
+    TimeDelta::hours(6),
+    LONGEST_PAUSE,
+];
+pub const LONGEST_PAUSE: TimeDelta = TimeDelta::hours(12);
+
+/// How long a node may hold what it has claimed.
+#[derive(Clone, Copy, Debug)]
+pub struct Lease {
+    pub began: DateTime<Utc>,
+    pub ends: DateTime<Utc>,
+    /// The longest that acting on a row may take.
+    act: TimeDelta,
+    /// What is left after that, to write down what came of it.
+    write: TimeDelta,
+}
+
+impl Lease {
+    /// Room to act, to write, and before that as much as writing takes: for the claim itself, and for the turns of
+    /// others.
+    pub fn covering(began: DateTime<Utc>, act: TimeDelta, write: TimeDelta) -> Self {
+        Self { began, ends: began + write + act + write, act, write }
+    }
+
+    /// As long as the settings say: a third for the turns of others, a third to act, a third to write.
+    fn of_the_settings(app: &App) -> Self {
+        Self::covering(app.clock.now(), app.config.handover(), app.config.handover())
+    }
+
+    /// Whether what begins now is done and written down before the lease ends.
+    pub fn has_room(&self, now: DateTime<Utc>) -> bool {
+        now + self.act + self.write <= self.ends
+    }
+}
+
+/// What every claimed row has.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim {
+    pub workspace: WorkspaceId,
+    /// Only the newest is heard.
+    pub number: i32,
+    /// Tries in vain so far.
+    pub tries: i16,
+}
+
+/// What came of acting on a row.
+pub enum Tried<T> {
+    Done(T),
+    /// Not now. Whoever says so has told the log why.
+    Later,
+}
+
+/// Work of one kind. What writes takes the row's claim and gives false when it is not the newest any more.
+pub trait Work: Sync {
+    /// What the log calls one.
+    const WHAT: &'static str;
+    /// The worker's loop, which counts what fails.
+    fn worked_by(&self) -> &'static str;
+    type Row: Send + Sync;
+    type Outcome: Send;
+
+    /// Takes some of what is due, until the lease ends.
+    fn claim(
+        &self,
+        conn: &mut PgConnection,
+        lease: &Lease,
+    ) -> impl Future<Output = Result<Vec<Self::Row>>> + Send;
+
+    fn claim_of(&self, row: &Self::Row) -> Claim;
+
+    /// Does it. May be cut off at any moment, and is done again then.
+    fn act(&self, app: &App, row: &Self::Row) -> impl Future<Output = Result<Tried<Self::Outcome>>> + Send;
+
+    fn finish(
+        &self,
+        tx: &mut Tx<'_>,
+        row: &Self::Row,
+        outcome: Self::Outcome,
+    ) -> impl Future<Output = Result<bool>> + Send;
+
+    /// Gives it back until then; `tried` counts as a try in vain.
+    fn again(
+        &self,
+        tx: &mut Tx<'_>,
+        row: &Self::Row,
+        due_at: DateTime<Utc>,
+        tried: bool,
+    ) -> impl Future<Output = Result<bool>> + Send;
+
+    /// Nobody will try any more.
+    fn give_up(&self, tx: &mut Tx<'_>, row: &Self::Row) -> impl Future<Output = Result<bool>> + Send;
+
+    /// How long it waits after one more try in vain; nothing when that was the last.
+    fn pause(&self, row: &Self::Row, _now: DateTime<Utc>) -> Option<TimeDelta> {
+        PAUSES.get(usize::try_from(self.claim_of(row).tries).unwrap_or_default()).copied()
+    }
+}
+
+/// Works off everything that is due now, so many at once.
+pub async fn work_off<W: Work>(app: &App, work: &W, at_once: usize) -> Result<()> {
+    while !app.stop.told() {
+        let lease = Lease::of_the_settings(app);
+        let rows = work.claim(&mut *app.connection().await?, &lease).await?;
+        if rows.is_empty() {
+            break;
+        }
+        stream::iter(rows)
+            .for_each_concurrent(at_once, async |row: W::Row| {
+                if let Err(error) = take_up(app, work, &lease, &row).await {
+                    app.loops.of(work.worked_by()).count(&error);
+                    let Claim { workspace, .. } = work.claim_of(&row);
+                    tracing::error!(%error, %workspace, what = W::WHAT, "it stays as it is until its lease ends");
+                }
+            })
+            .await;
+    }
+    Ok(())
+}
+
+/// What is written of a row.
+enum Written<T> {
+    Done(T),
+    Later(TimeDelta),
+    GivenUp,
+    GivenBack,
+}
+
+async fn take_up<W: Work>(app: &App, work: &W, lease: &Lease, row: &W::Row) -> Result<()> {
+    if app.stop.told() || !lease.has_room(app.clock.now()) {
+        return write(app, work, row, Written::GivenBack).await;
+    }
+    let longest = lease.act.to_std().map_err(Error::internal)?;
+    let error = match caught(in_time(longest, work.act(app, row))).await {
+        Ok(Tried::Done(outcome)) => match caught(write(app, work, row, Written::Done(outcome))).await {
+            Ok(()) => return Ok(()),
+            Err(error) => Some(error),
+        },
+        Ok(Tried::Later) => None,
+        Err(error) => Some(error),
+    };
+    let Claim { workspace, tries, .. } = work.claim_of(row);
+    let pause = work.pause(row, app.clock.now());
+    if let Some(error) = error {
+        app.loops.of(work.worked_by()).count(&error);
+        tracing::warn!(%error, %workspace, tries, again = pause.is_some(), what = W::WHAT, "a try failed");
+    }
+    let Some(pause) = pause else {
+        let Err(error) = caught(write(app, work, row, Written::GivenUp)).await else { return Ok(()) };
+        // Not even that: it must not be acted on again and again.
+        tracing::error!(%error, %workspace, what = W::WHAT, "it cannot be given up");
+        return write(app, work, row, Written::Later(LONGEST_PAUSE)).await;
+    };
+    write(app, work, row, Written::Later(pause)).await
+}
+
+/// Writes under the row's claim.
+async fn write<W: Work>(app: &App, work: &W, row: &W::Row, what: Written<W::Outcome>) -> Result<()> {
+    let Claim { workspace, number, .. } = work.claim_of(row);
+    let mut tx = app.begin(workspace).await?;
+    let now = tx.now();
+    let ours = match what {
+        Written::Done(outcome) => work.finish(&mut tx, row, outcome).await?,
+        Written::Later(pause) => work.again(&mut tx, row, now + pause, true).await?,
+        Written::GivenUp => work.give_up(&mut tx, row).await?,
+        Written::GivenBack => work.again(&mut tx, row, now, false).await?,
+    };
+    if !ours {
+        // It may have been done twice; what the other node wrote stands.
+        tracing::warn!(%workspace, claim = number, what = W::WHAT, "a lease was lost: another node has it, or nobody");
+        return Ok(());
+    }
+    tx.commit().await
+}
+
+async fn in_time<T>(longest: Duration, work: impl Future<Output = Result<T>>) -> Result<T> {
+    let late = |_| Error::internal("it took longer than its lease has room for");
+    tokio::time::timeout(longest, work).await.map_err(late)?
+}

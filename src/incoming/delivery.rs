@@ -1,0 +1,39 @@
+//! Mail to be delivered into one inbox, and the result. A `Delivery` is made for every mail, whether it comes by
+//! SMTP or LMTP, from an import or from the sandbox.
+
+use bytes::Bytes;
+
+use crate::conversations::messages::inbound::Stored;
+use crate::ids::ConversationId;
+use crate::incoming::authenticate::{Dmarc, Verdict};
+use crate::incoming::parse::Refusal;
+use crate::workspace::mailboxes::Mailbox;
+
+/// Mail for one inbox.
+pub struct Delivery {
+    pub mailbox: Mailbox,
+    pub raw: Bytes,
+    /// Trace header lines of our own. They are stored in front of the mail.
+    pub trace: Bytes,
+    /// The envelope recipient, when there is one.
+    pub recipient: Option<String>,
+    /// The conversation that a sandbox caller chose; other mail is threaded by its headers.
+    pub joins: Option<ConversationId>,
+    pub verdict: Verdict,
+}
+
+impl Delivery {
+    /// Mail that did not arrive over the network: imported or simulated.
+    pub fn of(mailbox: Mailbox, raw: Vec<u8>, dmarc: Dmarc) -> Self {
+        let verdict = Verdict::unchecked(dmarc);
+        Self { mailbox, raw: raw.into(), trace: Bytes::new(), recipient: None, joins: None, verdict }
+    }
+}
+
+#[derive(Debug)]
+pub enum Received {
+    Stored(Stored),
+    /// The inbox already has this mail.
+    Duplicate(Stored),
+    Refused(Refusal),
+}

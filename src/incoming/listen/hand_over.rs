@@ -1,0 +1,244 @@
+//! Processes a received mail: authenticates it, parses it, and delivers it into each recipient's inbox. The reply
+//! says what happened, and is a temporary error whenever that is not certain.
+
+use std::error::Error as StdError;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::door::{Door, PORTION, PORTIONS, Protocol};
+use super::recipients::Recipient;
+use super::spool::Spool;
+use crate::app_mail::reference;
+use crate::config::DmarcReject;
+use crate::error::{Error, Result};
+use crate::incoming::authenticate::Dmarc;
+use crate::incoming::authenticate::{self, Verdict};
+use crate::incoming::delivery::{Delivery, Received};
+use crate::incoming::parse::{ParsedMail, Refusal};
+use crate::incoming::quota::admit;
+use crate::incoming::receive::take_apart;
+
+/// The client, as far as it said who it is.
+#[derive(Clone)]
+pub struct Origin {
+    /// The address for SPF. Behind a front server of our own, that server has to forward it.
+    pub address: Option<IpAddr>,
+    pub peer: IpAddr,
+    pub helo: Option<String>,
+    pub extended: bool,
+    pub encrypted: bool,
+}
+
+pub struct Envelope {
+    /// Empty for bounces.
+    pub from: String,
+    pub recipients: Vec<Recipient>,
+}
+
+const LATER: &str = "451 4.3.0 Something is wrong on our side, try again later";
+const HEADER_TOO_LARGE: &str = "552 5.3.4 The header of the mail is too large";
+const UNANSWERED: &str = "451 4.7.0 Too much mail waits for its sender's name servers, try again later";
+const UNWANTED: &str = "550 5.7.1 The sender's domain asks to refuse mail that it does not confirm (DMARC)";
+const FULL: &str = "452 4.3.1 No room for the mail, try again later";
+
+impl Door {
+    /// One reply per recipient, or a single one for all.
+    pub(super) async fn hand_over(
+        &self,
+        origin: &Origin,
+        protocol: Protocol,
+        envelope: &Envelope,
+        spool: Spool,
+    ) -> Vec<String> {
+        match self.file(origin, protocol, envelope, spool).await {
+            Ok(answers) => answers,
+            Err(error) => vec![excuse(&error)],
+        }
+    }
+
+    async fn file(
+        &self,
+        origin: &Origin,
+        protocol: Protocol,
+        envelope: &Envelope,
+        mut spool: Spool,
+    ) -> Result<Vec<String>> {
+        let Some(header) = spool.header().await? else { return Ok(vec![HEADER_TOO_LARGE.to_owned()]) };
+        let sender = authenticate::Origin {
+            address: origin.address,
+            helo: origin.helo.as_deref().unwrap_or_default(),
+            mail_from: &envelope.from,
+        };
+        // DNS may be slow; meanwhile the mail stays in its spool.
+        let asked = match self.asking.turn(origin.address).await {
+            Some(_turn) => self.authenticator.ask(&sender, &header).await,
+            None => return Ok(vec![UNANSWERED.to_owned()]),
+        };
+        // Large mails take turns, so that ten at once do not need ten times the memory.
+        let portions = (spool.len() / PORTION + 1).min(PORTIONS) as u32;
+        let _turn = self.work.acquire_many(portions).await.map_err(Error::internal)?;
+        let raw = spool.read().await?;
+        let taken_apart = {
+            let _turn = match portions {
+                1 => None,
+                _ => Some(self.processors.acquire().await.map_err(Error::internal)?),
+            };
+            take_apart(&raw).await?
+        };
+        let mut mail = match taken_apart {
+            Ok(mail) => mail,
+            Err(refusal) => return Ok(vec![refused(refusal)]),
+        };
+        // RFC 3834: nobody is there to read an answer.
+        mail.automatic |= envelope.from.is_empty();
+        let mut verdict = self.authenticator.judge(asked, &mail, &raw).await;
+        verdict.null_sender = envelope.from.is_empty();
+        match self.app.config.dmarc_reject {
+            DmarcReject::Refuse if verdict.unwanted => return Ok(vec![UNWANTED.to_owned()]),
+            DmarcReject::Hold => verdict.held = verdict.unwanted,
+            _ => {}
+        }
+        let mail = Arc::new(mail);
+        let id = self.app.random.hex(12);
+        let mut answers = Vec::with_capacity(envelope.recipients.len());
+        for recipient in &envelope.recipients {
+            let answer = match foremost(recipient, &envelope.recipients) {
+                true => {
+                    let trace = self.trace(origin, protocol, &envelope.from, recipient, &verdict, &id);
+                    self.give(recipient, &mail, &raw, trace, (origin.address, &verdict), &id).await
+                }
+                // The same inbox under another address: deliver once.
+                false => format!("250 2.0.0 Ok, {id}"),
+            };
+            answers.push(answer);
+        }
+        if protocol == Protocol::Smtp {
+            answers = vec![for_all(answers)];
+        }
+        Ok(answers)
+    }
+
+    async fn give(
+        &self,
+        recipient: &Recipient,
+        mail: &Arc<ParsedMail>,
+        raw: &Bytes,
+        trace: String,
+        (address, verdict): (Option<IpAddr>, &Verdict),
+        id: &str,
+    ) -> String {
+        if mail.sent_by.iter().any(|inbox| *inbox == recipient.mailbox.id.to_string()) {
+            return refused(Refusal::Loop);
+        }
+        let (inbox, size) = ((recipient.workspace, recipient.mailbox.id), raw.len());
+        let sender = mail.from.as_ref().map_or("", |from| from.email.as_str());
+        let proven = verdict.dmarc() == Dmarc::Pass;
+        match admit(&self.app, inbox, (sender, proven), address, size).await {
+            Ok(true) => {}
+            Ok(false) => return refused(Refusal::EnoughForToday),
+            Err(error) => return excuse(&error),
+        }
+        let delivery = Delivery {
+            mailbox: recipient.mailbox.clone(),
+            raw: raw.clone(),
+            trace: trace.into(),
+            recipient: Some(recipient.address.clone()),
+            joins: None,
+            verdict: verdict.clone(),
+        };
+        match self.together.deliver(&self.app, recipient.workspace, delivery, mail.clone()).await {
+            Ok(Received::Stored(_) | Received::Duplicate(_)) => format!("250 2.0.0 Ok, {id}"),
+            Ok(Received::Refused(refusal)) => refused(refusal),
+            Err(error) => excuse(&error),
+        }
+    }
+
+    /// The trace headers that every server adds (RFC 5321 4.4), with our own authentication result.
+    fn trace(
+        &self,
+        origin: &Origin,
+        protocol: Protocol,
+        from: &str,
+        recipient: &Recipient,
+        verdict: &Verdict,
+        id: &str,
+    ) -> String {
+        let (name, address) = (&self.name, &recipient.address);
+        let with = match (protocol, origin.extended, origin.encrypted) {
+            (Protocol::Lmtp, _, false) => "LMTP",
+            (Protocol::Lmtp, _, true) => "LMTPS",
+            (Protocol::Smtp, false, _) => "SMTP",
+            (Protocol::Smtp, true, false) => "ESMTP",
+            (Protocol::Smtp, true, true) => "ESMTPS",
+        };
+        let helo: String = origin
+            .helo
+            .iter()
+            .flat_map(|helo| helo.chars())
+            .filter(|c| c.is_alphanumeric() || ".-_:[]".contains(*c))
+            .collect();
+        let peer = origin.address.unwrap_or(origin.peer);
+        let Verdict { spf, dkim, dmarc, arc, .. } = verdict;
+        let now = self.app.clock.now().to_rfc2822();
+        format!(
+            "Return-Path: <{from}>\r\nDelivered-To: {address}\r\n\
+             Authentication-Results: {name}; spf={}; dkim={}; dmarc={}; arc={}\r\n\
+             Received: from {helo} ([{peer}])\r\n\tby {name} with {with} id {id}\r\n\tfor <{address}>; {now}\r\n",
+            spf.as_str(),
+            dkim.as_str(),
+            dmarc.as_str(),
+            arc.as_str()
+        )
+    }
+}
+
+/// Of several addresses of one inbox, the one with a reference is used, else the first.
+fn foremost(this: &Recipient, all: &[Recipient]) -> bool {
+    let mut same = all.iter().filter(|other| other.mailbox.id == this.mailbox.id).peekable();
+    let first = same.peek().copied();
+    let tagged = same.find(|other| {
+        reference::tag_of(&other.address, &other.mailbox.address).and_then(reference::of).is_some()
+    });
+    tagged.or(first).is_some_and(|chosen| std::ptr::eq(chosen, this))
+}
+
+/// SMTP has one reply for all recipients: a temporary error if any recipient had one. The retry is harmless,
+/// because mail is stored once.
+fn for_all(answers: Vec<String>) -> String {
+    let found = |digit: char| answers.iter().find(|answer| answer.starts_with(digit)).cloned();
+    found('4').or_else(|| found('2')).or_else(|| found('5')).unwrap_or_else(|| LATER.to_owned())
+}
+
+fn refused(refusal: Refusal) -> String {
+    let code = match refusal {
+        Refusal::Loop => "554 5.4.6",
+        Refusal::EnoughForToday => "452 4.2.2",
+        _ => "554 5.6.0",
+    };
+    format!("{code} {refusal}")
+}
+
+fn excuse(error: &Error) -> String {
+    tracing::warn!(%error, "a mail could not be stored; its sender will try again");
+    if has_no_room(error) { FULL.to_owned() } else { LATER.to_owned() }
+}
+
+/// Whether a full disk is behind an error: ours, or the database's.
+fn has_no_room(error: &Error) -> bool {
+    let Error::Internal(cause) = error else { return false };
+    let mut cause: Option<&(dyn StdError + 'static)> = Some(cause.as_ref());
+    while let Some(error) = cause {
+        let io = error.downcast_ref::<std::io::Error>();
+        let full = |error: &std::io::Error| {
+            matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+        };
+        let database = error.downcast_ref::<sqlx::Error>().and_then(|error| error.as_database_error());
+        if io.is_some_and(full) || database.is_some_and(|error| error.code().as_deref() == Some("53100")) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}

@@ -1,0 +1,192 @@
+//! Acts on bounces and complaints about our own mail (D133, D134): the message is marked as failed, and an address
+//! that does not exist or complained is suppressed.
+//!
+//! A report needs proof. One that only names a Message-ID is treated as ordinary mail, since everybody who got,
+//! forwarded or quoted our mail knows that id. Delays and transient failures change nothing.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use crate::app::App;
+use crate::conversations::conversation::Locked;
+use crate::conversations::lock::lock_any;
+use crate::conversations::messages::inbound::{Inbound, Stored};
+use crate::conversations::messages::sending;
+use crate::conversations::timeline;
+use crate::error::Result;
+use crate::ids::{ConversationId, MessageId};
+use crate::incoming::authenticate::Check;
+use crate::incoming::delivery::Delivery;
+use crate::incoming::parse::{Address, Bounce, Complaint, ParsedMail, Report};
+use crate::incoming::return_path;
+use crate::replies::suppress::{Reason, suppress, wrote_again};
+use crate::store::db::Tx;
+use crate::workspace::access::By;
+
+/// Feedback types that are complaints (RFC 5965); `not-spam` and others are not.
+const COMPLAINTS: [&str; 2] = ["abuse", "fraud"];
+
+/// A report with proof.
+pub struct VerifiedReport {
+    pub report: Report,
+    /// The message of ours that it is about, by its proof and not by what the report names.
+    message: MessageId,
+    pub conversation: ConversationId,
+}
+
+/// The mail's report, if it is proven. A bounce has a null sender (RFC 3464) and comes to the return path of the
+/// message it is about, which only the servers that took our mail know. A complaint comes from an authenticated
+/// sender that the operator listed as a feedback source.
+pub async fn verify_report(
+    tx: &mut Tx<'_>,
+    app: &App,
+    delivery: &Delivery,
+    mail: &ParsedMail,
+) -> Result<Option<VerifiedReport>> {
+    let Some(report) = &mail.report else { return Ok(None) };
+    let workspace = tx.workspace();
+    let returned = match (&app.config.secret_key, &delivery.recipient) {
+        // Mail that left before the newest key was added has a return path made with an older key.
+        (Some(keys), Some(to)) => {
+            keys.all().find_map(|(_, key)| return_path::read(key, workspace, to, &delivery.mailbox.address))
+        }
+        _ => None,
+    };
+    let (message, id) = match report {
+        Report::Bounce(_) if delivery.verdict.null_sender => (returned, None),
+        Report::Complaint(_) if is_feedback(app, delivery, mail) => (returned, report.about()),
+        _ => (None, None),
+    };
+    if message.is_none() && id.is_none() {
+        return Ok(None);
+    }
+    // One branch per index, so that the planner never scans both.
+    let row = sqlx::query!(
+        r#"select id as "id!: MessageId", conversation_id as "conversation!: ConversationId", rfc_message_id as "rfc_message_id!"
+           from (select id, conversation_id, rfc_message_id, mailbox_id, status from messages
+                 where workspace_id = $1 and id = $2 and direction = 'outbound'
+                 union all
+                 select id, conversation_id, rfc_message_id, mailbox_id, status from messages
+                 where workspace_id = $1 and rfc_message_id = $3 and direction = 'outbound'
+                   and $2::bigint is null) sent
+           where mailbox_id = $4 and status in ('sending', 'sent', 'failed') and rfc_message_id is not null"#,
+        workspace.0,
+        message.map(|message| message.0),
+        id,
+        delivery.mailbox.id.0
+    )
+    .fetch_optional(&mut **tx)
+    .await?;
+    Ok(row.map(|row| VerifiedReport {
+        report: report.clone().naming(row.rfc_message_id),
+        message: row.id,
+        conversation: row.conversation,
+    }))
+}
+
+/// Applies a report. `joined` is the conversation that the mail itself was filed in.
+pub async fn apply_report(tx: &mut Tx<'_>, joined: Option<&Locked>, proven: &VerifiedReport) -> Result<()> {
+    let own;
+    let conversation = match joined.filter(|joined| joined.id == proven.conversation) {
+        Some(joined) => joined,
+        None => {
+            own = lock_any(tx, proven.conversation).await?;
+            &own
+        }
+    };
+    let Some(contact) = conversation.contact.email.as_deref() else { return Ok(()) };
+    match &proven.report {
+        Report::Bounce(bounce) => bounced(tx, conversation, proven.message, contact, bounce).await,
+        Report::Complaint(complaint) => {
+            complained(tx, conversation, proven.message, contact, complaint).await
+        }
+    }
+}
+
+/// The author's address, if it is authenticated and a person wrote the mail to a live inbox.
+pub fn author<'a>(delivery: &Delivery, mail: &'a ParsedMail, inbound: &Inbound) -> Option<&'a str> {
+    let is_a_person = delivery.mailbox.livemode() && !inbound.automatic;
+    vouched_for(delivery, mail).filter(|_| is_a_person).map(|from| from.email.as_str())
+}
+
+/// Lifts bounce suppressions of authors: whoever writes to us has a working address.
+pub async fn lift_suppressions(tx: &mut Tx<'_>, wrote: &[(&str, Stored)]) -> Result<()> {
+    if wrote.is_empty() {
+        return Ok(());
+    }
+    let mails = wrote.iter().map(|(address, stored)| (*address, stored.message)).collect::<BTreeMap<_, _>>();
+    for address in wrote_again(tx, &mails).await? {
+        for (_, stored) in
+            wrote.iter().filter(|(author, stored)| *author == address && mails[author] == stored.message)
+        {
+            let data = json!({ "email": address });
+            timeline::append(tx, stored.conversation, &By::System, "suppression-lifted", data).await?;
+        }
+    }
+    Ok(())
+}
+
+fn is_feedback(app: &App, delivery: &Delivery, mail: &ParsedMail) -> bool {
+    let sources = &app.config.feedback_sources;
+    vouched_for(delivery, mail).is_some_and(|from| {
+        sources.iter().any(|source| {
+            let whole = if source.contains('@') { from.email.as_str() } else { from.domain() };
+            source.trim().eq_ignore_ascii_case(whole)
+        })
+    })
+}
+
+/// The sender, if authenticated: DMARC passed, or there is no policy and SPF or DKIM passed for exactly this
+/// domain.
+fn vouched_for<'a>(delivery: &Delivery, mail: &'a ParsedMail) -> Option<&'a Address> {
+    let from = mail.from.as_ref().filter(|_| mail.single_from)?;
+    let verdict = &delivery.verdict;
+    let is_theirs = |domain: &String| domain.eq_ignore_ascii_case(from.domain());
+    let signed = || verdict.dkim_domains.iter().any(is_theirs);
+    let sent = || verdict.spf == Check::Pass && verdict.spf_domain.as_ref().is_some_and(is_theirs);
+    let vouched = match verdict.dmarc {
+        Check::Pass => true,
+        Check::None => signed() || sent(),
+        _ => false,
+    };
+    vouched.then_some(from)
+}
+
+async fn bounced(
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    message: MessageId,
+    contact: &str,
+    bounce: &Bounce,
+) -> Result<()> {
+    // Our messages have one recipient, so any permanent failure is theirs, under whatever address.
+    if !bounce.failures.iter().any(|failure| failure.permanent) {
+        return Ok(());
+    }
+    sending::bounced(tx, conversation, message).await?;
+    // 5.1.7 and 5.1.8 are about the sender's address, which is ours.
+    let gone = |status: &str| status.starts_with("5.1.") && !matches!(status, "5.1.7" | "5.1.8");
+    let mut theirs = bounce.failures.iter().filter(|failure| failure.may_be_for(contact));
+    if theirs.any(|failure| failure.permanent && gone(&failure.status)) {
+        suppress(tx, conversation.livemode(), contact, Reason::Bounce, message).await?;
+    }
+    Ok(())
+}
+
+async fn complained(
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    message: MessageId,
+    contact: &str,
+    complaint: &Complaint,
+) -> Result<()> {
+    // Some providers redact who complained; our messages have one recipient.
+    let theirs = complaint.recipients.is_empty() || complaint.recipients.iter().any(|one| one == contact);
+    if !theirs || !COMPLAINTS.contains(&complaint.kind.as_str()) {
+        return Ok(());
+    }
+    suppress(tx, conversation.livemode(), contact, Reason::Complaint, message).await?;
+    let data = json!({ "messageId": message, "email": contact });
+    timeline::append(tx, conversation.id, &By::System, "spam-complaint", data).await
+}

@@ -1,0 +1,7 @@
+//! The network outside: names, addresses, and the one way to connect to a machine that a customer chose.
+//! Nothing here knows the product.
+
+pub mod dns;
+pub mod fd_limit;
+pub mod ip_ranges;
+pub mod outside;

@@ -1,0 +1,108 @@
+//! Renders a `Letter` as RFC 5322 bytes (D140, D142): threading headers, a plain and an HTML part, and the
+//! answered mail quoted in both. The same letter gives the same bytes, so that a retry sends the same mail.
+//!
+//! Subject, names, addresses and Message-IDs may come from outside: here each is reduced to one line, whatever was
+//! checked before.
+
+mod html;
+mod quoted;
+
+use mail_builder::MessageBuilder;
+use mail_builder::headers::address::Address;
+use mail_builder::headers::content_type::ContentType;
+use mail_builder::headers::date::Date;
+use mail_builder::headers::message_id::MessageId;
+use mail_builder::headers::raw::Raw;
+use mail_builder::mime::MimePart;
+
+use self::quoted::Quoted;
+use crate::conversations::messages::reply_context::ReplyContext;
+use crate::incoming::parse::LOOP_FIELD;
+use crate::incoming::return_path;
+use crate::relay::mailer::{Letter, Mail, on_the_wire};
+use crate::secrets::hashes::sha256;
+use crate::secrets::secret::SecretKey;
+use crate::text;
+
+/// The longest Message-ID of somebody else that is repeated.
+const LONGEST_ID: usize = 500;
+
+pub fn compose(letter: &Letter, earlier: &ReplyContext, key: &SecretKey) -> Mail {
+    let (from, to) = (on_the_wire(&letter.from), on_the_wire(&letter.to));
+    let subject = subject(&letter.subject, earlier.answers.is_some());
+    let name = letter.from_name.as_deref().map(text::line).filter(|name| !name.is_empty());
+    let mut builder = MessageBuilder::new()
+        .from(Address::new_address(name, in_a_header(&from)))
+        .to(Address::new_address(None::<&str>, in_a_header(&to)))
+        .subject(subject.clone())
+        .date(Date::new(earlier.date.timestamp()))
+        .message_id(in_a_header(&letter.rfc_message_id));
+    let answered = earlier.answers.as_ref().and_then(|answered| answered.rfc_message_id.as_ref());
+    let answered = answered.filter(|id| is_sound(id));
+    if let Some(answered) = answered {
+        builder = builder.in_reply_to(answered.clone());
+    }
+    let chain: Vec<&String> = earlier.chain.iter().filter(|id| is_sound(id)).chain(answered).collect();
+    if !chain.is_empty() {
+        builder = builder.references(MessageId::new_list(chain.into_iter().map(String::as_str)));
+    }
+    if earlier.automatic {
+        // RFC 3834, and Exchange's own header for it: asks machines not to answer.
+        builder = builder
+            .header("Auto-Submitted", Raw::new("auto-generated"))
+            .header("X-Auto-Response-Suppress", Raw::new("OOF, AutoReply"));
+    }
+    builder = builder.header(LOOP_FIELD, Raw::new(earlier.mailbox.to_string()));
+    // Automatic mail such as a reminder quotes nothing.
+    let quoted = earlier.answers.as_ref().filter(|_| !earlier.automatic).map(Quoted::of);
+    let written = text::lines(&letter.text);
+    // The builder would keep bare line feeds inside base64.
+    let part = |kind: &'static str, text: String| MimePart::new(kind, text.replace('\n', "\r\n"));
+    let plain = part("text/plain", plain(&written, quoted.as_ref()));
+    let html = part("text/html", html::page(&subject, &written, quoted.as_ref()));
+    let both = ContentType::new("multipart/alternative").attribute("boundary", boundary(letter));
+    let raw = builder.body(MimePart::new(both, vec![plain, html])).write_to_vec();
+    Mail {
+        return_path: return_path::make(key, letter.workspace, letter.message, &letter.from),
+        to,
+        raw: raw.expect("a vector can be written to"),
+    }
+}
+
+fn plain(written: &str, quoted: Option<&Quoted>) -> String {
+    let mut plain = format!("{}\n", written.trim_end());
+    if let Some(quoted) = quoted {
+        plain.push_str(&format!("\n{}\n\n", quoted.opening));
+        for line in quoted.text.lines() {
+            // A quoted line gets one more `>`, without a space.
+            let gap = if line.is_empty() || line.starts_with('>') { "" } else { " " };
+            plain.push_str(&format!(">{gap}{line}\n"));
+        }
+    }
+    plain
+}
+
+fn subject(subject: &str, answers: bool) -> String {
+    let subject = text::line(subject);
+    let begins = subject.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("re:"));
+    if answers && !begins { format!("Re: {subject}") } else { subject }
+}
+
+fn in_a_header(value: &str) -> String {
+    value.chars().filter(|letter| !letter.is_control() && !matches!(letter, '<' | '>')).collect()
+}
+
+fn is_sound(id: &str) -> bool {
+    !id.is_empty()
+        && id.len() <= LONGEST_ID
+        && id.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>'))
+}
+
+/// Derived from the Message-ID: the same on every try, and unknown to anyone who could put it into a text.
+fn boundary(letter: &Letter) -> String {
+    let digest = sha256(format!("boundary {}", letter.rfc_message_id));
+    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,234 @@
+//! Compares the DNS records of a sending domain with what they should be. Every finding is a sentence that an
+//! operator can act on.
+
+use serde::Serialize;
+
+use super::Domain;
+use crate::config::Config;
+use crate::error::Result;
+use crate::net::dns::Dns;
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    pub purpose: &'static str,
+    pub ok: bool,
+    pub sentence: String,
+}
+
+pub async fn check(dns: &Dns, domain: &Domain, config: &Config) -> Vec<Finding> {
+    vec![
+        finding("DKIM", dns.texts(&domain.key_name()).await, |found| key(domain, &found)),
+        finding("SPF", dns.texts(&domain.name).await, |found| senders(domain, config, &found)),
+        finding("DMARC", policy_texts(dns, &domain.name).await, |found| policy(domain, &found)),
+        finding("MX", dns.mail_servers(&domain.name).await, |found| servers(domain, config, &found)),
+    ]
+}
+
+/// What is in order, or what is wrong.
+type Judged = std::result::Result<String, String>;
+
+fn finding<T>(purpose: &'static str, found: Result<T>, judge: impl FnOnce(T) -> Judged) -> Finding {
+    let judged = match found {
+        Ok(found) => judge(found),
+        Err(error) => Err(format!(
+            "{purpose} could not be looked up: the name servers did not answer ({error}). Try again, or set \
+             ROOKERY_DNS."
+        )),
+    };
+    match judged {
+        Ok(sentence) => Finding { purpose, ok: true, sentence },
+        Err(sentence) => Finding { purpose, ok: false, sentence },
+    }
+}
+
+fn key(domain: &Domain, found: &[String]) -> Judged {
+    let name = domain.key_name();
+    let keys: Vec<&String> = found.iter().filter(|text| tag(text, "p").is_some()).collect();
+    match keys.as_slice() {
+        [] => Err(format!("DKIM is missing: add a TXT row named {name} with the text {}", domain.key_text())),
+        [one] => match tag(one, "p").unwrap_or_default() {
+            there if there == domain.public_key => Ok(format!("DKIM is in order: {name} has our key.")),
+            there if there.is_empty() => Err(format!(
+                "DKIM is wrong: {name} has an empty key, which means revoked. Its text must be {}",
+                domain.key_text()
+            )),
+            there if domain.public_key.starts_with(&there) => Err(format!(
+                "DKIM is wrong: the key at {name} is cut off after {} of {} characters. Some DNS pages need the \
+                 text in two strings; each may have 255 characters.",
+                there.len(),
+                domain.public_key.len()
+            )),
+            _ => Err(format!(
+                "DKIM is wrong: {name} has another key than ours. Its text must be {}",
+                domain.key_text()
+            )),
+        },
+        several => Err(format!(
+            "DKIM is wrong: {name} has {} keys, so receivers may take the wrong one. Keep ours only: {}",
+            several.len(),
+            domain.key_text()
+        )),
+    }
+}
+
+fn senders(domain: &Domain, config: &Config, found: &[String]) -> Judged {
+    let name = &domain.name;
+    let wanted = format!("v=spf1 {} ~all", super::sender(config));
+    let is_spf = |text: &&String| {
+        let first = text.split_whitespace().next().unwrap_or_default();
+        first.eq_ignore_ascii_case("v=spf1")
+    };
+    let records: Vec<&String> = found.iter().filter(is_spf).collect();
+    let [record] = records.as_slice() else {
+        return Err(match records.len() {
+            0 => format!("SPF is missing: add a TXT row named {name} with the text {wanted}"),
+            several => format!(
+                "SPF is wrong: {name} has {several} texts that begin with v=spf1, and receivers then take none. \
+                 Put them together into one."
+            ),
+        });
+    };
+    let words: Vec<String> = record.split_whitespace().skip(1).map(str::to_lowercase).collect();
+    let has = |word: &str| words.iter().any(|given| given == word);
+    if has("+all") || has("all") {
+        return Err(format!("SPF is wrong: {name} lets everybody send (+all). End it with ~all instead."));
+    }
+    let names_somebody = words.iter().any(|word| !word.ends_with("all") && !word.starts_with("exp="));
+    if !names_somebody {
+        return Err(format!("SPF is wrong: {name} lets nobody send. Its text should be {wanted}"));
+    }
+    let ends = words.iter().any(|word| word.ends_with("all") || word.starts_with("redirect="));
+    if !ends {
+        return Err(format!("SPF is wrong: {name} says nothing about everybody else. End it with ~all."));
+    }
+    let sender = super::sender(config);
+    match has(&sender) {
+        true => Ok(format!("SPF is in order: {name} lets {sender} send.")),
+        false => Ok(format!(
+            "SPF is there: {record}. It does not name {sender}; that is right if your relay told you to use \
+             another word, such as include:."
+        )),
+    }
+}
+
+/// The policy of the domain, or of the nearest domain above that has one (RFC 9989).
+async fn policy_texts(dns: &Dns, name: &str) -> Result<Vec<(String, String)>> {
+    let mut above = name;
+    loop {
+        let at = format!("_dmarc.{above}");
+        let texts = dns.texts(&at).await?.into_iter();
+        let found: Vec<_> = texts
+            .filter(|text| tag(text, "v").is_some_and(|version| version == "DMARC1"))
+            .map(|text| (at.clone(), text))
+            .collect();
+        match above.split_once('.') {
+            Some((_, parent)) if found.is_empty() && parent.contains('.') => above = parent,
+            _ => return Ok(found),
+        }
+    }
+}
+
+fn policy(domain: &Domain, found: &[(String, String)]) -> Judged {
+    let name = format!("_dmarc.{}", domain.name);
+    match found {
+        [] => Err(format!("DMARC is missing: add a TXT row named {name} with the text v=DMARC1; p=none")),
+        [(at, text)] => match tag(text, "p").as_deref() {
+            Some(policy @ ("none" | "quarantine" | "reject")) => {
+                Ok(format!("DMARC is in order: {at} has the policy {policy}."))
+            }
+            _ => Err(format!("DMARC is wrong: {at} has no p=none, p=quarantine or p=reject in it.")),
+        },
+        several => Err(format!(
+            "DMARC is wrong: {name} has {} policies, and receivers then take none. Keep one.",
+            several.len()
+        )),
+    }
+}
+
+fn servers(domain: &Domain, config: &Config, found: &[String]) -> Judged {
+    let (name, ours) = (&domain.name, config.mail_name());
+    match found {
+        [] => Err(format!(
+            "MX is missing: nobody can write to {name}, and bounces are lost. Add an MX row: 10 {ours}."
+        )),
+        found if found.contains(&ours.to_lowercase()) => {
+            Ok(format!("MX is in order: mail to {name} comes to {ours}."))
+        }
+        found => Ok(format!(
+            "MX is there: mail to {name} goes to {}. That is right if it is forwarded from there to {ours}.",
+            found.join(", ")
+        )),
+    }
+}
+
+/// The value of `name=` in a text of `;`-separated tags, without white space.
+fn tag(text: &str, name: &str) -> Option<String> {
+    let tags = text.split(';').filter_map(|tag| tag.split_once('='));
+    let value = tags.into_iter().find(|(given, _)| given.trim() == name).map(|(_, value)| value);
+    value.map(|value| value.split_whitespace().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn domain() -> Domain {
+        Domain { name: "acme.example".into(), selector: "rk1".into(), public_key: "MIIBabc+/=".into() }
+    }
+
+    fn config() -> Config {
+        let given = [("ROOKERY_DATABASE_URL", "x"), ("ROOKERY_RELAY", "smtps://relay.example")];
+        Config::load(None, given.into_iter().map(|(key, value)| (key.into(), value.into()))).unwrap()
+    }
+
+    fn texts(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    #[track_caller]
+    fn wrong(judged: Judged, part: &str) {
+        let sentence = judged.unwrap_err();
+        assert!(sentence.contains(part), "{sentence}");
+    }
+
+    #[test]
+    fn each_fault_of_the_key_is_told_apart() {
+        let domain = domain();
+        assert!(key(&domain, &texts(&["v=DKIM1; k=rsa; p=MIIBabc+/="])).is_ok());
+        assert!(key(&domain, &texts(&["unrelated", "k=rsa;p=MIIB abc+/="])).is_ok());
+        wrong(key(&domain, &[]), "DKIM is missing: add a TXT row named rk1._domainkey.acme.example");
+        wrong(key(&domain, &texts(&["v=DKIM1; p="])), "revoked");
+        wrong(key(&domain, &texts(&["v=DKIM1; p=MIIBabc"])), "cut off after 7 of 10");
+        wrong(key(&domain, &texts(&["v=DKIM1; p=other"])), "another key");
+        wrong(key(&domain, &texts(&["p=MIIBabc+/=", "p=other"])), "2 keys");
+    }
+
+    #[test]
+    fn each_fault_of_spf_is_told_apart() {
+        let (domain, config) = (domain(), config());
+        let judge = |found: &[&str]| senders(&domain, &config, &texts(found));
+        assert!(judge(&["x", "v=spf1 a:relay.example ~all"]).unwrap().contains("in order"));
+        assert!(
+            judge(&["v=spf1 include:_spf.provider.example -all"]).unwrap().contains("does not name a:relay")
+        );
+        assert!(judge(&["v=spf1 redirect=_spf.provider.example"]).is_ok());
+        wrong(judge(&[]), "SPF is missing: add a TXT row named acme.example with the text v=spf1 a:relay");
+        wrong(judge(&["v=spf1 a ~all", "v=spf1 mx ~all"]), "2 texts");
+        wrong(judge(&["v=spf1 a +all"]), "everybody");
+        wrong(judge(&["v=spf1 -all"]), "nobody");
+        wrong(judge(&["v=spf1 mx"]), "End it with ~all");
+    }
+
+    #[test]
+    fn each_fault_of_dmarc_and_mx_is_told_apart() {
+        let (domain, config) = (domain(), config());
+        let at = |text: &str| ("_dmarc.example".to_owned(), text.to_owned());
+        assert!(policy(&domain, &[at("v=DMARC1; p=reject")]).unwrap().contains("reject"));
+        wrong(policy(&domain, &[]), "DMARC is missing: add a TXT row named _dmarc.acme.example");
+        wrong(policy(&domain, &[at("v=DMARC1; p=all")]), "no p=none");
+        wrong(policy(&domain, &[at("v=DMARC1; p=none"), at("v=DMARC1; p=none")]), "2 policies");
+        assert!(servers(&domain, &config, &texts(&["localhost"])).unwrap().contains("in order"));
+        assert!(servers(&domain, &config, &texts(&["mx.provider.example"])).unwrap().contains("forwarded"));
+        wrong(servers(&domain, &config, &[]), "MX is missing");
+    }
+}

@@ -1,0 +1,113 @@
+//! Sends the service's notices to its own people (a webhook was paused, and the like). They leave by the relay
+//! that customers' mail takes, from an address of the service itself, and are mail of a machine.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use mail_builder::MessageBuilder;
+use mail_builder::headers::message_id::MessageId as Named;
+use mail_builder::headers::raw::Raw;
+use sqlx::PgConnection;
+
+use crate::app::App;
+use crate::due::lease::{self, Claim, LONGEST_PAUSE, Lease, PAUSES, Tried, Work};
+use crate::error::Result;
+use crate::ids::{ConversationId, MessageId};
+use crate::relay::mailer::{Handover, Letter, Mail, Refusal};
+use crate::store::db::Tx;
+use crate::workspace::notices::{self, Claimed};
+
+/// The worker's loop.
+pub const LOOP: &str = "send notices";
+
+/// A notice that could not be sent for this long is old news.
+const STALE: TimeDelta = TimeDelta::days(30);
+
+/// Works off every notice that is due now.
+pub async fn notify_due(app: &App, at_once: usize) -> Result<()> {
+    lease::work_off(app, &Notices, at_once).await
+}
+
+struct Notices;
+
+impl Work for Notices {
+    const WHAT: &'static str = "a notice";
+
+    fn worked_by(&self) -> &'static str {
+        LOOP
+    }
+
+    type Row = Claimed;
+    type Outcome = Result<(), Refusal>;
+
+    async fn claim(&self, conn: &mut PgConnection, lease: &Lease) -> Result<Vec<Claimed>> {
+        notices::claim(conn, lease.began, lease.ends).await
+    }
+
+    fn claim_of(&self, notice: &Claimed) -> Claim {
+        Claim { workspace: notice.workspace, number: notice.claim, tries: notice.tries }
+    }
+
+    async fn act(&self, app: &App, notice: &Claimed) -> Result<Tried<Self::Outcome>> {
+        Ok(match hand_over(app, notice).await? {
+            Handover::Accepted => Tried::Done(Ok(())),
+            Handover::Refused(refusal) => Tried::Done(Err(refusal)),
+            Handover::Later => Tried::Later,
+        })
+    }
+
+    async fn finish(&self, tx: &mut Tx<'_>, notice: &Claimed, outcome: Self::Outcome) -> Result<bool> {
+        match outcome {
+            Ok(()) => notices::sent(tx, notice).await,
+            Err(_) => self.give_up(tx, notice).await,
+        }
+    }
+
+    async fn again(
+        &self,
+        tx: &mut Tx<'_>,
+        notice: &Claimed,
+        due_at: DateTime<Utc>,
+        tried: bool,
+    ) -> Result<bool> {
+        notices::again(tx, notice, due_at, tried).await
+    }
+
+    async fn give_up(&self, tx: &mut Tx<'_>, notice: &Claimed) -> Result<bool> {
+        tracing::warn!(workspace = %notice.workspace, notice = %notice.id, "a notice cannot be sent");
+        notices::drop(tx, notice).await
+    }
+
+    /// After a day twice a day, until it is old news.
+    fn pause(&self, notice: &Claimed, now: DateTime<Utc>) -> Option<TimeDelta> {
+        let pause = PAUSES.get(usize::try_from(notice.tries).unwrap_or_default()).copied();
+        (notice.created_at + STALE > now).then(|| pause.unwrap_or(LONGEST_PAUSE))
+    }
+}
+
+async fn hand_over(app: &App, notice: &Claimed) -> Result<Handover> {
+    let name = app.config.mail_name();
+    let from = format!("rookery@{name}");
+    let rfc_message_id = format!("{}.{}@{name}", notice.id, notice.workspace);
+    let raw = MessageBuilder::new()
+        .message_id(Named::new(rfc_message_id.clone()))
+        .date(notice.created_at.timestamp())
+        .from(("Rookery", from.as_str()))
+        .to(notice.recipient.as_str())
+        .subject(notice.subject.as_str())
+        .header("Auto-Submitted", Raw::new("auto-generated"))
+        .text_body(notice.body.as_str())
+        .write_to_vec()?;
+    let letter = Letter {
+        workspace: notice.workspace,
+        // It belongs to no conversation.
+        conversation: ConversationId(0),
+        message: MessageId(notice.id.0),
+        rfc_message_id,
+        from_name: Some("Rookery".into()),
+        from: from.clone(),
+        to: notice.recipient.clone(),
+        subject: notice.subject.clone(),
+        text: notice.body.clone(),
+    };
+    let mail = Mail { return_path: from, to: notice.recipient.clone(), raw };
+    app.mailer.hand_over(&letter, &mail).await
+}

@@ -1,0 +1,145 @@
+//! Sending what is due (specification 3.3): claim, hand over, write down what came of it.
+//!
+//! A message is handed over under a lease and at most once under each. After a crash another node hands it over again
+//! with the same Message-ID. What cannot be sent for a day, for whatever reason, has failed.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::app::App;
+use crate::conversations::conversation::Locked;
+use crate::conversations::lock::lock_any;
+use crate::conversations::messages::reply_context::earlier;
+use crate::conversations::messages::sending::{self, Claimed};
+use crate::documents::request::{self, Carrier};
+use crate::due::lease::{self, Claim, Lease, Tried, Work};
+use crate::error::{Error, Result};
+use crate::outgoing::{compose, dkim};
+use crate::relay::mailer::{Handover, Mail, Refusal};
+use crate::replies::suppress::{Reason, suppress};
+use crate::sandbox::answer;
+use crate::sandbox::deliver::deliver;
+use crate::store::db::Tx;
+
+/// The worker's loops.
+pub const LOOP: &str = "send";
+pub const SANDBOX_LOOP: &str = "send in the sandbox";
+
+/// Works off all live mail that is due now.
+pub async fn send_due(app: &App, at_once: usize) -> Result<()> {
+    lease::work_off(app, &Sending { sandbox: false }, at_once).await
+}
+
+/// The same in the sandbox, on its own: its customers answer within seconds, whatever live mail waits for.
+pub async fn send_due_in_sandbox(app: &App, at_once: usize) -> Result<()> {
+    lease::work_off(app, &Sending { sandbox: true }, at_once).await
+}
+
+struct Sending {
+    sandbox: bool,
+}
+
+impl Work for Sending {
+    const WHAT: &'static str = "a message";
+
+    fn worked_by(&self) -> &'static str {
+        if self.sandbox { SANDBOX_LOOP } else { LOOP }
+    }
+
+    type Row = Claimed;
+    type Outcome = Result<(), Refusal>;
+
+    async fn claim(&self, conn: &mut PgConnection, lease: &Lease) -> Result<Vec<Claimed>> {
+        sending::claim(conn, self.sandbox, lease.began, lease.ends).await
+    }
+
+    fn claim_of(&self, claimed: &Claimed) -> Claim {
+        Claim { workspace: claimed.letter.workspace, number: claimed.claim, tries: claimed.tries }
+    }
+
+    async fn act(&self, app: &App, claimed: &Claimed) -> Result<Tried<Self::Outcome>> {
+        Ok(match hand_over(app, claimed).await? {
+            Handover::Accepted => Tried::Done(Ok(())),
+            Handover::Refused(refusal) => Tried::Done(Err(refusal)),
+            Handover::Later => Tried::Later,
+        })
+    }
+
+    async fn finish(&self, tx: &mut Tx<'_>, claimed: &Claimed, outcome: Self::Outcome) -> Result<bool> {
+        let Some(conversation) = lock(tx, claimed).await? else { return Ok(false) };
+        match outcome {
+            Ok(()) => sent(tx, &conversation, claimed).await,
+            Err(refusal) => refused(tx, &conversation, claimed, refusal).await,
+        }
+    }
+
+    async fn again(
+        &self,
+        tx: &mut Tx<'_>,
+        claimed: &Claimed,
+        due_at: DateTime<Utc>,
+        tried: bool,
+    ) -> Result<bool> {
+        sending::again(tx, claimed, due_at, tried).await
+    }
+
+    async fn give_up(&self, tx: &mut Tx<'_>, claimed: &Claimed) -> Result<bool> {
+        let Some(conversation) = lock(tx, claimed).await? else { return Ok(false) };
+        sending::failed(tx, &conversation, claimed, Refusal::GaveUp).await
+    }
+}
+
+async fn lock(tx: &mut Tx<'_>, claimed: &Claimed) -> Result<Option<Locked>> {
+    match lock_any(tx, claimed.letter.conversation).await {
+        Err(Error::Missing(_)) => Ok(None),
+        locked => locked.map(Some),
+    }
+}
+
+async fn hand_over(app: &App, claimed: &Claimed) -> Result<Handover> {
+    if claimed.letter.to.is_empty() {
+        return Ok(Handover::Refused(Refusal::Rejected));
+    }
+    if claimed.suppressed {
+        return Ok(Handover::Refused(Refusal::Suppressed));
+    }
+    match claimed.livemode {
+        true => app.mailer.hand_over(&claimed.letter, &write(app, claimed).await?).await,
+        false => deliver(app, &claimed.letter).await,
+    }
+}
+
+/// The mail as it leaves. Every try gives the same bytes.
+async fn write(app: &App, claimed: &Claimed) -> Result<Mail> {
+    let letter = &claimed.letter;
+    let earlier = earlier(&mut *app.connection().await?, letter).await?;
+    let mut mail = compose::compose(letter, &earlier, app.config.needs_secret_key()?.newest());
+    dkim::sign(app, letter, earlier.date, &mut mail).await?;
+    Ok(mail)
+}
+
+async fn refused(
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    claimed: &Claimed,
+    refusal: Refusal,
+) -> Result<bool> {
+    let ours = sending::failed(tx, conversation, claimed, refusal).await?;
+    if ours && refusal == Refusal::NoSuchAddress {
+        let letter = &claimed.letter;
+        suppress(tx, claimed.livemode, &letter.to, Reason::Bounce, letter.message).await?;
+    }
+    Ok(ours)
+}
+
+async fn sent(tx: &mut Tx<'_>, conversation: &Locked, claimed: &Claimed) -> Result<bool> {
+    if !sending::sent(tx, conversation, claimed).await? {
+        return Ok(false);
+    }
+    let message = claimed.letter.message;
+    request::open(tx, Carrier { conversation: conversation.id, message }).await?;
+    if !claimed.livemode {
+        answer::after(tx, conversation, &claimed.letter).await?;
+    }
+    Ok(true)
+}

@@ -1,0 +1,9 @@
+//! Secrets: the keys of the house, values sealed with them, requests and links signed with them.
+//! Whatever is made here can be checked with any key of the ring.
+
+pub mod hashes;
+pub mod key_ring;
+pub mod link_tokens;
+pub mod sealed;
+pub mod secret;
+pub mod signed_requests;

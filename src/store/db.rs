@@ -1,0 +1,326 @@
+//! The ways to hold a connection: `Reading` (single statements), `Snapshot` (several reads of one instant),
+//! `Tx` (one change of one workspace), `Across` (a claim of due rows) and `NoConnection` (none: the verb opens its own
+//! when it is ready).
+//!
+//! A `Tx` begins by taking the workspace's shared lock and checking the move fence; nothing is written
+//! without one. Those of a request carry one `now`, so everything it does happens at the same instant.
+
+use std::future::Future;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{AssertSqlSafe, Database, PgConnection, PgPool, Postgres, SqlSafeStr, SqlStr};
+use sqlx_core::transaction::TransactionManager;
+use url::Url;
+
+use crate::clock::Clock;
+use crate::error::{Error, Result, Uncertain};
+use crate::ids::{Id, WorkspaceId};
+use crate::random::Random;
+
+/// Whose data, at which instant, where chance comes from, and what the outside calls us.
+#[derive(Clone)]
+pub struct Frame {
+    pub workspace: WorkspaceId,
+    pub now: DateTime<Utc>,
+    pub clock: Clock,
+    pub random: Random,
+    pub public_url: Arc<Url>,
+}
+
+/// What an operation holds while it runs.
+pub trait Handle: Sized + Send {
+    fn begin(conn: PoolConnection<Postgres>, frame: Frame) -> impl Future<Output = Result<Self>> + Send;
+    /// Makes what was done last. A handle that is dropped instead has done nothing.
+    fn finish(self) -> impl Future<Output = Result<()>> + Send;
+    fn frame(&self) -> &Frame;
+    fn now(&self) -> DateTime<Utc> {
+        self.frame().now
+    }
+}
+
+/// A handle with a connection in it.
+pub trait Connected: Handle + DerefMut<Target = PgConnection> {}
+impl<T: Handle + DerefMut<Target = PgConnection>> Connected for T {}
+
+/// Nothing: for a verb that works with the outside (blobs, DNS) before it opens its transaction.
+pub struct NoConnection(Frame);
+
+/// Reads whose statements need not agree with each other.
+pub struct Reading {
+    conn: PoolConnection<Postgres>,
+    frame: Frame,
+}
+
+/// Reads that all see the same instant of the database.
+pub struct Snapshot {
+    tx: Open<'static>,
+    frame: Frame,
+}
+
+/// One change of one workspace: state, timeline, event and timer in one commit.
+pub struct Tx<'c> {
+    tx: Open<'c>,
+    frame: Frame,
+}
+
+/// One change of several workspaces, none of which it has entered: for claims, whose statements pass over the
+/// workspaces that they cannot enter at once.
+pub struct Across<'c>(Open<'c>);
+
+impl Handle for NoConnection {
+    async fn begin(_: PoolConnection<Postgres>, frame: Frame) -> Result<Self> {
+        Ok(Self(frame))
+    }
+
+    async fn finish(self) -> Result<()> {
+        Ok(())
+    }
+
+    fn frame(&self) -> &Frame {
+        &self.0
+    }
+}
+
+impl Handle for Reading {
+    async fn begin(conn: PoolConnection<Postgres>, frame: Frame) -> Result<Self> {
+        Ok(Self { conn, frame })
+    }
+
+    async fn finish(self) -> Result<()> {
+        Ok(())
+    }
+
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+}
+
+impl Handle for Snapshot {
+    async fn begin(conn: PoolConnection<Postgres>, frame: Frame) -> Result<Self> {
+        let statement = "begin isolation level repeatable read read only";
+        Ok(Self { tx: Open::begin(Held::Owned(conn), Some(statement.into_sql_str())).await?, frame })
+    }
+
+    async fn finish(self) -> Result<()> {
+        self.tx.commit().await
+    }
+
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+}
+
+impl Handle for Tx<'static> {
+    async fn begin(conn: PoolConnection<Postgres>, frame: Frame) -> Result<Self> {
+        let tx = Open::begin(Held::Owned(conn), Some(entering(frame.workspace))).await?;
+        Ok(Self { tx, frame })
+    }
+
+    async fn finish(self) -> Result<()> {
+        self.commit().await
+    }
+
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+}
+
+impl Reading {
+    /// A change on the connection that is held already, none of whose statements takes longer, waiting for others
+    /// included.
+    pub async fn change_within(&mut self, patience: Duration) -> Result<Tx<'_>> {
+        let (milliseconds, workspace) = (patience.as_millis(), self.frame.workspace.number());
+        let begin = format!(
+            "begin; set local statement_timeout = {milliseconds}; select enter_workspace({workspace})"
+        );
+        let tx = Open::begin(Held::Lent(&mut self.conn), Some(AssertSqlSafe(begin).into_sql_str())).await?;
+        Ok(Tx { tx, frame: self.frame.clone() })
+    }
+}
+
+impl Tx<'static> {
+    /// The one transaction that cannot enter its workspace: the one that founds it.
+    pub async fn creating(conn: PoolConnection<Postgres>, frame: Frame) -> Result<Self> {
+        Ok(Self { tx: Open::begin(Held::Owned(conn), None).await?, frame })
+    }
+}
+
+impl Tx<'_> {
+    /// A new id of this workspace.
+    pub fn mint<I: Id>(&self) -> I {
+        I::mint(self.frame.now, &self.frame.random)
+    }
+
+    pub fn workspace(&self) -> WorkspaceId {
+        self.frame.workspace
+    }
+
+    pub fn now(&self) -> DateTime<Utc> {
+        self.frame.now
+    }
+
+    /// Takes the time anew, after a wait for a lock: a change that came later than another is dated later,
+    /// whatever the clock of the node that made the other, so that what is sorted by time tells things in
+    /// the order they happened.
+    pub fn waited(&mut self, newest: DateTime<Utc>) {
+        self.frame.now = self.frame.clock.now().max(newest);
+    }
+
+    pub fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    pub async fn commit(self) -> Result<()> {
+        self.tx.commit().await
+    }
+}
+
+impl<'c> Across<'c> {
+    pub async fn begin(conn: &'c mut PoolConnection<Postgres>) -> Result<Self> {
+        Ok(Self(Open::begin(Held::Lent(conn), None).await?))
+    }
+
+    pub async fn commit(self) -> Result<()> {
+        self.0.commit().await
+    }
+}
+
+type Manager = <Postgres as Database>::TransactionManager;
+
+/// A connection that goes back to its pool, or to whoever lent it.
+enum Held<'c> {
+    Owned(PoolConnection<Postgres>),
+    Lent(&'c mut PoolConnection<Postgres>),
+}
+
+impl Held<'_> {
+    fn connection(&mut self) -> &mut PoolConnection<Postgres> {
+        match self {
+            Self::Owned(conn) => conn,
+            Self::Lent(conn) => conn,
+        }
+    }
+}
+
+/// An open transaction; one that is dropped is rolled back. sqlx's own counts a transaction only when BEGIN was
+/// answered: cut off before that, or refused by what travels with BEGIN, it would go back to the pool open, and
+/// everything the next borrower did would happen inside it. Here such a connection is put right or closed.
+struct Open<'c> {
+    held: Held<'c>,
+    state: State,
+}
+
+#[derive(PartialEq)]
+enum State {
+    /// Nobody knows what the database made of BEGIN.
+    Beginning,
+    Open,
+    Ended,
+}
+
+impl<'c> Open<'c> {
+    async fn begin(held: Held<'c>, statement: Option<SqlStr>) -> Result<Self> {
+        let mut opening = Self { held, state: State::Beginning };
+        let conn = opening.held.connection();
+        if let Err(error) = Manager::begin(conn, statement).await {
+            // The database may have begun and refused the rest.
+            if sqlx::raw_sql("rollback").execute(&mut **conn).await.is_ok() {
+                opening.state = State::Ended;
+            }
+            return Err(error.into());
+        }
+        opening.state = State::Open;
+        Ok(opening)
+    }
+
+    async fn commit(mut self) -> Result<()> {
+        Manager::commit(self.held.connection()).await.map_err(|error| match error {
+            // It says no, so it did not.
+            sqlx::Error::Database(_) => error.into(),
+            lost => Error::internal(Uncertain(lost)),
+        })?;
+        self.state = State::Ended;
+        Ok(())
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        match self.state {
+            State::Beginning => self.held.connection().close_on_drop(),
+            State::Open => Manager::start_rollback(self.held.connection()),
+            State::Ended => {}
+        }
+    }
+}
+
+impl Deref for Open<'_> {
+    type Target = PgConnection;
+    fn deref(&self) -> &PgConnection {
+        match &self.held {
+            Held::Owned(conn) => conn,
+            Held::Lent(conn) => conn,
+        }
+    }
+}
+
+impl DerefMut for Open<'_> {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        self.held.connection()
+    }
+}
+
+/// Both statements travel together: entering costs no round trip of its own.
+fn entering(workspace: WorkspaceId) -> SqlStr {
+    AssertSqlSafe(format!("begin; select enter_workspace({})", workspace.number())).into_sql_str()
+}
+
+macro_rules! connected {
+    ($($handle:ty, $field:tt;)*) => {$(
+        impl Deref for $handle {
+            type Target = PgConnection;
+            fn deref(&self) -> &PgConnection { &self.$field }
+        }
+        impl DerefMut for $handle {
+            fn deref_mut(&mut self) -> &mut PgConnection { &mut self.$field }
+        }
+    )*};
+}
+
+connected! { Reading, conn; Snapshot, tx; Tx<'_>, tx; Across<'_>, 0; }
+
+/// The schema, embedded in the binary.
+pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
+
+/// A pool that gives up on a stuck database instead of hanging with it.
+pub fn pool(url: &str, connections: u32) -> Result<PgPool> {
+    let options: PgConnectOptions = url.parse()?;
+    let options = options.application_name("rookery").options([
+        // A search that would take longer is given up, and so is anything that waits for a lock that long.
+        ("statement_timeout", "5s"),
+        ("idle_in_transaction_session_timeout", "30s"),
+        // The hot statements are written so that one plan fits all values; planning each call would
+        // cost more than running it.
+        ("plan_cache_mode", "force_generic_plan"),
+        ("jit", "off"),
+    ]);
+    Ok(PgPoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(Duration::from_secs(5))
+        // A connection is tested when it is given back; testing it again when it is taken doubles the cost.
+        .test_before_acquire(false)
+        .connect_lazy_with(options))
+}
+
+/// Whether the database has been brought to this binary's schema, or a newer one.
+pub async fn schema_is_current(pool: &PgPool) -> Result<bool> {
+    let newest = MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or_default();
+    let applied: Option<i64> =
+        sqlx::query_scalar("select max(version) from _sqlx_migrations where success").fetch_one(pool).await?;
+    Ok(applied.is_some_and(|applied| applied >= newest))
+}

@@ -1,0 +1,7 @@
+//! Where things are kept: PostgreSQL and the ways to hold a connection, files, tables by day, and the directory that
+//! says whose things they are.
+
+pub mod blobs;
+pub mod db;
+pub mod directory;
+pub mod partitions;

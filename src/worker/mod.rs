@@ -1,0 +1,500 @@
+//! Every loop of the program, in one table: what it works off, how often it looks, how many at once, and when
+//! its next row is due.
+//!
+//! A loop only ever does work that is written down in rows, so any number of nodes can run it and a stop at
+//! any point loses nothing. The due time of the next row wakes a loop early; that is a hint, the pause is the rule.
+
+mod supervise;
+pub mod sweep;
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, Utc};
+use futures::future::BoxFuture;
+use tokio::task::JoinSet;
+
+use self::supervise::supervise;
+
+use crate::app::App;
+use crate::app_mail::{body_fetch, forget};
+use crate::conversations::messages::sending;
+use crate::conversations::search::index::{self, Batch};
+use crate::conversations::{counts, snooze};
+use crate::documents::request;
+use crate::due::backoff::{Backoff, Work, caught};
+use crate::due::pass::{Pass, Progress};
+use crate::error::{Error, Result};
+use crate::events::take;
+use crate::ids::WorkspaceId;
+use crate::incoming::{app_mail_body, drop_raw, quota};
+use crate::limits::rate;
+use crate::outgoing::{notify, send};
+use crate::replies::{remind, revoke};
+use crate::sandbox::answer;
+use crate::store::partitions;
+use crate::webhooks::{claim, deliver, fan_out};
+use crate::workspace::{keys, notices};
+
+type Run<'a> = BoxFuture<'a, Result<()>>;
+type DueTime<'a> = BoxFuture<'a, Result<Option<DateTime<Utc>>>>;
+
+struct Loop {
+    name: &'static str,
+    /// The longest pause between two looks.
+    every: Duration,
+    /// How many of its rows a node works on at the same time.
+    at_once: usize,
+    /// Works off what is due now. What fails is put off; an error means that nothing could be done.
+    run: for<'a> fn(&'a App, &'a Turn) -> Run<'a>,
+    /// When its next row is due, or was.
+    next: for<'a> fn(&'a App) -> DueTime<'a>,
+}
+
+/// What a loop is given for each pass.
+struct Turn {
+    at_once: usize,
+    put_off: Arc<Backoff>,
+}
+
+/// In the order in which one thing leads to another.
+const LOOPS: &[Loop] = &[
+    Loop {
+        name: "remind of documents",
+        every: Duration::from_secs(10),
+        at_once: 1,
+        run: |app, turn| Box::pin(remind_of_documents(app, &turn.put_off)),
+        next: |app| Box::pin(async { request::next_reminder(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: send::LOOP,
+        every: Duration::from_secs(1),
+        at_once: 12,
+        run: |app, turn| Box::pin(send::send_due(app, turn.at_once)),
+        next: |app| Box::pin(async { sending::next(&mut *app.connection().await?, false).await }),
+    },
+    Loop {
+        name: send::SANDBOX_LOOP,
+        every: Duration::from_secs(1),
+        // There is no network to wait for; and so a crash leaves at most one mail that was handed over and not written
+        // down.
+        at_once: 1,
+        run: |app, turn| Box::pin(send::send_due_in_sandbox(app, turn.at_once)),
+        next: |app| Box::pin(async { sending::next(&mut *app.connection().await?, true).await }),
+    },
+    Loop {
+        name: notify::LOOP,
+        every: Duration::from_secs(10),
+        at_once: 4,
+        run: |app, turn| Box::pin(notify::notify_due(app, turn.at_once)),
+        next: |app| Box::pin(async { notices::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: answer::LOOP,
+        every: Duration::from_secs(1),
+        at_once: 4,
+        run: |app, turn| Box::pin(answer::answer_due(app, turn.at_once)),
+        next: |app| Box::pin(async { answer::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: "wake snoozed",
+        every: Duration::from_secs(1),
+        at_once: 1,
+        run: |app, turn| Box::pin(wake_snoozed(app, &turn.put_off)),
+        next: |app| Box::pin(async { snooze::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: "release revoked agents",
+        every: Duration::from_secs(5),
+        at_once: 1,
+        run: |app, turn| Box::pin(release_revoked(app, &turn.put_off)),
+        next: |app| Box::pin(async { keys::next_unreleased(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: "fan out events",
+        every: Duration::from_millis(200),
+        at_once: 1,
+        run: |app, turn| Box::pin(fan_out::run(app, &turn.put_off)),
+        next: |app| Box::pin(async { take::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: "deliver webhooks",
+        every: Duration::from_millis(200),
+        at_once: 1000,
+        run: |app, turn| Box::pin(deliver::run(app, &turn.put_off, turn.at_once)),
+        next: |app| Box::pin(async { claim::next(&mut *app.connection().await?, app.clock.now()).await }),
+    },
+    Loop {
+        name: app_mail_body::LOOP,
+        every: Duration::from_secs(5),
+        at_once: 4,
+        run: |app, turn| Box::pin(app_mail_body::fetch_due(app, turn.at_once)),
+        next: |app| Box::pin(async { body_fetch::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: "forget app mail",
+        every: Duration::from_secs(3600),
+        at_once: 1,
+        run: |app, turn| Box::pin(forget_app_mail(app, &turn.put_off)),
+        next: |app| Box::pin(next_forgotten(app)),
+    },
+    Loop {
+        name: "follow the database's clock",
+        every: Duration::from_secs(10),
+        at_once: 1,
+        run: |app, _| Box::pin(app.follow_the_databases_clock()),
+        next: |_| Box::pin(async { Ok(None) }),
+    },
+    Loop {
+        name: "keep days",
+        every: Duration::from_secs(3600),
+        at_once: 1,
+        run: |app, _| Box::pin(keep_days(app)),
+        next: |_| Box::pin(async { Ok(None) }),
+    },
+    Loop {
+        name: "sweep files",
+        every: Duration::from_secs(3600),
+        at_once: 1,
+        run: |app, turn| Box::pin(sweep::sweep(app, &turn.put_off)),
+        next: |_| Box::pin(async { Ok(None) }),
+    },
+    Loop {
+        name: "drop raw mail",
+        every: Duration::from_secs(3600),
+        at_once: 1,
+        run: |app, turn| Box::pin(drop_raw::drop_due(app, &turn.put_off)),
+        next: |_| Box::pin(async { Ok(None) }),
+    },
+    Loop {
+        name: index::LOOP,
+        every: Duration::from_secs(1),
+        at_once: 1,
+        run: |app, turn| Box::pin(index_words(app, &turn.put_off)),
+        next: |app| Box::pin(async { index::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: "fold counts",
+        every: Duration::from_secs(5),
+        at_once: 1,
+        run: |app, turn| Box::pin(fold_counts(app, &turn.put_off)),
+        next: |app| Box::pin(async { counts::next(&mut *app.connection().await?).await }),
+    },
+];
+
+/// Never look more often than this, whatever the next due time says: a row that cannot be worked off now
+/// must not make its loop spin.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+
+/// Messages of a workspace that are tried alone in one pass, because they could not be indexed.
+const MOST_ALONE: u32 = 3;
+
+/// How long `/metrics` waits for one loop's figure, and for all of them.
+const FIGURE: Duration = Duration::from_secs(1);
+const FIGURES: Duration = Duration::from_secs(5);
+
+/// Runs all loops until the word to stop; what has begun is finished first, the rest is given back. An error means that
+/// a loop is not looked after any more.
+pub async fn run(app: Arc<App>) -> Result<()> {
+    let mut loops: JoinSet<()> = LOOPS.iter().map(|work| repeat(work, app.clone())).collect();
+    while let Some(ended) = loops.join_next().await {
+        ended.map_err(Error::internal)?;
+    }
+    Ok(())
+}
+
+/// Does everything once that the loops would do now, and says when something failed or was put off.
+pub async fn run_once(app: &App) -> Result<()> {
+    let mut failed = Ok(());
+    for work in LOOPS {
+        let turn = work.turn(app);
+        let before = turn.put_off.counted().put_off;
+        let ended = caught((work.run)(app, &turn)).await;
+        let put_off = match turn.put_off.counted().put_off - before {
+            0 => Ok(()),
+            some => Err(Error::internal(format!("{}: {some} put off, see the log", work.name))),
+        };
+        failed = failed.and(ended).and(put_off);
+    }
+    failed
+}
+
+async fn repeat(work: &'static Loop, app: Arc<App>) {
+    let turn = work.turn(&app);
+    let pass = async || {
+        (work.run)(&app, &turn).await?;
+        Ok(pause(work, &app).await)
+    };
+    supervise(work.name, &turn.put_off, &app.stop, pass).await;
+}
+
+async fn pause(work: &Loop, app: &App) -> Duration {
+    let next = (work.next)(app).await.ok().flatten();
+    // Only what is still to come is worth waking up for: what is overdue now was not for us.
+    let ahead = next.and_then(|next| (next - app.clock.now()).to_std().ok());
+    ahead.map_or(work.every, |ahead| ahead.clamp(SHORTEST_PAUSE, work.every))
+}
+
+impl Loop {
+    fn turn(&self, app: &App) -> Turn {
+        Turn { at_once: self.at_once, put_off: app.loops.of(self.name) }
+    }
+
+    /// How far it is behind, in seconds; not a number when nobody knows in time.
+    async fn lag(&self, app: &App, time: Duration) -> f64 {
+        let next = match tokio::time::timeout(time, caught((self.next)(app))).await {
+            Ok(Ok(next)) => next,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, work = self.name, "nobody knows how far a loop is behind");
+                return f64::NAN;
+            }
+            Err(_) => return f64::NAN,
+        };
+        let lag = next.map_or(0, |next| (app.clock.now() - next).num_milliseconds());
+        lag.max(0) as f64 / 1000.0
+    }
+}
+
+/// How far each loop is behind and how often it failed, in the text form that Prometheus reads.
+pub async fn metrics(app: &App) -> String {
+    // One after the other: whoever asks takes one connection to the database.
+    let (until, mut lags) = (Instant::now() + FIGURES, Vec::new());
+    for work in LOOPS {
+        let time = until.saturating_duration_since(Instant::now()).min(FIGURE);
+        lags.push(work.lag(app, time).await);
+    }
+    let mut text = String::new();
+    let mut figures = |name: &str, kind: &str, help: &str, figure: &dyn Fn(usize) -> String| {
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        for (number, work) in LOOPS.iter().enumerate() {
+            let _ = writeln!(text, "{name}{{loop=\"{}\"}} {}", work.name, figure(number));
+        }
+    };
+    let put_off = |number: usize| app.loops.of(LOOPS[number].name);
+    let counted = |number: usize| put_off(number).counted();
+    let aside = |number: usize| put_off(number).aside(app.clock.now());
+    figures(
+        "rookery_loop_lag_seconds",
+        "gauge",
+        "How long the oldest due row of a loop has been waiting.",
+        &|number| format!("{:.3}", lags[number]),
+    );
+    figures(
+        "rookery_loop_put_off",
+        "gauge",
+        "Rows and workspaces that failed and are tried again later.",
+        &|number| (aside(number).rows.len() + aside(number).workspaces.len()).to_string(),
+    );
+    figures(
+        "rookery_loop_put_off_total",
+        "counter",
+        "How often a row or workspace was put off.",
+        &|number| counted(number).put_off.to_string(),
+    );
+    figures(
+        "rookery_loop_errors_total",
+        "counter",
+        "Errors of a loop, and of single rows in it.",
+        &|number| counted(number).errors.to_string(),
+    );
+    figures(
+        "rookery_loop_panics_total",
+        "counter",
+        "Panics of a loop, and of single rows in it.",
+        &|number| counted(number).panics.to_string(),
+    );
+    text
+}
+
+async fn remind_of_documents(app: &App, put_off: &Backoff) -> Result<()> {
+    let mut pass = Pass::begin(app, put_off);
+    loop {
+        let (now, aside) = (app.clock.now(), pass.aside());
+        let due = request::due_for_a_reminder(&mut *app.connection().await?, now, &aside).await?;
+        if pass.is_over(&due) {
+            return Ok(());
+        }
+        for due in due {
+            let reminding = async {
+                let mut tx = app.begin(due.workspace).await?;
+                remind::remind(app, &mut tx, due).await?;
+                tx.commit().await?;
+                Ok(Progress::Done)
+            };
+            pass.turn(Work::Row(due.workspace, due.request.0), reminding).await?;
+        }
+    }
+}
+
+async fn wake_snoozed(app: &App, put_off: &Backoff) -> Result<()> {
+    let mut pass = Pass::begin(app, put_off);
+    loop {
+        let due = snooze::ran_out(&mut *app.connection().await?, app.clock.now(), &pass.aside()).await?;
+        if pass.is_over(&due) {
+            return Ok(());
+        }
+        for (workspace, conversation) in due {
+            let waking = async {
+                let mut tx = app.begin(workspace).await?;
+                snooze::end(&mut tx, conversation).await?;
+                tx.commit().await?;
+                Ok(Progress::Done)
+            };
+            pass.turn(Work::Row(workspace, conversation.0), waking).await?;
+        }
+    }
+}
+
+async fn release_revoked(app: &App, put_off: &Backoff) -> Result<()> {
+    let mut pass = Pass::begin(app, put_off);
+    loop {
+        let left = keys::makers_who_left(&mut *app.connection().await?, &pass.aside()).await?;
+        if pass.is_over(&left) {
+            break;
+        }
+        for (workspace, maker) in left {
+            let ending = async {
+                let mut tx = app.begin(workspace).await?;
+                revoke::end_keys_of(&mut tx, maker).await?;
+                tx.commit().await?;
+                Ok(Progress::Done)
+            };
+            pass.turn(Work::Row(workspace, maker.0), ending).await?;
+        }
+    }
+    loop {
+        let revoked = keys::unreleased(&mut *app.connection().await?, &pass.aside()).await?;
+        if pass.is_over(&revoked) {
+            return Ok(());
+        }
+        for (workspace, agent) in revoked {
+            let releasing = async {
+                let mut tx = app.begin(workspace).await?;
+                revoke::release(&mut tx, agent).await?;
+                tx.commit().await?;
+                Ok(Progress::Done)
+            };
+            pass.turn(Work::Row(workspace, agent.0), releasing).await?;
+        }
+    }
+}
+
+async fn forget_app_mail(app: &App, put_off: &Backoff) -> Result<()> {
+    let before = app.clock.now() - app.config.app_mail_retention().age;
+    let mut pass = Pass::begin(app, put_off);
+    loop {
+        let stale = forget::stale(&mut *app.connection().await?, before, &pass.aside()).await?;
+        if pass.is_over(&stale) {
+            return Ok(());
+        }
+        for workspace in stale {
+            let forgetting = async {
+                let mut tx = app.begin(workspace).await?;
+                let more = forget::forget(&mut tx, before).await?;
+                tx.commit().await?;
+                Ok(if more { Progress::More } else { Progress::Done })
+            };
+            pass.turn(Work::Workspace(workspace), forgetting).await?;
+        }
+    }
+}
+
+async fn next_forgotten(app: &App) -> Result<Option<DateTime<Utc>>> {
+    let oldest = forget::oldest(&mut *app.connection().await?).await?;
+    Ok(oldest.map(|oldest| oldest + app.config.app_mail_retention().age))
+}
+
+async fn keep_days(app: &App) -> Result<()> {
+    let (mut conn, now) = (app.connection().await?, app.clock.now());
+    // One that fails does not keep the others from being done.
+    let kept = partitions::maintain(&mut conn).await;
+    let forgotten = rate::forget(&mut conn, now).await.and(notices::forget(&mut conn, now).await);
+    kept.and(forgotten).and(quota::forget(&mut conn, now).await)
+}
+
+/// Works off the notes there are, a batch of each workspace in turn: however much one has, the others wait for one
+/// batch of it. What comes meanwhile is left for the next look, unless there is more to do anyway: a few messages at a
+/// time cost almost as much as many, and a search works off the notes of its own workspace first.
+async fn index_words(app: &App, put_off: &Backoff) -> Result<()> {
+    let mut pass = Pass::begin(app, put_off);
+    let mut alone: HashMap<WorkspaceId, u32> = HashMap::new();
+    loop {
+        let (now, aside) = (app.clock.now(), pass.aside());
+        let waiting = index::unindexed(&mut *app.connection().await?, now, &aside).await?;
+        if pass.is_over(&waiting) {
+            return Ok(());
+        }
+        for workspace in waiting {
+            let alone = alone.entry(workspace).or_default();
+            let indexing = index_words_of(app, put_off, workspace, alone);
+            pass.turn(Work::Workspace(workspace), indexing).await?;
+        }
+    }
+}
+
+/// One batch of a workspace. When it fails, one of its messages is to blame: half as many are tried, until that one
+/// stands alone. It is then tried again alone and later. A workspace where many fail is put off as a whole.
+async fn index_words_of(
+    app: &App,
+    put_off: &Backoff,
+    workspace: WorkspaceId,
+    alone: &mut u32,
+) -> Result<Progress> {
+    let mut batch = index::OF_THE_WORKER;
+    loop {
+        let error = match caught(index_batch(app, workspace, batch)).await {
+            Ok(more) if more || batch.messages < index::OF_THE_WORKER.messages => return Ok(Progress::More),
+            Ok(_) => return Ok(Progress::Done),
+            Err(error) => error,
+        };
+        if error.is_outage() || error.is_fenced() {
+            return Err(error);
+        }
+        if batch.messages > 1 {
+            batch.messages /= 2;
+            continue;
+        }
+        put_batch_off(app, workspace, batch).await?;
+        *alone += 1;
+        if *alone > MOST_ALONE {
+            return Err(error);
+        }
+        tracing::warn!(%error, %workspace, "words could not be indexed and will be tried again");
+        put_off.count(&error);
+        return Ok(Progress::More);
+    }
+}
+
+async fn index_batch(app: &App, workspace: WorkspaceId, batch: Batch) -> Result<bool> {
+    let mut tx = app.begin(workspace).await?;
+    let indexed = index::index(&mut tx, batch).await?;
+    tx.commit().await?;
+    Ok(indexed.more)
+}
+
+async fn put_batch_off(app: &App, workspace: WorkspaceId, batch: Batch) -> Result<()> {
+    let mut tx = app.begin(workspace).await?;
+    index::put_off(&mut tx, batch).await?;
+    tx.commit().await
+}
+
+async fn fold_counts(app: &App, put_off: &Backoff) -> Result<()> {
+    let mut pass = Pass::begin(app, put_off);
+    loop {
+        let unfolded = counts::unfolded(&mut *app.connection().await?, &pass.aside()).await?;
+        if pass.is_over(&unfolded) {
+            return Ok(());
+        }
+        for workspace in unfolded {
+            let folding = async {
+                let mut tx = app.begin(workspace).await?;
+                counts::fold(&mut tx).await?;
+                tx.commit().await?;
+                Ok(Progress::Done)
+            };
+            pass.turn(Work::Workspace(workspace), folding).await?;
+        }
+    }
+}
