@@ -9,7 +9,7 @@ use std::sync::Arc;
 use chrono::{DateTime, TimeDelta, Utc};
 use rookery::ids::{ConversationId, DocumentId, Id, MessageId, NoteId, WorkspaceId};
 use rookery::random::Random;
-use rookery::terms;
+use rookery::search_terms;
 use serde_json::json;
 
 use super::rows::Rows;
@@ -237,7 +237,7 @@ impl Workspace {
         for tag in &tags {
             batch.tags.row(4).bigint(self.id.0).bigint(id.0).bigint(*tag).bigint(inbox.audience);
         }
-        let words = terms::hash_terms(self.id, thread.texts.iter().map(String::as_str));
+        let words = search_terms::hash_terms(self.id, thread.texts.iter().map(String::as_str));
         batch.words.row(4).bigint(self.id.0).bigint(id.0).bigints(&words).time(last_message_at);
 
         let sorted = dice.chance(0.6);
@@ -287,7 +287,7 @@ struct Thread<'a> {
     inbox: &'a Inbox,
     at: DateTime<Utc>,
     items: usize,
-    /// What the words are taken from, as conversations/search.rs does.
+    /// What the words are taken from, as conversations/search/find.rs does.
     texts: Vec<String>,
     previous: String,
     snippet: String,
@@ -379,7 +379,7 @@ impl Thread<'_> {
             }
             None => (json!({}), filename.clone()),
         };
-        let searched = terms::fold(&searched);
+        let searched = search_terms::fold(&searched);
         let mut hash = [0; 32];
         hash[..8].copy_from_slice(&dice.number().to_be_bytes());
         batch
@@ -399,7 +399,7 @@ impl Thread<'_> {
             .text("bench/none")
             .time(at)
             .text(&searched)
-            .bigints(&terms::pieces(self.workspace.id, &searched));
+            .bigints(&search_terms::pieces(self.workspace.id, &searched));
     }
 }
 

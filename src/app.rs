@@ -22,7 +22,7 @@ use crate::net::outside::Outside;
 use crate::random::Random;
 use crate::relay::Relay;
 use crate::relay::mailer::{Mailer, NoRelay};
-use crate::stop::Stop;
+use crate::shutdown::Stop;
 use crate::store::blobs::Blobs;
 use crate::store::db::{self, Frame, Handle, Tx};
 use crate::store::directory::Directory;

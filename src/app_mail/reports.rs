@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::app::App;
 use crate::app_mail::connect::secret_of;
-use crate::app_mail::outline::{self, LONGEST_SUBJECT, MOST_RECIPIENTS};
+use crate::app_mail::fields::{self, LONGEST_SUBJECT, MOST_RECIPIENTS};
 use crate::app_mail::reference;
 use crate::app_mail::sent::{SentMail, upsert};
 use crate::error::{Error, Problem, Result};
@@ -63,13 +63,13 @@ fn read(body: &[u8], service: SendingServiceId, now: DateTime<Utc>) -> Result<Se
     let told: Told = serde_json::from_slice(body).map_err(|_| {
         Error::problem("request body", "must be a JSON object with messageId, to, subject and sentAt")
     })?;
-    let message_id = outline::message_id(&told.message_id);
-    let to: Option<Vec<String>> = told.to.iter().map(|text| outline::recipient(text)).collect();
+    let message_id = fields::message_id(&told.message_id);
+    let to: Option<Vec<String>> = told.to.iter().map(|text| fields::recipient(text)).collect();
     let to = to.filter(|to| (1..=MOST_RECIPIENTS).contains(&to.len()));
     let reference = told.reference.as_deref().map(reference::of);
     let could_be = DateTime::UNIX_EPOCH..=now + TimeDelta::days(1);
     let checks = [
-        ("messageId", message_id.is_some(), outline::NOT_AN_ID),
+        ("messageId", message_id.is_some(), fields::NOT_AN_ID),
         ("to", to.is_some(), "must be 1 to 50 mail addresses"),
         ("subject", told.subject.chars().count() <= LONGEST_SUBJECT, "must be at most 998 characters"),
         ("sentAt", could_be.contains(&told.sent_at), "must be a time that has come"),
@@ -84,7 +84,7 @@ fn read(body: &[u8], service: SendingServiceId, now: DateTime<Utc>) -> Result<Se
     Ok(SentMail {
         message_id,
         reference: reference.flatten(),
-        to: outline::each_once(to),
+        to: fields::each_once(to),
         subject: text::line(&told.subject),
         text: None,
         html: None,

@@ -13,14 +13,14 @@ use crate::cli::output::Done;
 use crate::cli::{domains, reseal, sending_services, suppressed, webhooks};
 use crate::clock::written;
 use crate::conversations::messages::inbound::{self, Raw};
-use crate::conversations::release::release;
+use crate::conversations::release_held::release;
 use crate::error::{Error, Result};
 use crate::ids::{AgentId, ConversationId, MailboxId, MessageId, PersonId, WorkspaceId};
 use crate::incoming::authenticate::Dmarc;
 use crate::incoming::delivery::{Delivery, Received};
 use crate::incoming::receive::receive;
 use crate::incoming::replay::{Replayed, replay};
-use crate::replies::{approve, discard, revoke, stop};
+use crate::replies::{approve, discard, revoke_key, undo};
 use crate::store::db::Tx;
 use crate::text;
 use crate::workspace::access::Scope;
@@ -247,7 +247,7 @@ async fn execute(app: &App, command: Command) -> Result<Done> {
             (line, json!({ "agent": made.agent, "key": made.key }))
         }
         Command::RevokeKey { workspace, agent } => {
-            revoke::revoke(app, workspace, agent).await.map_err(no_workspace)?;
+            revoke_key::revoke(app, workspace, agent).await.map_err(no_workspace)?;
             (format!("Revoked the key of {agent}."), json!({ "agent": agent, "revoked": true }))
         }
         Command::Approve { named, body_file } => {
@@ -272,7 +272,7 @@ async fn execute(app: &App, command: Command) -> Result<Done> {
         }
         Command::Undo { named } => {
             let (mut tx, person) = named.begin(app).await?;
-            stop::undo(&mut tx, &person, named.message).await?;
+            undo::undo(&mut tx, &person, named.message).await?;
             tx.commit().await?;
             let line = format!("Stopped {}. It is a draft again.", named.message);
             (line, json!({ "message": named.message, "status": "draft" }))

@@ -12,7 +12,7 @@ use crate::store::db::{Handle, Snapshot};
 use crate::webhooks::create::{Wanted, create};
 use crate::webhooks::log::{self, Filter, Status};
 use crate::webhooks::webhook::{self, Scope};
-use crate::webhooks::{ask, manage};
+use crate::webhooks::{manage, redeliver};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -126,12 +126,12 @@ pub async fn execute(app: &App, command: Command) -> Result<(String, Value)> {
             state(app, one).await?
         }
         Command::TestWebhook { one } => {
-            let event = ask::send_test(app, one.workspace, one.webhook).await?;
+            let event = redeliver::send_test(app, one.workspace, one.webhook).await?;
             let line = format!("Test event {event} is on its way to {}.", one.webhook);
             (line, json!({ "webhook": one.webhook, "event": event }))
         }
         Command::Redeliver { one, event } => {
-            ask::redeliver(app, one.workspace, one.webhook, event).await?;
+            redeliver::redeliver(app, one.workspace, one.webhook, event).await?;
             let line = format!("Event {event} is on its way to {} once more.", one.webhook);
             (line, json!({ "webhook": one.webhook, "event": event }))
         }

@@ -10,7 +10,7 @@ pub struct Filter {
     pub mailbox: Option<MailboxId>,
     pub assigned: Option<Assigned>,
     pub reference: Option<String>,
-    /// Hashes of the words that must all occur (words.rs).
+    /// Hashes of the words that must all occur (terms.rs).
     pub words: Option<Vec<i64>>,
     pub limit: i64,
 }

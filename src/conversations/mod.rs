@@ -11,7 +11,7 @@ pub mod lock;
 pub mod messages;
 pub mod notes;
 pub mod read;
-pub mod release;
+pub mod release_held;
 pub mod search;
 pub mod snooze;
 pub mod status;

@@ -1,4 +1,4 @@
-//! Tags of a workspace with their counts (specification 2.6, 4.11).
+//! Tags of a workspace with their counts, and tagging (specification 2.6, 4.6, 4.11).
 //! One vocabulary serves live and sandbox; counts never include what the actor cannot see.
 
 use std::collections::BTreeMap;

@@ -10,7 +10,7 @@ use sqlx::PgConnection;
 
 use crate::error::Result;
 use crate::ids::{ConversationId, DocumentId};
-use crate::terms;
+use crate::search_terms;
 use crate::workspace::access::Actor;
 
 /// Depth of the walks. A word with at most `HARDLY` hits in the first walk is looked up in the index.
@@ -37,7 +37,7 @@ pub struct Document {
 }
 
 pub async fn search(conn: &mut PgConnection, actor: &Actor, filter: &Filter) -> Result<Vec<Document>> {
-    let folded = terms::fold(filter.words.as_deref().unwrap_or_default());
+    let folded = search_terms::fold(filter.words.as_deref().unwrap_or_default());
     let parts: Vec<&str> = folded.split_whitespace().collect();
     if parts.is_empty() {
         return newest(conn, actor, filter, filter.limit, &[]).await;
@@ -52,7 +52,7 @@ pub async fn search(conn: &mut PgConnection, actor: &Actor, filter: &Filter) -> 
             break;
         }
     }
-    by_pieces(conn, actor, filter, &patterns, &terms::pieces_of_words(actor.workspace, parts)).await
+    by_pieces(conn, actor, filter, &patterns, &search_terms::pieces_of_words(actor.workspace, parts)).await
 }
 
 /// Up to `limit` of the newest `depth` documents that contain all words. The depth is shared by all audiences, so

@@ -38,7 +38,7 @@ pub struct Backoff {
 
 #[derive(Default)]
 struct State {
-    until: HashMap<Work, (u32, DateTime<Utc>)>,
+    until: HashMap<Piece, (u32, DateTime<Utc>)>,
     counted: Counted,
 }
 
@@ -59,7 +59,7 @@ impl Counted {
 
 /// What can be put off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Work {
+pub enum Piece {
     Workspace(WorkspaceId),
     /// By its id.
     Row(WorkspaceId, i64),
@@ -73,17 +73,17 @@ pub struct Aside {
 }
 
 impl Aside {
-    pub fn add(&mut self, work: Work) {
+    pub fn add(&mut self, work: Piece) {
         match work {
-            Work::Workspace(workspace) => self.workspaces.push(workspace.0),
-            Work::Row(_, row) => self.rows.push(row),
+            Piece::Workspace(workspace) => self.workspaces.push(workspace.0),
+            Piece::Row(_, row) => self.rows.push(row),
         }
     }
 }
 
 impl Backoff {
     pub fn is_put_off(&self, workspace: WorkspaceId, now: DateTime<Utc>) -> bool {
-        self.state().until.get(&Work::Workspace(workspace)).is_some_and(|(_, until)| *until > now)
+        self.state().until.get(&Piece::Workspace(workspace)).is_some_and(|(_, until)| *until > now)
     }
 
     /// Everything that is put off now.
@@ -95,10 +95,10 @@ impl Backoff {
     }
 
     /// Says and counts that something failed, and puts it off.
-    pub fn failed(&self, work: Work, error: &Error, now: DateTime<Utc>) {
+    pub fn failed(&self, work: Piece, error: &Error, now: DateTime<Utc>) {
         // Nothing of it can be done while its workspace lets nobody in.
         let work = match work {
-            Work::Row(workspace, _) if error.is_fenced() => Work::Workspace(workspace),
+            Piece::Row(workspace, _) if error.is_fenced() => Piece::Workspace(workspace),
             work => work,
         };
         let mut state = self.state();
@@ -117,7 +117,7 @@ impl Backoff {
         tracing::warn!(%error, work = self.name, what = ?work, %again, "it failed and is put off");
     }
 
-    pub fn succeeded(&self, work: Work) {
+    pub fn succeeded(&self, work: Piece) {
         self.state().until.remove(&work);
     }
 
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn it_is_put_off_for_longer_each_time_and_begins_anew_after_a_success() {
         let (put_off, mut now) = (Loops::default().of("test"), DateTime::UNIX_EPOCH);
-        let (work, workspace) = (Work::Workspace(WorkspaceId(1)), WorkspaceId(1));
+        let (work, workspace) = (Piece::Workspace(WorkspaceId(1)), WorkspaceId(1));
         for seconds in [5, 10, 20, 40, 80, 160, 320, 640, 640] {
             put_off.failed(work, &error(), now);
             assert!(put_off.is_put_off(workspace, now + TimeDelta::seconds(seconds - 1)));
@@ -170,7 +170,7 @@ mod tests {
     fn an_outage_is_nobodys_fault_and_does_not_make_the_delay_grow() {
         let (put_off, mut now) = (Loops::default().of("test"), DateTime::UNIX_EPOCH);
         for _ in 0..20 {
-            put_off.failed(Work::Row(WorkspaceId(1), 7), &sqlx::Error::PoolTimedOut.into(), now);
+            put_off.failed(Piece::Row(WorkspaceId(1), 7), &sqlx::Error::PoolTimedOut.into(), now);
             assert_eq!(put_off.aside(now), Aside { workspaces: vec![], rows: vec![7] });
             now += FIRST;
             assert_eq!(put_off.aside(now), Aside::default());
@@ -181,7 +181,7 @@ mod tests {
     fn what_does_not_come_again_is_forgotten() {
         let (put_off, now) = (Loops::default().of("test"), DateTime::UNIX_EPOCH);
         for row in 0..100 {
-            put_off.failed(Work::Row(WorkspaceId(1), row), &error(), now + TimeDelta::hours(2) * row as i32);
+            put_off.failed(Piece::Row(WorkspaceId(1), row), &error(), now + TimeDelta::hours(2) * row as i32);
         }
         assert_eq!(put_off.state().until.len(), 1);
     }
@@ -191,7 +191,7 @@ mod tests {
         let put_off = Loops::default().of("test");
         let error = caught::<()>(async { panic!("a panic on purpose") }).await.unwrap_err();
         assert!(error.is_panic() && !error.to_string().contains("purpose"), "{error}");
-        put_off.failed(Work::Row(WorkspaceId(1), 1), &error, DateTime::UNIX_EPOCH);
+        put_off.failed(Piece::Row(WorkspaceId(1), 1), &error, DateTime::UNIX_EPOCH);
         assert_eq!(put_off.counted(), Counted { errors: 0, panics: 1, put_off: 1 });
         assert_eq!(caught(async { Ok(1) }).await.unwrap(), 1);
     }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::future::Future;
 
 use crate::app::App;
-use crate::due::backoff::{Aside, Backoff, Work, caught};
+use crate::due::backoff::{Aside, Backoff, Piece, caught};
 use crate::error::Result;
 
 /// Whether a piece of work is done with, for this pass.
@@ -20,9 +20,9 @@ pub enum Progress {
 pub struct Pass<'a> {
     app: &'a App,
     put_off: &'a Backoff,
-    done: HashSet<Work>,
+    done: HashSet<Piece>,
     /// What came again after it was done with: it stays due for some reason of its own.
-    again: Vec<Work>,
+    again: Vec<Piece>,
 }
 
 impl<'a> Pass<'a> {
@@ -43,7 +43,7 @@ impl<'a> Pass<'a> {
 
     /// Does one piece of work, unless it was done with or the word to stop was given. An error means that the database
     /// is out of reach, and the pass with it.
-    pub async fn turn(&mut self, work: Work, doing: impl Future<Output = Result<Progress>>) -> Result<()> {
+    pub async fn turn(&mut self, work: Piece, doing: impl Future<Output = Result<Progress>>) -> Result<()> {
         if self.app.stop.told() {
             return Ok(());
         }

@@ -28,7 +28,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::http::connections::{Connections, Running, Seat, asker};
 use crate::http::paced::Paced;
-use crate::stop::Stop;
+use crate::shutdown::Stop;
 
 /// How often connections are checked for deadlines.
 const LOOK: Duration = Duration::from_millis(500);

@@ -5,7 +5,7 @@ use chrono::{Days, NaiveDate};
 
 use crate::app::App;
 use crate::conversations::messages::inbound;
-use crate::due::backoff::{Backoff, Work};
+use crate::due::backoff::{Backoff, Piece};
 use crate::due::pass::{Pass, Progress};
 use crate::error::Result;
 use crate::ids::{self, MessageId, WorkspaceId};
@@ -34,7 +34,7 @@ pub async fn drop_due(app: &App, put_off: &Backoff) -> Result<()> {
                 }
                 Ok(Progress::Done)
             };
-            pass.turn(Work::Workspace(workspace), dropping).await?;
+            pass.turn(Piece::Workspace(workspace), dropping).await?;
         }
     }
 }

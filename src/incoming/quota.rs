@@ -2,7 +2,7 @@
 //! over quota gets a temporary error, so nothing is lost. docs/decisions/daily-mail.md explains the numbers.
 //!
 //! Mail that passed DMARC has a quota of its own, or a forger could use up that of the sender it pretends to be.
-//! Each node counts locally (`daily`) and adds to shared rows in steps.
+//! Each node counts locally (`limits::daily_quota`) and adds to shared rows in steps.
 
 use std::net::IpAddr;
 

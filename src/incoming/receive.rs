@@ -15,7 +15,7 @@ use crate::conversations::conversation::{Contact, Conversation};
 use crate::conversations::lock::lock_in;
 use crate::conversations::messages::inbound::{self, Inbound, Raw, Risk, Stored, takes_part};
 use crate::conversations::timeline::{self, Attachment};
-use crate::documents::file::{NewDocument, file};
+use crate::documents::filing::{NewDocument, file};
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
 use crate::incoming::authenticate::{Dmarc, Part, Standing, Verdict};

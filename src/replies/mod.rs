@@ -2,10 +2,10 @@
 //! its undo window; what people do with them, and what stops them.
 
 pub mod approve;
-pub mod automatic;
+pub mod automatic_limit;
 pub mod discard;
 pub mod remind;
-pub mod revoke;
-pub mod stop;
+pub mod revoke_key;
 pub mod suppress;
+pub mod undo;
 pub mod write;

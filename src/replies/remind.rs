@@ -8,7 +8,7 @@ use crate::conversations::messages::outbound::{self, Outbound};
 use crate::conversations::status::Status;
 use crate::documents::request::{self, Due};
 use crate::error::Result;
-use crate::replies::{automatic, suppress};
+use crate::replies::{automatic_limit, suppress};
 use crate::store::db::Tx;
 
 const OPENING: &str = "This is a friendly reminder: some documents we asked you for are still missing.";
@@ -29,7 +29,7 @@ pub async fn remind(app: &App, tx: &mut Tx<'_>, due: Due) -> Result<()> {
     let (Some(carried), Some(address)) = (taken, address) else { return Ok(()) };
     let link = carried.link(app, tx.workspace())?;
     let Some(text) = carried.missing_under(OPENING, &link) else { return Ok(()) };
-    if let Err(until) = automatic::count(tx, conversation.livemode(), address).await? {
+    if let Err(until) = automatic_limit::count(tx, conversation.livemode(), address).await? {
         return request::put_reminder_off(tx, due.request, until).await;
     }
     let reminder = Outbound {

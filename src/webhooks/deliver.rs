@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::app::App;
 use crate::clock::Clock;
-use crate::due::backoff::{Backoff, Work, caught};
+use crate::due::backoff::{Backoff, Piece, caught};
 use crate::error::Result;
 use crate::ids::EventId;
 use crate::net::outside::{Failure, Outside};
@@ -89,7 +89,7 @@ async fn record_apart(app: &App, put_off: &Backoff, done: Vec<(LaneKey, Done)>, 
     }
     for (lane, done) in lanes {
         let given_back: &[LaneKey] = if released.contains(&lane) { &[lane] } else { &[] };
-        let work = Work::Row(lane.workspace, lane.webhook.0);
+        let work = Piece::Row(lane.workspace, lane.webhook.0);
         match caught(write_results(app, &done, given_back)).await {
             Ok(()) => put_off.succeeded(work),
             Err(error) => put_off.failed(work, &error, app.clock.now()),

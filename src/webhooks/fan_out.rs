@@ -5,7 +5,7 @@ use chrono::TimeDelta;
 use sqlx::PgConnection;
 
 use crate::app::App;
-use crate::due::backoff::{Backoff, Work, caught};
+use crate::due::backoff::{Backoff, Piece, caught};
 use crate::error::Result;
 use crate::events::take::{self, Notes, take};
 use crate::ids::{DeliveryId, Id, WorkspaceId};
@@ -42,7 +42,7 @@ pub async fn run(app: &App, put_off: &Backoff) -> Result<()> {
             }
             (Err(error), ..) if error.is_outage() => return Err(error),
             (Err(error), [workspace], [event]) => {
-                put_off.failed(Work::Row(WorkspaceId(*workspace), *event), &error, app.clock.now());
+                put_off.failed(Piece::Row(WorkspaceId(*workspace), *event), &error, app.clock.now());
                 most = take::MOST;
             }
             // One of them is to blame: half as many at a time, until it stands alone.

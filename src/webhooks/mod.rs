@@ -3,7 +3,6 @@
 //! An event becomes deliveries in `fan_out`; `deliver` claims them by webhook, tries each and writes down what
 //! came of it. People manage webhooks by the verbs in `create`, `manage`, `ask` and `log`.
 
-pub mod ask;
 pub mod attempt;
 pub mod claim;
 pub mod create;
@@ -11,6 +10,7 @@ pub mod deliver;
 pub mod fan_out;
 pub mod log;
 pub mod manage;
+pub mod redeliver;
 pub mod results;
 pub mod schedule;
 pub mod secret;

@@ -24,7 +24,7 @@ use crate::conversations::messages::sending;
 use crate::conversations::search::index::{self, Batch};
 use crate::conversations::{counts, snooze};
 use crate::documents::request;
-use crate::due::backoff::{Backoff, Work, caught};
+use crate::due::backoff::{Backoff, Piece, caught};
 use crate::due::pass::{Pass, Progress};
 use crate::error::{Error, Result};
 use crate::events::take;
@@ -32,7 +32,7 @@ use crate::ids::WorkspaceId;
 use crate::incoming::{app_mail_body, drop_raw, quota};
 use crate::limits::rate;
 use crate::outgoing::{notify, send};
-use crate::replies::{remind, revoke};
+use crate::replies::{remind, revoke_key};
 use crate::sandbox::answer;
 use crate::store::partitions;
 use crate::webhooks::{claim, deliver, fan_out};
@@ -323,7 +323,7 @@ async fn remind_of_documents(app: &App, put_off: &Backoff) -> Result<()> {
                 tx.commit().await?;
                 Ok(Progress::Done)
             };
-            pass.turn(Work::Row(due.workspace, due.request.0), reminding).await?;
+            pass.turn(Piece::Row(due.workspace, due.request.0), reminding).await?;
         }
     }
 }
@@ -342,7 +342,7 @@ async fn wake_snoozed(app: &App, put_off: &Backoff) -> Result<()> {
                 tx.commit().await?;
                 Ok(Progress::Done)
             };
-            pass.turn(Work::Row(workspace, conversation.0), waking).await?;
+            pass.turn(Piece::Row(workspace, conversation.0), waking).await?;
         }
     }
 }
@@ -357,11 +357,11 @@ async fn release_revoked(app: &App, put_off: &Backoff) -> Result<()> {
         for (workspace, maker) in left {
             let ending = async {
                 let mut tx = app.begin(workspace).await?;
-                revoke::end_keys_of(&mut tx, maker).await?;
+                revoke_key::end_keys_of(&mut tx, maker).await?;
                 tx.commit().await?;
                 Ok(Progress::Done)
             };
-            pass.turn(Work::Row(workspace, maker.0), ending).await?;
+            pass.turn(Piece::Row(workspace, maker.0), ending).await?;
         }
     }
     loop {
@@ -372,11 +372,11 @@ async fn release_revoked(app: &App, put_off: &Backoff) -> Result<()> {
         for (workspace, agent) in revoked {
             let releasing = async {
                 let mut tx = app.begin(workspace).await?;
-                revoke::release(&mut tx, agent).await?;
+                revoke_key::release(&mut tx, agent).await?;
                 tx.commit().await?;
                 Ok(Progress::Done)
             };
-            pass.turn(Work::Row(workspace, agent.0), releasing).await?;
+            pass.turn(Piece::Row(workspace, agent.0), releasing).await?;
         }
     }
 }
@@ -396,7 +396,7 @@ async fn forget_app_mail(app: &App, put_off: &Backoff) -> Result<()> {
                 tx.commit().await?;
                 Ok(if more { Progress::More } else { Progress::Done })
             };
-            pass.turn(Work::Workspace(workspace), forgetting).await?;
+            pass.turn(Piece::Workspace(workspace), forgetting).await?;
         }
     }
 }
@@ -429,7 +429,7 @@ async fn index_words(app: &App, put_off: &Backoff) -> Result<()> {
         for workspace in waiting {
             let alone = alone.entry(workspace).or_default();
             let indexing = index_words_of(app, put_off, workspace, alone);
-            pass.turn(Work::Workspace(workspace), indexing).await?;
+            pass.turn(Piece::Workspace(workspace), indexing).await?;
         }
     }
 }
@@ -494,7 +494,7 @@ async fn fold_counts(app: &App, put_off: &Backoff) -> Result<()> {
                 tx.commit().await?;
                 Ok(Progress::Done)
             };
-            pass.turn(Work::Workspace(workspace), folding).await?;
+            pass.turn(Piece::Workspace(workspace), folding).await?;
         }
     }
 }

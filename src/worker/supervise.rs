@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::due::backoff::{Backoff, caught};
 use crate::error::Result;
-use crate::stop::Stop;
+use crate::shutdown::Stop;
 
 /// The pause after the first failure. After a panic it is doubled each time, this often at most.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);

@@ -12,8 +12,8 @@ use sqlx::PgConnection;
 
 use crate::app::App;
 use crate::conversations::messages::inbound;
-use crate::documents::file;
-use crate::due::backoff::{Backoff, Work};
+use crate::documents::filing;
+use crate::due::backoff::{Backoff, Piece};
 use crate::due::pass::{Pass, Progress};
 use crate::error::Result;
 use crate::ids::{self, WorkspaceId};
@@ -34,7 +34,7 @@ pub const OWNERS: &[Owner] = &[
     },
     Owner {
         columns: &["documents.blob"],
-        held: |conn, workspace, ids, blobs| Box::pin(file::held(conn, workspace, ids, blobs)),
+        held: |conn, workspace, ids, blobs| Box::pin(filing::held(conn, workspace, ids, blobs)),
     },
 ];
 
@@ -66,7 +66,7 @@ pub async fn sweep(app: &App, put_off: &Backoff) -> Result<()> {
                 tx.commit().await?;
                 Ok(Progress::Done)
             };
-            pass.turn(Work::Workspace(workspace), sweeping).await?;
+            pass.turn(Piece::Workspace(workspace), sweeping).await?;
         }
     }
 }

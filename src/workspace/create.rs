@@ -48,7 +48,7 @@ pub async fn create(
 /// A slug from the name; with a random suffix when it is taken.
 async fn claim_slug(app: &App, workspace: WorkspaceId, name: &str) -> Result<String> {
     let mut plain = String::new();
-    for letter in crate::terms::fold(name).chars() {
+    for letter in crate::search_terms::fold(name).chars() {
         match letter {
             'a'..='z' | '0'..='9' => plain.push(letter),
             _ if plain.is_empty() || plain.ends_with('-') => {}

@@ -11,8 +11,8 @@ use crate::conversations::filter::{Assigned, Filter, View};
 use crate::conversations::list::{self};
 use crate::conversations::search::index;
 use crate::error::{Problem, Result};
+use crate::search_terms;
 use crate::store::db::Reading;
-use crate::terms;
 use crate::workspace::mailboxes;
 
 pub struct ListConversations;
@@ -89,7 +89,7 @@ impl Operation for ListConversations {
                 AssignedName::Unassigned => Assigned::ToNobody,
             }),
             reference: input.reference.map(|reference| reference.trim().to_lowercase()),
-            words: query.map(|query| terms::hash_query(actor.workspace, query)),
+            words: query.map(|query| search_terms::hash_query(actor.workspace, query)),
             limit: input.limit,
         };
         let page = list::list(&mut call.db, actor, now, &filter).await?;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::Done;
 use crate::api::operation::{Call, Needs, Nothing, Operation, Spec};
-use crate::app_mail::outline::{self, NOT_AN_ID};
+use crate::app_mail::fields::{self, NOT_AN_ID};
 use crate::app_mail::reference;
 use crate::app_mail::sent::{SentMail, upsert};
 use crate::error::{Error, Problem, Result};
@@ -73,13 +73,13 @@ impl Operation for RecordSent {
 
     async fn run(call: &mut Call<'_, Tx<'static>>, _: Nothing, input: Input) -> Result<Done> {
         // White space is not the same letters in every language of patterns.
-        let message_id = outline::message_id(&input.message_id);
+        let message_id = fields::message_id(&input.message_id);
         let message_id = message_id.ok_or_else(|| Error::problem("messageId", NOT_AN_ID))?;
-        let to = input.to.iter().filter_map(|Recipient(text)| outline::recipient(text)).collect();
+        let to = input.to.iter().filter_map(|Recipient(text)| fields::recipient(text)).collect();
         let sent = SentMail {
             message_id,
             reference: reference::of(&input.reference),
-            to: outline::each_once(to),
+            to: fields::each_once(to),
             subject: text::line(&input.subject),
             text: input.text.as_deref().map(text::lines),
             html: input.html,
@@ -98,7 +98,7 @@ impl Operation for RecordSent {
     fn check(given: &Map<String, Value>) -> Vec<Problem> {
         let recipients = given.get("to").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let strange =
-            |(_, to): &(usize, &Value)| to.as_str().is_some_and(|text| outline::recipient(text).is_none());
+            |(_, to): &(usize, &Value)| to.as_str().is_some_and(|text| fields::recipient(text).is_none());
         let problem =
             |(index, _)| Problem { field: format!("to[{index}]"), what: "must be a mail address".into() };
         recipients.iter().enumerate().filter(strange).map(problem).collect()

@@ -16,8 +16,8 @@ use crate::app::App;
 use crate::due::backoff::Aside;
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
+use crate::search_terms;
 use crate::store::db::{Handle, Reading, Tx};
-use crate::terms;
 
 /// The worker's loop.
 pub const LOOP: &str = "index words";
@@ -305,7 +305,7 @@ async fn begin_anew(tx: &mut Tx<'_>, notes: &[(i64, Option<i64>)]) -> Result<boo
     .fetch_all(&mut **tx)
     .await?;
     let words: Vec<String> =
-        heads.iter().map(|row| as_list(terms::hash_terms(workspace, [row.head.as_str()]))).collect();
+        heads.iter().map(|row| as_list(search_terms::hash_terms(workspace, [row.head.as_str()]))).collect();
     let ids: Vec<i64> = heads.iter().map(|row| row.id).collect();
     sqlx::query!(
         "with emptied as (
@@ -476,7 +476,7 @@ fn hashed(workspace: WorkspaceId, texts: &[Text], most: usize) -> Found {
             break;
         }
         let parts = [&text.head, &text.text].into_iter().flatten().map(String::as_str);
-        let words = terms::hash_terms(workspace, parts);
+        let words = search_terms::hash_terms(workspace, parts);
         many += words.len();
         found.by_conversation.entry(text.conversation).or_default().extend(words);
         found.messages.push((text.conversation, text.message));

@@ -178,8 +178,18 @@ impl Hammered {
 
     async fn check(&self, told: &[Told], pool: &sqlx::PgPool) {
         let url = format!("{}/api/v1/conversations/{}", self.addresses[0], self.id);
-        let read = Reply::of(self.http.get(url).bearer_auth(&self.keys[0])).await.json();
-        let timeline = read["timeline"].as_array().expect("a timeline");
+        let page = async |query: &str| {
+            Reply::of(self.http.get(format!("{url}{query}")).bearer_auth(&self.keys[0])).await.json()
+        };
+        let read = page("").await;
+        let items = |page: &Value| page["timeline"].as_array().expect("a timeline").clone();
+        let (mut timeline, mut earlier) = (items(&read), read["earlier"].as_str().map(str::to_owned));
+        while let Some(before) = earlier {
+            let page = page(&format!("?before={before}")).await;
+            timeline.splice(0..0, items(&page));
+            earlier = page["earlier"].as_str().map(str::to_owned);
+        }
+        let timeline = &timeline;
 
         let wrote = timeline.iter().filter(|item| item["type"] == "note");
         let mut notes: Vec<_> = wrote.map(|note| note["body"].as_str().expect("a body").to_owned()).collect();

@@ -10,7 +10,7 @@ use futures::future::join_all;
 use rookery::http::connections::Connections;
 use rookery::http::serve;
 use rookery::routes;
-use rookery::stop::Stop;
+use rookery::shutdown::Stop;
 use rookery::worker;
 use rookery::workspace::keys;
 use serde_json::json;

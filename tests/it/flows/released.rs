@@ -1,6 +1,6 @@
 //! Releasing what looked like a scam: a person says that it is none.
 
-use rookery::conversations::release::release;
+use rookery::conversations::release_held::release;
 use rookery::error::Result;
 use rookery::ids::{ConversationId, PersonId};
 use rookery::workspace::people::{self, Role};

@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use rookery::conversations::filter::{Filter, View};
 use rookery::conversations::list::list;
-use rookery::terms;
+use rookery::search_terms;
 use rookery::workspace::people;
 use serde_json::{Value, json};
 
@@ -255,7 +255,7 @@ async fn people_neither_find_the_sandboxs_mail_nor_approve_or_stop_it() {
         world.work().await;
         let mut conn = world.app.connection().await.unwrap();
         let olga = people::teammate(&mut conn, acme.id, acme.owner).await.unwrap();
-        let words = Some(terms::hash_terms(acme.id, ["zebra"]));
+        let words = Some(search_terms::hash_terms(acme.id, ["zebra"]));
         let filter =
             Filter { view: View::Open, mailbox: None, assigned: None, reference: None, words, limit: 25 };
         let found = list(&mut conn, &olga, world.now(), &filter).await.unwrap();

@@ -9,7 +9,7 @@ use rookery::error::Result;
 use rookery::outgoing::send;
 use rookery::random::Random;
 use rookery::relay::mailer::{Handover, Letter, Mail, Mailer};
-use rookery::stop::Stop;
+use rookery::shutdown::Stop;
 use rookery::worker;
 use serde_json::json;
 

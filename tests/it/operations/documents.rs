@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use rookery::ids::DocumentId;
-use rookery::terms;
+use rookery::search_terms;
 use serde_json::{Value, json};
 
 use super::{UNHURRIED, parameter};
@@ -57,7 +57,7 @@ async fn seed(acme: &Workspace<'_>, filename: &str, title: &str, kind: Option<&s
             _ => String::new(),
         })
         .collect();
-    let searched = terms::fold(&format!("{title} {filename} {}", values.join(" ")));
+    let searched = search_terms::fold(&format!("{title} {filename} {}", values.join(" ")));
     sqlx::query(
         "insert into documents (workspace_id, id, audience, kind, title, filename, fields, content_type, size,
              content_hash, blob, created_at, searched, pieces)
@@ -71,7 +71,7 @@ async fn seed(acme: &Workspace<'_>, filename: &str, title: &str, kind: Option<&s
     .bind(fields)
     .bind(now)
     .bind(&searched)
-    .bind(terms::pieces(acme.id, &searched))
+    .bind(search_terms::pieces(acme.id, &searched))
     .execute(&mut *tx)
     .await
     .expect("a document");
@@ -282,7 +282,7 @@ async fn fill(acme: &Workspace<'_>, count: i32) {
     .bind(base)
     .bind(count)
     .bind(now)
-    .bind(terms::pieces(acme.id, "photo .jpg"))
+    .bind(search_terms::pieces(acme.id, "photo .jpg"))
     .execute(&mut *tx)
     .await
     .expect("documents");

@@ -40,13 +40,13 @@ impl File {
         self.path.ends_with(".rs")
     }
 
-    /// `mail` for src/mail/receive.rs, `clock` for src/clock.rs.
+    /// `incoming` for src/incoming/receive.rs, `clock` for src/clock.rs.
     pub fn top(&self) -> &str {
         let name = self.path.split('/').nth(1).unwrap_or_default();
         name.strip_suffix(".rs").unwrap_or(name)
     }
 
-    /// The module path: `["mail", "receive"]` for src/mail/receive.rs.
+    /// The module path: `["incoming", "receive"]` for src/incoming/receive.rs.
     pub fn module(&self) -> Vec<String> {
         let parts = self.path.trim_end_matches(".rs").split('/').skip(1);
         let roots = ["lib", "main", "mod"];

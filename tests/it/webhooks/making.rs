@@ -146,7 +146,7 @@ async fn a_plan_without_webhooks_sends_none_and_an_upgrade_revives_them() {
         world.wait(chrono::TimeDelta::minutes(10));
         world.work().await;
         assert!(receiver.take().is_empty(), "neither the retry nor the new event");
-        assert!(rookery::webhooks::ask::send_test(&world.app, acme.id, made.webhook).await.is_err());
+        assert!(rookery::webhooks::redeliver::send_test(&world.app, acme.id, made.webhook).await.is_err());
 
         world.sql("update workspaces set plan = 'team'").await;
         assert_eq!(acme.state(made.webhook).await.status(), "active");

@@ -18,7 +18,7 @@ use rookery::store::db::{Handle, Snapshot};
 use rookery::webhooks::create::{NewSecret, Wanted, create};
 use rookery::webhooks::log::{self, Entry, Filter};
 use rookery::webhooks::webhook::{self, Scope, Webhook};
-use rookery::webhooks::{ask, manage};
+use rookery::webhooks::{manage, redeliver};
 use serde_json::Value;
 
 use crate::world::{Mode, Workspace, World, story_with};
@@ -59,11 +59,11 @@ impl Workspace<'_> {
     }
 
     async fn test(&self, id: WebhookId) -> EventId {
-        ask::send_test(&self.world.app, self.id, id).await.expect("a test can be sent")
+        redeliver::send_test(&self.world.app, self.id, id).await.expect("a test can be sent")
     }
 
     async fn redeliver(&self, id: WebhookId, event: EventId) -> rookery::error::Result<()> {
-        ask::redeliver(&self.world.app, self.id, id, event).await
+        redeliver::redeliver(&self.world.app, self.id, id, event).await
     }
 
     async fn state(&self, id: WebhookId) -> Webhook {

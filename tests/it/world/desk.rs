@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use rookery::error::Result;
 use rookery::ids::{MessageId, PersonId};
-use rookery::replies::{approve, discard, stop};
+use rookery::replies::{approve, discard, undo};
 use rookery::workspace::people;
 
 use super::Workspace;
@@ -27,7 +27,7 @@ impl Workspace<'_> {
         let message: MessageId = message.parse().expect("a message's id");
         let mut tx = self.world.app.begin(self.id).await?;
         let person = people::teammate(&mut tx, self.id, person).await?;
-        stop::undo(&mut tx, &person, message).await?;
+        undo::undo(&mut tx, &person, message).await?;
         tx.commit().await
     }
 

@@ -1,7 +1,7 @@
 //! Many rows at once, for what shows only in a full inbox.
 
 use rookery::ids::{ConversationId, MailboxId};
-use rookery::terms;
+use rookery::search_terms;
 
 use super::Workspace;
 
@@ -28,7 +28,7 @@ impl Workspace<'_> {
         .bind(mailbox)
         .bind(count)
         .bind(now)
-        .bind(terms::hash_terms(self.id, [with_words]))
+        .bind(search_terms::hash_terms(self.id, [with_words]))
         .fetch_all(&mut *tx)
         .await
         .expect("many conversations");

@@ -28,7 +28,7 @@ use rookery::incoming::authenticate::Dmarc;
 use rookery::incoming::delivery::{Delivery, Received};
 use rookery::incoming::receive::receive;
 use rookery::random::Random;
-use rookery::replies::revoke;
+use rookery::replies::revoke_key;
 use rookery::routes;
 use rookery::store::db::MIGRATIONS;
 use rookery::store::partitions;
@@ -333,7 +333,7 @@ impl<'w> Workspace<'w> {
     }
 
     pub async fn revoke(&self, key: &Key<'_>) {
-        revoke::revoke(&self.world.app, self.id, key.agent).await.expect("the key is there");
+        revoke_key::revoke(&self.world.app, self.id, key.agent).await.expect("the key is there");
     }
 
     /// A raw mail that arrives at a live inbox.

@@ -9,7 +9,7 @@ use crate::conversations::lock::lock_any;
 use crate::conversations::messages::outbound;
 use crate::error::Result;
 use crate::ids::{AgentId, PersonId, WorkspaceId};
-use crate::replies::stop::stop;
+use crate::replies::undo::stop;
 use crate::store::db::Tx;
 use crate::workspace::access::By;
 use crate::workspace::notices::{self, Notice};

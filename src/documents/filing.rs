@@ -7,8 +7,8 @@ use sqlx::PgConnection;
 
 use crate::error::Result;
 use crate::ids::{ConversationId, DocumentId, WorkspaceId};
+use crate::search_terms;
 use crate::store::db::Tx;
-use crate::terms;
 
 pub struct NewDocument<'a> {
     pub audience: i64,
@@ -23,8 +23,8 @@ pub struct NewDocument<'a> {
 pub async fn file(tx: &mut Tx<'_>, document: NewDocument<'_>) -> Result<()> {
     let id: DocumentId = tx.mint();
     let (workspace, now) = (tx.workspace(), tx.now());
-    let searched = terms::fold(document.filename);
-    let pieces = terms::pieces(workspace, &searched);
+    let searched = search_terms::fold(document.filename);
+    let pieces = search_terms::pieces(workspace, &searched);
     sqlx::query!(
         "insert into documents
              (workspace_id, id, audience, conversation_id, title, filename, content_type, size, content_hash,
