@@ -18,7 +18,7 @@ use rookery::api::registry::{OPERATIONS, Request};
 use rookery::app::App;
 use rookery::clock::Clock;
 use rookery::config::Config;
-use rookery::conversations::search::index;
+use rookery::conversations::search::{index, pending};
 use rookery::due::backoff::Aside;
 use rookery::ids::{ConversationId, Id, WorkspaceId};
 use rookery::incoming::authenticate::Dmarc;
@@ -418,7 +418,7 @@ impl Bench {
     async fn index(&self) {
         let mut conn = self.app.connection().await.expect("a connection");
         while let [workspace] =
-            index::unindexed(&mut conn, self.app.clock.now(), &Aside::default()).await.expect("notes")[..]
+            pending::unindexed(&mut conn, self.app.clock.now(), &Aside::default()).await.expect("notes")[..]
         {
             let mut tx = self.app.begin(workspace).await.expect("a transaction");
             index::index(&mut tx, index::OF_THE_WORKER).await.expect("the words are indexed");

@@ -9,10 +9,10 @@ create unique index timeline_events_placed on timeline_events (workspace_id, con
 alter table timeline_events drop constraint timeline_events_pkey,
     add constraint timeline_events_pkey primary key using index timeline_events_placed;
 
--- Since when the oldest has been waiting.
-create index unindexed_messages_oldest on unindexed_messages (since) where tries = 0;
+-- Since when the oldest has been waiting, of each workspace. Every mail writes a count change, so that has one index.
 create index unindexed_conversations_oldest on unindexed_conversations (since) where tries = 0;
-create index count_changes_oldest on count_changes (at);
+create index count_changes_waiting on count_changes (workspace_id, at);
+drop index count_changes_by_workspace;
 
 -- Notices that were sent and can be forgotten.
 create index notices_sent on notices (sent_at) where sent_at is not null;

@@ -28,9 +28,19 @@ pub async fn unfolded(conn: &mut PgConnection, aside: &Aside) -> Result<Vec<Work
     .await?)
 }
 
-/// Since when the oldest change has been waiting.
+/// Since when the oldest change has been waiting; when very many workspaces have some, of some of them.
 pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
-    Ok(sqlx::query_scalar!("select min(at) from count_changes").fetch_one(conn).await?)
+    Ok(sqlx::query_scalar!(
+        "with recursive first (workspace_id, at) as (
+             (select workspace_id, at from count_changes order by workspace_id, at limit 1)
+             union all
+             select change.workspace_id, change.at from first cross join lateral (
+                 select workspace_id, at from count_changes where count_changes.workspace_id > first.workspace_id
+                 order by workspace_id, at limit 1) change)
+         select min(at) from (select at from first limit 64) few"
+    )
+    .fetch_one(conn)
+    .await?)
 }
 
 /// Folds a batch of one workspace's changes.

@@ -22,6 +22,7 @@ use crate::app::App;
 use crate::app_mail::{body_fetch, forget};
 use crate::conversations::messages::sending;
 use crate::conversations::search::index::{self, Batch};
+use crate::conversations::search::pending;
 use crate::conversations::{counts, snooze};
 use crate::documents::request;
 use crate::due::backoff::{Backoff, Piece, caught};
@@ -173,7 +174,7 @@ const LOOPS: &[Loop] = &[
         every: Duration::from_secs(1),
         at_once: 1,
         run: |app, turn| Box::pin(index_words(app, &turn.put_off)),
-        next: |app| Box::pin(async { index::next(&mut *app.connection().await?).await }),
+        next: |app| Box::pin(async { pending::next(&mut *app.connection().await?).await }),
     },
     Loop {
         name: "fold counts",
@@ -422,7 +423,7 @@ async fn index_words(app: &App, put_off: &Backoff) -> Result<()> {
     let mut alone: HashMap<WorkspaceId, u32> = HashMap::new();
     loop {
         let (now, aside) = (app.clock.now(), pass.aside());
-        let waiting = index::unindexed(&mut *app.connection().await?, now, &aside).await?;
+        let waiting = pending::unindexed(&mut *app.connection().await?, now, &aside).await?;
         if pass.is_over(&waiting) {
             return Ok(());
         }

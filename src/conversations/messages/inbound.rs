@@ -11,7 +11,7 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::conversations::conversation::{Contact, Locked};
-use crate::conversations::search::index;
+use crate::conversations::search::pending;
 use crate::conversations::timeline::{self, Attachment};
 use crate::conversations::transitions::{Trigger, apply};
 use crate::error::Result;
@@ -225,7 +225,7 @@ pub async fn join(
     let stored = Stored { conversation: conversation.id, message: tx.mint() };
     let (workspace, now) = (tx.workspace().0, tx.now());
     let (raw, raw_blob) = mail.raw.columns();
-    // The note for search is the one that `index::note_message` would write.
+    // The note for search is the one that `pending::note_message` would write.
     let inserted = sqlx::query!(
         "with joined as (
              update conversations
@@ -364,7 +364,7 @@ pub async fn reword(
     .await?
     .is_some();
     if changed {
-        index::note(tx, conversation).await?;
+        pending::note(tx, conversation).await?;
     }
     Ok(changed)
 }

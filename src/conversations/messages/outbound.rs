@@ -9,7 +9,7 @@ use crate::conversations::conversation::Locked;
 use crate::conversations::lock::lock_visible;
 use crate::conversations::messages::inbound::SNIPPET;
 use crate::conversations::messages::message::{Author, MessageStatus, Origin};
-use crate::conversations::search::index;
+use crate::conversations::search::pending;
 use crate::error::{Error, NO_MESSAGE, Result};
 use crate::ids::{AgentId, ConversationId, MessageId};
 use crate::store::db::Tx;
@@ -74,7 +74,7 @@ pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>)
     .execute(&mut **tx)
     .await?;
     if scheduled {
-        index::note_message(tx, conversation.id, outbound.message).await?;
+        pending::note_message(tx, conversation.id, outbound.message).await?;
     }
     Ok(())
 }
@@ -183,7 +183,7 @@ pub async fn schedule(
     )
     .execute(&mut **tx)
     .await?;
-    index::note_message(tx, conversation.id, message).await?;
+    pending::note_message(tx, conversation.id, message).await?;
     Ok(true)
 }
 
@@ -204,7 +204,7 @@ pub async fn stop(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId, te
         return Ok(false);
     }
     uncount(tx, conversation).await?;
-    index::note(tx, conversation.id).await?;
+    pending::note(tx, conversation.id).await?;
     Ok(true)
 }
 

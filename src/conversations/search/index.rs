@@ -9,13 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::time::Instant;
 
-use chrono::{DateTime, Utc};
-use sqlx::PgConnection;
-
 use crate::app::App;
-use crate::due::backoff::Aside;
 use crate::error::{Error, Result};
-use crate::ids::{ConversationId, MessageId, WorkspaceId};
+use crate::ids::WorkspaceId;
 use crate::search_terms;
 use crate::store::db::{Handle, Reading, Tx};
 
@@ -56,40 +52,6 @@ pub struct Indexed {
     pub words: usize,
     /// More is waiting.
     pub more: bool,
-}
-
-/// Schedules a conversation to be reindexed from scratch, because words of it were removed or changed.
-pub async fn note(tx: &mut Tx<'_>, conversation: ConversationId) -> Result<()> {
-    let (workspace, now) = (tx.workspace().0, tx.now());
-    // The update takes the row's lock: an indexer that is just reading this conversation finishes first,
-    // and this note is then a new one.
-    sqlx::query!(
-        "insert into unindexed_conversations (workspace_id, conversation_id, since) values ($1, $2, $3)
-         on conflict (workspace_id, conversation_id)
-             do update set since = excluded.since, noted_to = null, tries = 0, retry_at = null",
-        workspace,
-        conversation.0,
-        now
-    )
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
-}
-
-/// Schedules a new message to be indexed.
-pub async fn note_message(tx: &mut Tx<'_>, conversation: ConversationId, message: MessageId) -> Result<()> {
-    let (workspace, now) = (tx.workspace().0, tx.now());
-    sqlx::query!(
-        "insert into unindexed_messages (workspace_id, conversation_id, message_id, since) values ($1, $2, $3, $4)
-         on conflict (workspace_id, conversation_id, message_id) do nothing",
-        workspace,
-        conversation.0,
-        message.0,
-        now
-    )
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
 }
 
 /// Indexes some of what is pending in the workspace that is about to be searched. The search neither fails nor
@@ -148,52 +110,6 @@ pub async fn index(tx: &mut Tx<'_>, batch: Batch) -> Result<Indexed> {
     .fetch_one(&mut **tx)
     .await?;
     if free { work_off(tx, batch).await } else { Ok(Indexed::default()) }
-}
-
-/// Workspaces with pending notes.
-pub async fn unindexed(
-    conn: &mut PgConnection,
-    now: DateTime<Utc>,
-    aside: &Aside,
-) -> Result<Vec<WorkspaceId>> {
-    Ok(sqlx::query_scalar!(
-        r#"with recursive messages as (
-               (select workspace_id from unindexed_messages order by workspace_id limit 1)
-               union all
-               select (select workspace_id from unindexed_messages where workspace_id > messages.workspace_id
-                       order by workspace_id limit 1)
-               from messages where messages.workspace_id is not null),
-           conversations as (
-               (select workspace_id from unindexed_conversations order by workspace_id limit 1)
-               union all
-               select (select workspace_id from unindexed_conversations where workspace_id > conversations.workspace_id
-                       order by workspace_id limit 1)
-               from conversations where conversations.workspace_id is not null)
-           select workspace_id as "id!: WorkspaceId" from (select * from messages union select * from conversations) noted
-           where workspace_id not in (select unnest($2::bigint[]))
-             and workspace_id not in (select id from workspaces where fenced_at is not null)
-             and (exists (select from unindexed_messages fresh
-                          where fresh.workspace_id = noted.workspace_id and tries = 0)
-               or exists (select from unindexed_messages failed
-                          where failed.workspace_id = noted.workspace_id and tries > 0 and retry_at <= $1)
-               or exists (select from unindexed_conversations anew
-                          where anew.workspace_id = noted.workspace_id and (tries = 0 or retry_at <= $1)))
-           order by workspace_id limit 10000"#,
-        now,
-        &aside.workspaces
-    )
-    .fetch_all(conn)
-    .await?)
-}
-
-/// Since when the oldest note has been waiting.
-pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
-    Ok(sqlx::query_scalar!(
-        "select least((select min(since) from unindexed_messages where tries = 0),
-                      (select min(since) from unindexed_conversations where tries = 0))"
-    )
-    .fetch_one(conn)
-    .await?)
 }
 
 /// Postpones what the next batch would take, after that batch failed. Each item is retried alone, with exponential

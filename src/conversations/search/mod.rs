@@ -1,5 +1,6 @@
-//! The search for words: `index` brings the words of mail in, `find` looks them up (specification 4.2).
-//! An index that is behind never makes a search fail.
+//! The search for words (specification 4.2): `pending` is what is to be indexed, `index` brings the words of mail in,
+//! `find` looks them up. An index that is behind never makes a search fail.
 
 pub mod find;
 pub mod index;
+pub mod pending;

@@ -1,6 +1,6 @@
 //! Rows that no verb of the product can write yet, inserted as its verbs will.
 
-use rookery::conversations::search::index;
+use rookery::conversations::search::pending;
 use rookery::ids::{ConversationId, MessageId, NoteId, TagId};
 
 use super::Workspace;
@@ -98,7 +98,7 @@ impl Workspace<'_> {
         .execute(&mut *tx)
         .await
         .expect("an outbound message");
-        index::note(&mut tx, conversation).await.unwrap();
+        pending::note(&mut tx, conversation).await.unwrap();
         tx.commit().await.unwrap();
         id
     }
