@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use mail_builder::MessageBuilder;
 use mail_builder::headers::address::Address as Written;
 use rookery_fuzz::app_mail::reference;
-use rookery_fuzz::mail::parse::{Address, parse};
+use rookery_fuzz::incoming::parse::{Address, parse};
 use rookery_fuzz::{is_unseen, let_panics_unwind, quickly, with_line_ends};
 
 fuzz_target!(init: let_panics_unwind(), |value: &[u8]| {

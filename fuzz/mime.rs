@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rookery_fuzz::mail::parse::{
+use rookery_fuzz::incoming::parse::{
     Attachment, MAX_ADDRESSES, MAX_MESSAGE_ID_CHARS, MAX_PARTS, MAX_REFERENCES, MAX_SUBJECT_CHARS,
     ParsedMail, parse,
 };

@@ -4,8 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rookery_fuzz::mail::parse::parse;
-use rookery_fuzz::mail::quote::{own_words, without_history};
+use rookery_fuzz::incoming::parse::parse;
+use rookery_fuzz::incoming::quote::{own_words, without_history};
 use rookery_fuzz::{is_blank, let_panics_unwind, quickly};
 
 const HEADER: &[u8] = b"Content-Type: text/plain; charset=utf-8\n\n";
