@@ -4,7 +4,7 @@
 -- author columns stay: they say which person or agent it was. The version before this one writes no origin; such a row
 -- is read by its author, and the next version asks every message of ours for one.
 -- Channel: what carries it. Secure is a page behind a link; the mail only tells of it.
--- Both are added without touching a row; 0023 fills in origins of what is there, a little at a time.
+-- Both are added without touching a row; 0022 fills in origins of what is there, a little at a time.
 alter table messages
     add column origin  text,
     add column channel text not null default 'mail';
@@ -37,7 +37,7 @@ begin
         and channel in ('mail', 'secure');
 end
 $$;
--- What is there holds already; 0023 looks at it without keeping writers out.
+-- What is there holds already; 0022 looks at it without keeping writers out.
 alter table messages drop constraint messages_hold, add constraint messages_hold check (message_holds(
     direction, status, sent_at, sends_at, due_at, author_type, author_id, content_hash, id_hash, raw, raw_blob, summary,
     verdict, origin, channel)) not valid;

@@ -77,6 +77,15 @@ impl Error {
         matches!(self.of_the_database(), Some(sqlx::Error::Database(error)) if error.code().as_deref() == Some("RK001"))
     }
 
+    /// An outage, or a wait for somebody's lock that was given up: the same may succeed a moment later.
+    pub fn may_pass(&self) -> bool {
+        let code = match self.of_the_database() {
+            Some(sqlx::Error::Database(error)) => error.code().unwrap_or_default(),
+            _ => return self.is_outage(),
+        };
+        self.is_outage() || ["40001", "40P01", "55P03", "57014"].contains(&&*code)
+    }
+
     /// Whether the database could not be asked, whatever was to be asked of it.
     pub fn is_outage(&self) -> bool {
         match self.of_the_database() {

@@ -1,6 +1,9 @@
 //! `rookery migrate`: brings the schema to this version, as the role that owns it (ROOKERY_MIGRATE_URL), and
 //! grants the role that the service runs as the rights it needs: access to rows, no DDL.
 
+use std::time::Duration;
+
+use sqlx::migrate::MigrateError;
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::app::App;
@@ -8,6 +11,10 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::secrets::secret::Secret;
 use crate::store::db::{self, MIGRATIONS};
+
+/// How often a migration is tried that others were in the way of, and the pause between: an hour in all.
+const MOST_TRIES: u32 = 600;
+const PAUSE: Duration = Duration::from_secs(4);
 
 pub async fn migrate(config: &Config, grant_to: Option<&str>) -> Result<()> {
     let own = config.migrate_url.as_ref().map(|url| (url, "ROOKERY_MIGRATE_URL"));
@@ -30,12 +37,34 @@ async fn bring(url: &Secret, setting: &str, grant_to: Option<&str>) -> Result<()
     let mut conn = pool.acquire().await.map_err(|error| {
         Error::internal(format!("The database cannot be reached ({error}). Check {setting}."))
     })?;
-    sqlx::query("set statement_timeout = 0").execute(&mut *conn).await?;
-    MIGRATIONS.run(&mut *conn).await?;
+    // A migration that waits for a lock makes everybody behind it wait too. It gives up soon and comes again.
+    sqlx::raw_sql("set statement_timeout = 0; set lock_timeout = '2s'").execute(&mut *conn).await?;
+    for tries in 1.. {
+        match MIGRATIONS.run(&mut *conn).await {
+            Ok(()) => break,
+            Err(error) if tries < MOST_TRIES && was_in_the_way(&error) => {
+                println!(
+                    "Somebody uses a table that is to be changed, a backup perhaps. Trying again ({tries}) …"
+                );
+                tokio::time::sleep(PAUSE).await;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
     if let Some(role) = grant_to {
         grant(&mut conn, role).await?;
     }
     Ok(())
+}
+
+/// A lock was not to be had in time, or only in a circle.
+fn was_in_the_way(error: &MigrateError) -> bool {
+    let cause = match error {
+        MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) => cause,
+        _ => return false,
+    };
+    let code = cause.as_database_error().and_then(|cause| cause.code().map(String::from));
+    matches!(code.as_deref(), Some("55P03" | "40P01"))
 }
 
 /// Grants the service's role its rights. Tables and functions of later versions are granted when they are created.

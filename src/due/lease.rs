@@ -27,6 +27,8 @@ pub const PAUSES: [TimeDelta; 7] = [
     TimeDelta::hours(6),
     LONGEST_PAUSE,
 ];
+/// Waits between tries to write down what was done.
+const REWRITES: [Duration; 3] = [Duration::from_millis(200), Duration::from_secs(1), Duration::from_secs(3)];
 pub const LONGEST_PAUSE: TimeDelta = TimeDelta::hours(12);
 
 /// How long a node may hold what it has claimed.
@@ -82,7 +84,7 @@ pub trait Work: Sync {
     /// The worker's loop, which counts what fails.
     fn worked_by(&self) -> &'static str;
     type Row: Send + Sync;
-    type Outcome: Send;
+    type Outcome: Clone + Send;
 
     /// Takes some of what is due, until the lease ends.
     fn claim(
@@ -154,9 +156,15 @@ async fn take_up<W: Work>(app: &App, work: &W, lease: &Lease, row: &W::Row) -> R
     if app.stop.told() || !lease.has_room(app.clock.now()) {
         return write(app, work, row, Written::GivenBack).await;
     }
+    // All its tries are used up, and giving it up has failed: it is not done once more for that.
+    if usize::try_from(work.claim_of(row).tries).is_ok_and(|tries| tries > PAUSES.len())
+        && work.pause(row, app.clock.now()).is_none()
+    {
+        return give_up(app, work, row).await;
+    }
     let longest = lease.act.to_std().map_err(Error::internal)?;
     let error = match caught(in_time(longest, work.act(app, row))).await {
-        Ok(Tried::Done(outcome)) => match caught(write(app, work, row, Written::Done(outcome))).await {
+        Ok(Tried::Done(outcome)) => match caught(write_done(app, work, row, outcome)).await {
             Ok(()) => return Ok(()),
             Err(error) => Some(error),
         },
@@ -169,13 +177,30 @@ async fn take_up<W: Work>(app: &App, work: &W, lease: &Lease, row: &W::Row) -> R
         app.loops.of(work.worked_by()).count(&error);
         tracing::warn!(%error, %workspace, tries, again = pause.is_some(), what = W::WHAT, "a try failed");
     }
-    let Some(pause) = pause else {
-        let Err(error) = caught(write(app, work, row, Written::GivenUp)).await else { return Ok(()) };
-        // Not even that: it must not be acted on again and again.
-        tracing::error!(%error, %workspace, what = W::WHAT, "it cannot be given up");
-        return write(app, work, row, Written::Later(LONGEST_PAUSE)).await;
-    };
-    write(app, work, row, Written::Later(pause)).await
+    match pause {
+        Some(pause) => write(app, work, row, Written::Later(pause)).await,
+        None => give_up(app, work, row).await,
+    }
+}
+
+async fn give_up<W: Work>(app: &App, work: &W, row: &W::Row) -> Result<()> {
+    let Err(error) = caught(write(app, work, row, Written::GivenUp)).await else { return Ok(()) };
+    let Claim { workspace, .. } = work.claim_of(row);
+    app.loops.of(work.worked_by()).count(&error);
+    tracing::error!(%error, %workspace, what = W::WHAT, "it cannot be given up");
+    write(app, work, row, Written::Later(LONGEST_PAUSE)).await
+}
+
+/// What was done is done: when the database cannot be had for a moment, or somebody holds the row, writing that down is
+/// tried again, within the lease's share for it, before the whole is done once more.
+async fn write_done<W: Work>(app: &App, work: &W, row: &W::Row, outcome: W::Outcome) -> Result<()> {
+    for wait in REWRITES {
+        match write(app, work, row, Written::Done(outcome.clone())).await {
+            Err(error) if error.may_pass() => tokio::time::sleep(wait).await,
+            ended => return ended,
+        }
+    }
+    write(app, work, row, Written::Done(outcome)).await
 }
 
 /// Writes under the row's claim.

@@ -38,7 +38,12 @@ pub async fn take(conn: &mut PgConnection, after: WorkspaceId, most: i64, aside:
                select (select note.workspace_id from unfanned_events note
                        where note.workspace_id > waiting.workspace_id order by note.workspace_id limit 1)
                from waiting where waiting.workspace_id is not null),
-           few as (select workspace_id from waiting where workspace_id is not null limit $2),
+           few as (select workspace_id from waiting
+                   where workspace_id is not null
+                     and workspace_id not in (select id from workspaces where fenced_at is not null)
+                     and exists (select from unfanned_events note where note.workspace_id = waiting.workspace_id
+                                   and note.event_id not in (select unnest($5::bigint[])))
+                   limit $2),
            entered as materialized (select workspace_id from few where try_enter_workspace(workspace_id))
            delete from unfanned_events note using (
                select first.ctid from entered cross join lateral (
@@ -47,7 +52,8 @@ pub async fn take(conn: &mut PgConnection, after: WorkspaceId, most: i64, aside:
                    order by note.event_id limit $3 for update skip locked) first
                limit $4) first
            where note.ctid = first.ctid
-           returning note.workspace_id, note.event_id, note.kind, note.livemode, note.audience"#,
+           returning note.workspace_id, note.event_id, note.kind, note.livemode, note.audience,
+               (select count(*) from few) as "workspaces!""#,
         after.0,
         WORKSPACES,
         NOTES_EACH,
@@ -58,7 +64,9 @@ pub async fn take(conn: &mut PgConnection, after: WorkspaceId, most: i64, aside:
     .await?;
     let mut each: HashMap<i64, i64> = HashMap::new();
     rows.iter().for_each(|row| *each.entry(row.workspace_id).or_default() += 1);
-    let fewer = each.values().all(|count| *count < NOTES_EACH) && (each.len() as i64) < WORKSPACES;
+    // Some may have been entered by nobody: they count, for others may lie behind them.
+    let looked_at = rows.first().map_or(0, |row| row.workspaces);
+    let fewer = each.values().all(|count| *count < NOTES_EACH) && looked_at < WORKSPACES;
     let mut notes = Notes { all: fewer && (rows.len() as i64) < most, ..Notes::default() };
     for row in rows {
         notes.workspaces.push(row.workspace_id);

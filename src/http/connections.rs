@@ -186,6 +186,11 @@ impl State {
 }
 
 impl Connection {
+    /// Requests that have begun and are not over, whether their client waits for them or has given them up.
+    pub fn running(&self) -> usize {
+        self.state().running
+    }
+
     /// A request has come.
     pub fn begins(self: &Arc<Self>, many: bool) -> Running {
         let mut state = self.state();

@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, Request, Response, Version};
+use axum::http::{HeaderMap, Request, Response, StatusCode, Version};
+use axum::response::IntoResponse;
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -140,14 +141,22 @@ impl Requests {
         seat: &Arc<Seat>,
         mut request: Request<Incoming>,
     ) -> impl Future<Output = Result<Response<Answer>, JoinError>> + use<> {
+        // A stream that was reset is none for HTTP/2, but its request goes on here.
+        let too_many = seat.connection.running() >= MOST_STREAMS as usize;
         let running = seat.connection.begins(request.version() == Version::HTTP_2);
         let (there, client) = watch::channel(());
         request.extensions_mut().insert(From(seat.connection.address));
         request.extensions_mut().insert(Client(Some(client)));
-        let answering = TowerToHyperService::new(self.router.clone()).call(request.map(Body::new));
+        let answering = TowerToHyperService::new(self.router.clone());
         let (seat, under_way) = (seat.clone(), self.under_way.clone());
         let task = tokio::spawn(async move {
-            let Ok(response) = answering.await;
+            let response = match too_many {
+                true => StatusCode::TOO_MANY_REQUESTS.into_response(),
+                false => {
+                    let Ok(response) = answering.call(request.map(Body::new)).await;
+                    response
+                }
+            };
             drop((seat, under_way));
             response.map(|body| Answer { body, _running: running })
         });

@@ -2,7 +2,7 @@
 //! within two seconds. So one that hangs holds its own lane and nothing else. What came of the tries of all
 //! turns is written down together, a few times a second.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -43,6 +43,8 @@ pub async fn run(app: &App, put_off: &Backoff, most: usize) -> Result<()> {
     let courier = Arc::new(Courier { outside: app.outside.clone(), clock: app.clock.clone() });
     let (sender, mut receiver) = channel(TOGETHER);
     let mut held = 0;
+    // Lanes whose results could not be written. Given back, they would be delivered again at once; their leases run out.
+    let mut lost: BTreeSet<LaneKey> = BTreeSet::new();
     let mut young: VecDeque<(Instant, usize)> = VecDeque::new();
     loop {
         let mut claimed = Vec::new();
@@ -63,8 +65,9 @@ pub async fn run(app: &App, put_off: &Backoff, most: usize) -> Result<()> {
         for lane in claimed {
             tokio::spawn(courier.clone().turn(lane, sender.clone()));
         }
-        let (done, released) = gather(&mut receiver).await;
+        let (done, mut released) = gather(&mut receiver).await;
         held -= released.len();
+        released.retain(|lane| !lost.remove(lane));
         finish_oldest(&mut young, done.len());
         match caught(write_results(app, &done, &released)).await {
             Ok(()) => {}
@@ -72,29 +75,44 @@ pub async fn run(app: &App, put_off: &Backoff, most: usize) -> Result<()> {
             Err(error) if error.is_outage() => {
                 tracing::warn!(%error, "what came of webhook deliveries cannot be written");
                 put_off.count(&error);
+                let lanes = done.iter().map(|(lane, _)| *lane);
+                lost.extend(lanes.filter(|lane| !released.contains(lane)));
             }
-            Err(_) => record_apart(app, put_off, done, released).await,
+            Err(_) => lost.extend(record_apart(app, put_off, done, &released).await),
         }
     }
 }
 
-/// Something of one webhook cannot be written: that one is put off, and the others are not delivered twice for it.
-async fn record_apart(app: &App, put_off: &Backoff, done: Vec<(LaneKey, Done)>, released: Vec<LaneKey>) {
+/// Something of one webhook cannot be written: that one is put off, and the others are not delivered twice for it. Gives
+/// the lanes that failed and are still held.
+async fn record_apart(
+    app: &App,
+    put_off: &Backoff,
+    done: Vec<(LaneKey, Done)>,
+    released: &[LaneKey],
+) -> Vec<LaneKey> {
     let mut lanes: BTreeMap<LaneKey, Vec<(LaneKey, Done)>> = BTreeMap::new();
     for (lane, result) in done {
         lanes.entry(lane).or_default().push((lane, result));
     }
-    for lane in &released {
+    for lane in released {
         lanes.entry(*lane).or_default();
     }
+    let mut failed = Vec::new();
     for (lane, done) in lanes {
         let given_back: &[LaneKey] = if released.contains(&lane) { &[lane] } else { &[] };
         let work = Piece::Row(lane.workspace, lane.webhook.0);
         match caught(write_results(app, &done, given_back)).await {
+            // Giving a lane back says nothing about what is put off.
+            Ok(()) if done.is_empty() => {}
             Ok(()) => put_off.succeeded(work),
-            Err(error) => put_off.failed(work, &error, app.clock.now()),
+            Err(error) => {
+                put_off.failed(work, &error, app.clock.now());
+                failed.extend(given_back.is_empty().then_some(lane));
+            }
         }
     }
+    failed
 }
 
 /// Takes what is done off the oldest claims.

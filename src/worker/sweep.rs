@@ -108,15 +108,17 @@ async fn without_owner(
     Ok(blobs)
 }
 
-/// The ids of rows that can name what was stored on a day. A row is made within moments of its files, so a day around
-/// theirs is plenty; most are found on the day itself, so that comes first.
+/// The ids of rows that can name what was stored on a day. A row is made within moments of its files, and most are found
+/// on the day itself, so that comes first. A row may be dated later than its files by any time, after a clock that ran
+/// ahead was put right: so what comes after is asked for too, which is little, because a day is looked at when it is over.
 fn around(day: NaiveDate) -> impl Iterator<Item = Range<i64>> {
     let begins = day.and_time(NaiveTime::MIN).and_utc();
     let hours = [0..24, 24..48, -24..0].into_iter().flatten().step_by(HOURS as usize);
-    hours.map(move |hour| {
+    let windows = hours.map(move |hour| {
         let from = begins + TimeDelta::hours(hour);
         ids::lowest_at(from)..ids::lowest_at(from + TimeDelta::hours(HOURS))
-    })
+    });
+    windows.chain(std::iter::once(ids::lowest_at(begins + TimeDelta::hours(48))..i64::MAX))
 }
 
 #[cfg(test)]
@@ -124,13 +126,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn owners_are_asked_for_every_row_of_the_day_and_those_around_it() {
+    fn owners_are_asked_for_every_row_of_the_day_before_it_and_of_any_day_after() {
         let day = NaiveDate::from_ymd_opt(2031, 5, 1).unwrap();
         let mut asked: Vec<_> = around(day).collect();
         assert_eq!(asked[0].start, ids::lowest_on(day));
         asked.sort_by_key(|ids| ids.start);
         assert!(asked.windows(2).all(|pair| pair[0].end == pair[1].start), "{asked:?}");
         assert_eq!(asked[0].start, ids::lowest_on(day - Days::new(1)));
-        assert_eq!(asked.last().unwrap().end, ids::lowest_on(day + Days::new(2)));
+        assert_eq!(asked.last().unwrap().end, i64::MAX);
     }
 }

@@ -1,9 +1,13 @@
 //! What an earlier version wrote is brought to the schema of this one.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use rookery::store::db::MIGRATIONS;
 use sqlx::PgPool;
 
 use crate::world::cluster::cluster;
+use crate::world::site::Site;
 
 /// A database as an earlier version has it.
 async fn as_of(version: i64) -> (crate::world::cluster::TestDatabase, PgPool) {
@@ -106,4 +110,37 @@ async fn what_was_asked_for_becomes_rows_in_its_order() {
         ]
     );
     pool.close().await;
+}
+
+/// As beside a backup: it reads every table for as long as it takes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_migration_waits_for_a_reader_without_making_others_wait() {
+    let site = Arc::new(Site::empty().await);
+    let pool = PgPool::connect(site.database.url()).await.unwrap();
+    MIGRATIONS.run_to(17, &pool).await.unwrap();
+    #[expect(clippy::disallowed_methods, reason = "the pool is the test's own")]
+    let mut backup = pool.begin().await.unwrap();
+    sqlx::query("lock table messages, timeline_events in access share mode")
+        .execute(&mut *backup)
+        .await
+        .unwrap();
+    let migrating = tokio::task::spawn_blocking({
+        let site = site.clone();
+        move || site.run(&["migrate"])
+    });
+    let waits = "select exists (select from pg_stat_activity where wait_event_type = 'Lock')";
+    while !sqlx::query_scalar::<_, bool>(waits).fetch_one(&pool).await.unwrap() {
+        assert!(!migrating.is_finished(), "it cannot be done yet");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    // Whoever comes now stands behind the migration, until it gives up.
+    let mut reader = pool.acquire().await.unwrap();
+    sqlx::query("set lock_timeout = '30s'").execute(&mut *reader).await.unwrap();
+    sqlx::query("select from timeline_events").execute(&mut *reader).await.unwrap();
+    sqlx::query("select from messages").execute(&mut *reader).await.unwrap();
+    assert!(!migrating.is_finished(), "the backup is still there");
+    backup.rollback().await.unwrap();
+    let done = migrating.await.unwrap();
+    assert!(done.status.success(), "{done:?}");
+    assert!(String::from_utf8_lossy(&done.stdout).contains("Trying again"), "{done:?}");
 }

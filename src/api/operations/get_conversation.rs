@@ -8,7 +8,7 @@ use crate::api::operation::{Call, Operation, Spec};
 use crate::api::wire;
 use crate::conversations::conversation::Conversation;
 use crate::conversations::read;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::db::Snapshot;
 
 pub struct GetConversation;
@@ -37,7 +37,10 @@ impl Operation for GetConversation {
         conversation: Conversation,
         input: Input,
     ) -> Result<Self::Output> {
-        let before = input.before.and_then(|before| before.parse().ok());
+        let before = input.before.map(|before| {
+            before.parse().map_err(|_| Error::problem("before", "must be `earlier` of an earlier answer"))
+        });
+        let before = before.transpose()?;
         Ok(read::whole(&mut call.db, conversation, before).await?.into())
     }
 }

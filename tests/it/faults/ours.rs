@@ -238,6 +238,37 @@ async fn an_answer_that_cannot_be_stored_is_tried_for_a_day_and_others_arrive() 
     .await;
 }
 
+#[tokio::test]
+async fn what_was_handed_over_is_written_down_when_the_database_lets_us_and_not_handed_over_again() {
+    story_with(UNHURRIED, async |world| {
+        let acme = world.workspace("Acme").await;
+        let key = acme.key("test", "write,send", Mode::Test).await;
+        let id = key.simulate(json!({ "from": "ada@shop.test", "text": "Hello" })).await;
+        key.sends(&id, "Here.").await;
+        // As when somebody holds the row for too long, twice. A sequence counts also what is rolled back.
+        world
+            .sql(
+                "create sequence refused; grant usage on refused to public;
+                 create function refuse() returns trigger language plpgsql as $$ begin
+                     if nextval('refused') <= 2 then raise exception 'held' using errcode = '57014'; end if;
+                     return new;
+                 end $$;
+                 create trigger refuse before update on messages for each row
+                     when (new.status = 'sent') execute function refuse()",
+            )
+            .await;
+        world.wait(TimeDelta::minutes(1));
+        world.work().await;
+        let count = async |what: &'static str| -> i64 {
+            sqlx::query_scalar(what).fetch_one(&world.app.pool).await.unwrap()
+        };
+        assert_eq!(count("select count(*) from messages where status = 'sent'").await, 1);
+        assert_eq!(count("select count(*) from sandbox_mail").await, 1, "the customer has it once");
+        world.sql("drop function refuse cascade; drop sequence refused").await;
+    })
+    .await;
+}
+
 /// The relay takes the mail and does not say so, while the sandbox's customer waits for ours.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_sandbox_does_not_wait_for_live_mail_that_a_relay_is_slow_to_take() {

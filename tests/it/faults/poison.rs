@@ -318,6 +318,32 @@ async fn more_poisoned_rows_than_one_look_takes_hide_nothing() {
     .await;
 }
 
+#[tokio::test]
+async fn more_fenced_workspaces_than_one_look_takes_hide_no_event_behind_them() {
+    story_with(SETTINGS, async |world| {
+        let (fenced, sound) = (world.workspace("Fenced").await, world.workspace("Sound").await);
+        tells_a_webhook(&sound).await;
+        assert!(fenced.id < sound.id, "they stand before it");
+        // A hundred of them, each with an event that nobody may fan out.
+        let many = format!(
+            "insert into workspaces select (jsonb_populate_record(w, jsonb_build_object('id', w.id - n, 'fenced_at', now()))).*
+             from workspaces w, generate_series(1, 100) n where w.id = {};
+             insert into unfanned_events select id, 1, 'note.added', true, 0 from workspaces where fenced_at is not null",
+            fenced.id.0
+        );
+        world.sql(&many).await;
+        let _ = world.works().await;
+        let left: i64 = sqlx::query_scalar("select count(*) from unfanned_events where workspace_id = $1")
+            .bind(sound.id.0)
+            .fetch_one(&world.app.pool)
+            .await
+            .unwrap();
+        assert_eq!(left, 0, "its event was fanned out");
+        world.sql("delete from unfanned_events; delete from workspaces where fenced_at is not null").await;
+    })
+    .await;
+}
+
 /// Long enough for everything, one after the other.
 const WAITS: [TimeDelta; 6] = [
     TimeDelta::minutes(1),
