@@ -16,7 +16,7 @@ pub struct GetConversation;
 #[derive(Deserialize, JsonSchema)]
 pub struct Input {
     /// `earlier` of an answer before: the timeline then has the items before those.
-    #[schemars(regex(pattern = r"^[0-9]{1,17}\.[0-9]{1,10}$"))]
+    #[schemars(regex(pattern = r"^[0-9]{1,17}\.[0-9]{1,9}$"))]
     #[schemars(extend("x-says" = "must be `earlier` of an earlier answer"))]
     before: Option<String>,
 }
