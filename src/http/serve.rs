@@ -14,8 +14,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, Request, Response, StatusCode, Version};
-use axum::response::IntoResponse;
+use axum::http::{HeaderMap, Request, Response, Version};
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -27,6 +26,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
+use crate::error::Error;
+use crate::http::answers::refusal;
 use crate::http::connections::{Connections, Running, Seat, asker};
 use crate::http::paced::Paced;
 use crate::shutdown::Stop;
@@ -151,7 +152,7 @@ impl Requests {
         let (seat, under_way) = (seat.clone(), self.under_way.clone());
         let task = tokio::spawn(async move {
             let response = match too_many {
-                true => StatusCode::TOO_MANY_REQUESTS.into_response(),
+                true => refusal(&too_many_at_once()),
                 false => {
                     let Ok(response) = answering.call(request.map(Body::new)).await;
                     response
@@ -167,6 +168,11 @@ impl Requests {
             answered
         }
     }
+}
+
+fn too_many_at_once() -> Error {
+    let sentence = format!("Too many requests at once. One connection carries {MOST_STREAMS}.");
+    Error::SlowDown { sentence, retry_after: Duration::from_secs(1) }
 }
 
 async fn converse(

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use chrono::{Days, NaiveDate, NaiveTime, TimeDelta};
+use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
 use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt};
 use sqlx::PgConnection;
@@ -94,7 +94,7 @@ async fn without_owner(
     day: NaiveDate,
     mut blobs: Vec<String>,
 ) -> Result<Vec<String>> {
-    for ids in around(day) {
+    for ids in around(day, app.clock.now()) {
         for owner in OWNERS {
             if blobs.is_empty() {
                 return Ok(blobs);
@@ -110,15 +110,18 @@ async fn without_owner(
 
 /// The ids of rows that can name what was stored on a day. A row is made within moments of its files, and most are found
 /// on the day itself, so that comes first. A row may be dated later than its files by any time, after a clock that ran
-/// ahead was put right: so what comes after is asked for too, which is little, because a day is looked at when it is over.
-fn around(day: NaiveDate) -> impl Iterator<Item = Range<i64>> {
+/// ahead was put right: so everything after is asked for too, a few hours at a time however far the sweep is behind, and
+/// at last what is dated in the future.
+fn around(day: NaiveDate, now: DateTime<Utc>) -> impl Iterator<Item = Range<i64>> {
     let begins = day.and_time(NaiveTime::MIN).and_utc();
-    let hours = [0..24, 24..48, -24..0].into_iter().flatten().step_by(HOURS as usize);
+    let until_now = ((now - begins).num_hours() / HOURS + 1) * HOURS;
+    let future = until_now.max(48);
+    let hours = [0..24, 24..48, -24..0, 48..future].into_iter().flatten().step_by(HOURS as usize);
     let windows = hours.map(move |hour| {
         let from = begins + TimeDelta::hours(hour);
         ids::lowest_at(from)..ids::lowest_at(from + TimeDelta::hours(HOURS))
     });
-    windows.chain(std::iter::once(ids::lowest_at(begins + TimeDelta::hours(48))..i64::MAX))
+    windows.chain(std::iter::once(ids::lowest_at(begins + TimeDelta::hours(future))..i64::MAX))
 }
 
 #[cfg(test)]
@@ -128,11 +131,16 @@ mod tests {
     #[test]
     fn owners_are_asked_for_every_row_of_the_day_before_it_and_of_any_day_after() {
         let day = NaiveDate::from_ymd_opt(2031, 5, 1).unwrap();
-        let mut asked: Vec<_> = around(day).collect();
+        let now = (day + Days::new(30)).and_time(NaiveTime::MIN).and_utc() + TimeDelta::minutes(1);
+        let mut asked: Vec<_> = around(day, now).collect();
         assert_eq!(asked[0].start, ids::lowest_on(day));
         asked.sort_by_key(|ids| ids.start);
         assert!(asked.windows(2).all(|pair| pair[0].end == pair[1].start), "{asked:?}");
         assert_eq!(asked[0].start, ids::lowest_on(day - Days::new(1)));
         assert_eq!(asked.last().unwrap().end, i64::MAX);
+        let window = ids::lowest_at(now + TimeDelta::hours(HOURS)) - ids::lowest_at(now);
+        let future = asked.pop().unwrap();
+        assert!(future.start >= ids::lowest_at(now), "only what is dated ahead is asked for in one go");
+        assert!(asked.iter().all(|ids| ids.end - ids.start == window), "{asked:?}");
     }
 }
