@@ -124,6 +124,19 @@ bench-mail *arguments:
 clients: build
     tests/clients/run "{{ target }}/debug/rookery"
 
+# The app in a real browser against a real server (needs chromium and Node); or only the SPECS named.
+web *specs: build
+    tests/web/run "{{ target }}/debug/rookery" {{ specs }}
+
+# Fresh pictures of the app for docs/pictures, from a demonstration workspace.
+pictures: build
+    tests/web/run "{{ target }}/debug/rookery" --pictures docs/pictures
+
+# The goals of the app in one table: pages of a workspace of a million, streams, and a real browser.
+bench-web *arguments:
+    tests/web/run --tools
+    cargo bench --locked --bench web -- {{ arguments }}
+
 # Real mail servers around a real server (needs postfix, opendkim, knot and root).
 peers: build
     tests/peers/run "{{ target }}/debug/rookery"

@@ -11,6 +11,8 @@ mod buffers;
 mod cluster;
 #[path = "load.rs"]
 mod load;
+#[path = "loaded.rs"]
+mod loaded;
 #[path = "mailing.rs"]
 mod mailing;
 #[path = "throughput.rs"]
@@ -20,13 +22,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use rookery::app::App;
 use rookery::clock::Clock;
-use rookery::config::Config;
-use rookery::random::Random;
-use rookery::store::db::MIGRATIONS;
-use serde_json::Value;
-use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use self::buffers::{Reader, reads};
 use self::cluster::{Cluster, Settings};
@@ -34,7 +30,6 @@ use self::load::Loaded;
 use self::load::texts::{Dice, Vocabulary, WORDS};
 use self::mailing::Mailing;
 
-const DATABASE: &str = "rookery_bench";
 const SEARCHES: usize = 400;
 const DOCUMENT_SEARCHES: usize = 100;
 const ALL: &str = "all of these";
@@ -73,10 +68,10 @@ async fn main() {
     let mut settings = Settings::bench();
     settings.keep = arguments.keep.clone();
     let cluster = Cluster::start(&settings);
-    let url = cluster.url(DATABASE);
-    let (large, small) = loaded(&cluster, &arguments).await;
-    warm(&url).await;
-    println!("{}", machine());
+    let url = cluster.url(loaded::DATABASE);
+    let (large, small) = loaded::workspaces(&cluster, arguments.large, arguments.small).await;
+    loaded::warm(&url).await;
+    println!("{}", loaded::machine());
 
     // Every reader is a node to the rate limit, which has twelve blocks to give: two readers do all.
     let (explained, plain) = (Reader::explained(&url, Clock::system()), Reader::plain(&url, Clock::system()));
@@ -99,65 +94,7 @@ async fn main() {
     println!();
     throughput::print(&cluster, &explained, &large, arguments.seconds, arguments.connections).await;
     println!();
-    println!("{}", machine());
-}
-
-/// The two workspaces: of an earlier run if the folder has them, else loaded now.
-async fn loaded(cluster: &Cluster, arguments: &Arguments) -> (Loaded, Loaded) {
-    let mut admin = PgConnection::connect(&cluster.admin_url()).await.expect("the cluster answers");
-    let exists: bool = sqlx::query_scalar("select exists (select from pg_database where datname = $1)")
-        .bind(DATABASE)
-        .fetch_one(&mut admin)
-        .await
-        .expect("databases can be listed");
-    let url = cluster.url(DATABASE);
-    if !exists {
-        run(&mut admin, &format!("create database {DATABASE}")).await;
-        let mut conn = PgConnection::connect(&url).await.expect("the new database answers");
-        MIGRATIONS.run(&mut conn).await.expect("the migrations apply");
-        let given = [("ROOKERY_DATABASE_URL", url.as_str()), ("ROOKERY_BLOBS", "file:///tmp")];
-        let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let config = Config::load(None, given.into_iter()).expect("the settings are sound");
-        let app = App::new(config, Clock::system(), Random::seeded(11)).expect("an app");
-        let sizes = [("large", arguments.large), ("small", arguments.small)];
-        let started = Instant::now();
-        let all = load::load(&app, &sizes, true).await;
-        eprintln!("loaded in {} s", started.elapsed().as_secs());
-        run(&mut conn, "create table bench_loaded (facts jsonb not null)").await;
-        sqlx::query("insert into bench_loaded values ($1)")
-            .bind(serde_json::to_value(all).expect("JSON"))
-            .execute(&mut conn)
-            .await
-            .expect("the facts are kept");
-        run(&mut conn, "checkpoint").await;
-    }
-    let mut conn = PgConnection::connect(&url).await.expect("the database answers");
-    let facts: Value = sqlx::query_scalar("select facts from bench_loaded")
-        .fetch_one(&mut conn)
-        .await
-        .expect("the folder holds a workspace that was loaded to the end");
-    let all: Vec<Loaded> = serde_json::from_value(facts).expect("the facts are of this version");
-    let [large, small] = all.try_into().expect("two workspaces");
-    assert!(
-        large.conversations == arguments.large && small.conversations == arguments.small,
-        "the folder holds {} and {} conversations; give those sizes, or another folder",
-        large.conversations,
-        small.conversations
-    );
-    (large, small)
-}
-
-/// Reads every table and index once, so that the figures are those of a server that has run for a while.
-async fn warm(url: &str) {
-    let mut conn = PgConnection::connect(url).await.expect("the database answers");
-    run(&mut conn, "create extension if not exists pg_prewarm").await;
-    run(
-        &mut conn,
-        "select pg_prewarm(oid) from pg_class
-         where relkind in ('r', 'i') and relnamespace = 'public'::regnamespace
-         order by relname like 'messages%' desc, relname like 'conversation_words_any' desc, relname",
-    )
-    .await;
+    println!("{}", loaded::machine());
 }
 
 async fn print_buffers(reader: &Reader, large: &Loaded, small: &Loaded) {
@@ -283,18 +220,4 @@ async fn print_searches(explained: &Reader, plain: &Reader, workspace: &Loaded, 
 
 fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
-}
-
-/// Others may be at work on the same machine; times are worth little without knowing that.
-fn machine() -> String {
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    format!("{cores} cores, load {}", load.split(' ').take(3).collect::<Vec<_>>().join(" "))
-}
-
-async fn run(conn: &mut PgConnection, statement: &str) {
-    sqlx::raw_sql(AssertSqlSafe(statement))
-        .execute(conn)
-        .await
-        .unwrap_or_else(|error| panic!("{statement}: {error}"));
 }

@@ -38,7 +38,7 @@ pub async fn print(
     connections: u32,
 ) {
     let script = script(explained, workspace).await;
-    let server = Server::start(&cluster.url(super::DATABASE), connections).await;
+    let server = Server::start(&cluster.url(super::loaded::DATABASE), connections).await;
     let asked = format!("{}/api/v1/conversations", server.address);
     let client = if found("wrk") { "wrk" } else { "a client of this bench" };
     println!(
@@ -202,7 +202,15 @@ fn pgbench(cluster: &Cluster, script: &Script, seconds: u32, connections: u32) -
         .args(["-n", "-M", "prepared", "-f", "/dev/stdin", "-j", "1"])
         .args(["-c", &connections.to_string(), "-T", &seconds.to_string()])
         .args(script.variables.iter().map(|(name, value)| format!("-D{name}={value}")))
-        .args(["-h", "127.0.0.1", "-p", &cluster.port().to_string(), "-U", "postgres", super::DATABASE])
+        .args([
+            "-h",
+            "127.0.0.1",
+            "-p",
+            &cluster.port().to_string(),
+            "-U",
+            "postgres",
+            super::loaded::DATABASE,
+        ])
         .env("PGOPTIONS", "-c plan_cache_mode=force_generic_plan -c jit=off")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

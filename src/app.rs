@@ -18,10 +18,16 @@ use crate::error::Result;
 use crate::ids::WorkspaceId;
 use crate::limits::daily_quota::Counts;
 use crate::limits::rate::RateLimit;
+use crate::limits::sign_in::SignInLimit;
+use crate::live::feed::Feed;
+use crate::live::streams::Streams;
 use crate::net::outside::Outside;
+use crate::net::pictures::{self, Pictures};
 use crate::random::Random;
 use crate::relay::Relay;
+use crate::relay::kept_here::KeepsTestMail;
 use crate::relay::mailer::{Mailer, NoRelay};
+use crate::secrets::password_hashes::PasswordHashes;
 use crate::shutdown::Stop;
 use crate::store::blobs::Blobs;
 use crate::store::db::{self, Frame, Handle, Tx};
@@ -38,6 +44,8 @@ pub struct App {
     pub directory: Directory,
     pub blobs: Blobs,
     pub rate: RateLimit,
+    pub sign_in_limit: SignInLimit,
+    pub password_hashes: PasswordHashes,
     /// What the worker's loops could not do here.
     pub loops: Loops,
     /// Mail that this node has taken today, by sender, network and conversation.
@@ -45,6 +53,11 @@ pub struct App {
     /// Carries live mail.
     pub mailer: Arc<dyn Mailer>,
     pub outside: Arc<Outside>,
+    /// What open pages hear of, and the streams that carry it.
+    pub feed: Feed,
+    pub streams: Streams,
+    /// Pictures that mail names on the web.
+    pub pictures: Pictures,
     /// Domains whose mail leaves without a DKIM signature, so that each is logged only once.
     pub unsigned: Mutex<BTreeSet<String>>,
     pub stop: Stop,
@@ -64,6 +77,12 @@ impl App {
             config.trust_ca_file.as_deref(),
             config.webhook_time(),
         )?);
+        let pictures = Pictures::new(Outside::new(
+            config.picture_allow.clone(),
+            &config.dns,
+            config.trust_ca_file.as_deref(),
+            pictures::PATIENCE,
+        )?);
         let mailer: Arc<dyn Mailer> = match &config.relay {
             Some(relay) => {
                 let relay = Relay::new(
@@ -72,19 +91,24 @@ impl App {
                     config.trust_ca_file.as_deref(),
                     config.handover(),
                 )?;
-                Arc::new(relay.with_tls_policy(&config.dns, outside.clone(), HTTPS)?)
+                Arc::new(KeepsTestMail(relay.with_tls_policy(&config.dns, outside.clone(), HTTPS)?))
             }
-            None => Arc::new(NoRelay),
+            None => Arc::new(KeepsTestMail(NoRelay)),
         };
         Ok(Self {
             blobs: Blobs::open(&config, random.clone(), clock.clone())?,
             directory: Directory::new(directory),
             rate: RateLimit::new(&random),
+            sign_in_limit: SignInLimit::default(),
+            password_hashes: PasswordHashes::new(random.clone()),
             loops: Loops::default(),
             received: Counts::default(),
             mailer,
             unsigned: Mutex::default(),
+            feed: Feed::default(),
+            streams: Streams::new(config.live_streams()),
             outside,
+            pictures,
             stop: Stop::not_yet(),
             public_url: Arc::new(config.public_url.clone()),
             config,
@@ -101,6 +125,7 @@ impl App {
             clock: self.clock.clone(),
             random: self.random.clone(),
             public_url: self.public_url.clone(),
+            feed: self.feed.clone(),
         }
     }
 

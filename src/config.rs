@@ -45,6 +45,9 @@ pub struct Config {
     /// a response.
     #[serde(default = "defaults::http_timeout_seconds")]
     pub http_timeout_seconds: u32,
+    /// Open pages that are told of changes, of everybody together; never more than three quarters of the connections.
+    #[serde(default = "defaults::live_streams")]
+    pub live_streams: u32,
     #[serde(default = "defaults::blobs")]
     pub blobs: Url,
     /// Credentials of the object store, when `blobs` is one.
@@ -89,6 +92,9 @@ pub struct Config {
     /// Networks that webhooks may go to although they are not public, also over http. For development only.
     #[serde(default)]
     pub webhook_allow: Vec<IpNet>,
+    /// The same for pictures that mail names on the web. Strangers write those addresses: for development only.
+    #[serde(default)]
+    pub picture_allow: Vec<IpNet>,
     /// A file of certificates that are trusted, besides the public ones, where we connect to others.
     pub trust_ca_file: Option<PathBuf>,
     #[serde(default = "defaults::webhook_answer_seconds")]
@@ -155,6 +161,9 @@ mod defaults {
     }
     pub fn http_timeout_seconds() -> u32 {
         10
+    }
+    pub fn live_streams() -> u32 {
+        10_000
     }
     pub fn smtp_connections() -> u32 {
         1000
@@ -255,8 +264,15 @@ const SECRETS: [&str; 8] = [
     "blobs_secret_key",
 ];
 /// Settings that have commas between their items in the environment.
-const LISTS: [&str; 6] =
-    ["developer_origins", "webhook_allow", "trusted_proxies", "feedback_sources", "lmtp_peers", "dns"];
+const LISTS: [&str; 7] = [
+    "developer_origins",
+    "webhook_allow",
+    "picture_allow",
+    "trusted_proxies",
+    "feedback_sources",
+    "lmtp_peers",
+    "dns",
+];
 
 impl Config {
     /// Reads the file (when there is one) and the environment.
@@ -322,6 +338,11 @@ impl Config {
     /// How long an HTTP client may stall.
     pub fn http_patience(&self) -> Duration {
         Duration::from_secs(u64::from(self.http_timeout_seconds))
+    }
+
+    /// Streams to open pages. The rest of the connections is left for requests.
+    pub fn live_streams(&self) -> usize {
+        self.live_streams.min(self.http_connections / 4 * 3) as usize
     }
 
     /// How long a sent reply can still be stopped.

@@ -1,4 +1,4 @@
-//! All HTTP routes: operations, reports of connected services, health and metrics. A request that panics is
+//! All HTTP routes: operations, reports of connected services, pages, health and metrics. A request that panics is
 //! answered with a 500 like any other.
 
 use std::any::Any;
@@ -17,6 +17,7 @@ use crate::http::bodies::Bodies;
 use crate::http::health;
 use crate::http::short_cache::ShortCache;
 use crate::http::unauthorized_log::UnauthorizedLog;
+use crate::web;
 use crate::worker;
 
 pub fn router(app: Arc<App>) -> Router {
@@ -24,7 +25,8 @@ pub fn router(app: Arc<App>) -> Router {
     let refusals = Arc::new(UnauthorizedLog::default());
     Router::new()
         .merge(door::routes(app.clone(), bodies.clone(), refusals.clone()))
-        .merge(sending_reports::routes(app.clone(), bodies, refusals))
+        .merge(sending_reports::routes(app.clone(), bodies.clone(), refusals))
+        .merge(web::door::routes(app.clone(), bodies))
         .merge(health::routes(app.clone()))
         .merge(figures(app))
         .fallback(async || refusal(&NO_ENDPOINT))

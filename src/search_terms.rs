@@ -4,6 +4,7 @@
 //! large one. Stored text and queries are folded alike.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -73,6 +74,43 @@ pub fn fold(text: &str) -> String {
     text.nfkd().filter(|letter| !is_combining_mark(*letter)).flat_map(char::to_lowercase).collect()
 }
 
+/// The words of a query, folded, as [`marks`] looks for them.
+pub fn query_words(query: &str) -> BTreeSet<String> {
+    let mut words = BTreeSet::new();
+    each_word(query, |word| {
+        words.insert(word.to_owned());
+    });
+    words
+}
+
+/// Where words of a query stand in a text, as byte ranges in order that do not touch.
+pub fn marks(text: &str, words: &BTreeSet<String>) -> Vec<Range<usize>> {
+    let mut marks: Vec<Range<usize>> = Vec::new();
+    let mut mark = |found: Range<usize>| match marks.last_mut() {
+        Some(last) if found.start <= last.end => last.end = last.end.max(found.end),
+        _ => marks.push(found),
+    };
+    let in_a_word = |letter: char| letter.is_alphanumeric() || is_combining_mark(letter);
+    let mut rest = 0;
+    while let Some(start) = text[rest..].find(in_a_word).map(|at| rest + at) {
+        let end = text[start..].find(|letter| !in_a_word(letter)).map_or(text.len(), |at| start + at);
+        let run = &text[start..end];
+        if run.chars().any(is_unspaced) {
+            let places: Vec<usize> = run.char_indices().map(|(at, _)| start + at).chain([end]).collect();
+            for pair in places.windows(3.min(places.len())) {
+                let range = pair[0]..pair[pair.len() - 1];
+                if words.contains(&fold(&text[range.clone()])) {
+                    mark(range);
+                }
+            }
+        } else if words.contains(&fold(run)) {
+            mark(start..end);
+        }
+        rest = end;
+    }
+    marks
+}
+
 fn each_word(text: &str, mut found: impl FnMut(&str)) {
     let folded = fold(text);
     for run in folded.split(|letter: char| !letter.is_alphanumeric()) {
@@ -127,6 +165,21 @@ mod tests {
     fn japanese_is_found_by_pairs_of_characters() {
         assert_eq!(words("請求書"), ["請求", "求書"]);
         assert_eq!(words("水"), ["水"]);
+    }
+
+    fn marked(text: &str, query: &str) -> Vec<String> {
+        marks(text, &query_words(query)).into_iter().map(|range| text[range].to_owned()).collect()
+    }
+
+    #[test]
+    fn what_a_query_finds_is_marked_as_it_stands_in_the_text() {
+        assert_eq!(marked("The Crème BRÛLÉE, cremes", "brulee crème"), ["Crème", "BRÛLÉE"]);
+        assert_eq!(marked("cre\u{300}me", "creme"), ["cre\u{300}me"]);
+        assert_eq!(marked("blowtorches", "blowtorch"), Vec::<String>::new());
+        assert_eq!(marked("先月の請求書です", "請求書"), ["請求書"]);
+        assert_eq!(marked("水 と 火", "水"), ["水"]);
+        assert_eq!(marked("<mark>", "mark"), ["mark"]);
+        assert_eq!(marked("", "mark"), Vec::<String>::new());
     }
 
     /// Rows hold these numbers.

@@ -162,10 +162,15 @@ pub enum TimelineItem {
         #[schemars(length(max = 8000))]
         text: String,
         attachments: Vec<Attachment>,
-        /// The addresses that a message of ours goes to, or went to. Left out for mail that came in.
+        /// The addresses that a message of ours goes to, or went to; those in the header of mail that came in. Left out
+        /// when they are not known.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(with = "Vec<String>")]
         to: Option<Vec<String>>,
+        /// The same of copies.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Vec<String>")]
+        cc: Option<Vec<String>>,
         /// Whether the sender's domain confirms that the mail is from it (DMARC). Left out for messages of ours.
         #[serde(rename = "senderConfirmed", skip_serializing_if = "Option::is_none")]
         #[schemars(with = "bool")]
@@ -307,11 +312,12 @@ impl From<Vec<conversation::Member>> for Team {
 }
 
 impl TimelineItem {
-    /// What we send goes to the contact.
+    /// What we send goes to the contact, unless somebody chose whom.
     fn of(item: timeline::Item, to: &[String]) -> Self {
         match item {
             timeline::Item::Message(message) => Self::Message {
-                to: message.status.is_some().then(|| to.to_vec()),
+                to: message.to.or_else(|| message.status.is_some().then(|| to.to_vec())),
+                cc: message.cc.or_else(|| message.status.is_some().then(Vec::new)),
                 sender_confirmed: message.sender_confirmed,
                 id: message.id,
                 at: Timestamp(message.at),

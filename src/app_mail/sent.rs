@@ -156,3 +156,17 @@ pub async fn answered(
     .await?;
     Ok(())
 }
+
+/// Takes the record of a conversation to the one it becomes part of, which has none.
+pub async fn move_to(tx: &mut Tx<'_>, from: ConversationId, to: ConversationId) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "update app_mail set conversation_id = $3 where workspace_id = $1 and conversation_id = $2",
+        workspace,
+        from.0,
+        to.0
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}

@@ -20,13 +20,14 @@ use crate::incoming::authenticate::Dmarc;
 use crate::incoming::delivery::{Delivery, Received};
 use crate::incoming::receive::receive;
 use crate::incoming::replay::{Replayed, replay};
-use crate::replies::{approve, discard, revoke_key, undo};
+use crate::replies::approve::{self, Approved};
+use crate::replies::{discard, revoke_key, undo};
 use crate::store::db::Tx;
 use crate::text;
 use crate::workspace::access::Scope;
 use crate::workspace::people::{self, Person, Role};
 use crate::workspace::plan::Plan;
-use crate::workspace::{create, keys, mailboxes};
+use crate::workspace::{create, keys, mailboxes, sign_in_links};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -52,6 +53,15 @@ pub enum Command {
         name: String,
         #[arg(long)]
         role: Role,
+    },
+    /// Print a link that signs a person in to the app: once, within 30 minutes.
+    ///
+    /// For the first owner, and for people whose mail does not reach them. Whoever opens it is that person.
+    SignInLink {
+        #[arg(long, value_name = "wsp_…")]
+        workspace: WorkspaceId,
+        #[arg(long, value_name = "usr_…")]
+        person: PersonId,
     },
     /// Make an inbox for the team, or for one person alone.
     CreateMailbox {
@@ -234,6 +244,12 @@ async fn execute(app: &App, command: Command) -> Result<Done> {
             tx.commit().await?;
             (format!("Added {user}."), json!({ "user": user }))
         }
+        Command::SignInLink { workspace, person } => {
+            let mut tx = app.begin(workspace).await.map_err(no_workspace)?;
+            let url = sign_in_links::make(&mut tx, person).await?;
+            tx.commit().await?;
+            (format!("Open this within 30 minutes. It works once:\n{url}"), json!({ "url": url }))
+        }
         Command::CreateMailbox { workspace, address, name, private_to } => {
             let mailbox =
                 mailboxes::create(app, workspace, &address, &name, private_to).await.map_err(no_workspace)?;
@@ -258,21 +274,25 @@ async fn execute(app: &App, command: Command) -> Result<Done> {
                 None => None,
             };
             let (mut tx, person) = named.begin(app).await?;
-            let sends_at =
-                written(approve::approve(app, &mut tx, &person, named.message, edited.as_deref()).await?);
+            let Approved::Leaves(sends_at) =
+                approve::approve(app, &mut tx, &person, named.message, edited.as_deref(), None).await?
+            else {
+                return Err(Error::problem("message", "was changed meanwhile"));
+            };
             tx.commit().await?;
+            let sends_at = written(sends_at);
             let line = format!("Approved {}. It leaves at {sends_at}.", named.message);
             (line, json!({ "message": named.message, "status": "scheduled", "sendsAt": sends_at }))
         }
         Command::Discard { named } => {
             let (mut tx, person) = named.begin(app).await?;
-            discard::discard(&mut tx, &person, named.message).await?;
+            discard::discard(&mut tx, &person, named.message, None).await?;
             tx.commit().await?;
             (format!("Threw {} away.", named.message), json!({ "message": named.message, "discarded": true }))
         }
         Command::Undo { named } => {
             let (mut tx, person) = named.begin(app).await?;
-            undo::undo(&mut tx, &person, named.message).await?;
+            undo::undo(&mut tx, &person, named.message).await?.0.must()?;
             tx.commit().await?;
             let line = format!("Stopped {}. It is a draft again.", named.message);
             (line, json!({ "message": named.message, "status": "draft" }))

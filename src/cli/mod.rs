@@ -2,6 +2,7 @@
 //! Every error is one sentence that says what to do next.
 
 pub mod admin;
+pub mod demo;
 mod domains;
 pub mod listen;
 pub mod migrate;
@@ -24,6 +25,7 @@ use crate::app::App;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::Result;
+use crate::live::nodes;
 use crate::random::Random;
 use crate::text;
 
@@ -63,6 +65,10 @@ enum Command {
     Openapi,
     /// Forward what happens in the sandbox to an address of this machine, as a webhook would.
     Listen(listen::Arguments),
+    /// Fill a live workspace with a demonstration: 200 conversations, people, agents and their drafts.
+    ///
+    /// All addresses end in .test, and mail to them stays here. Meant for a workspace of its own.
+    Demo(demo::Arguments),
     /// Make and change workspaces, people, inboxes, keys and webhooks.
     Admin {
         /// Print one JSON object instead of a sentence.
@@ -102,10 +108,13 @@ async fn execute(cli: Cli) -> Result<()> {
         Command::Openapi | Command::Listen(_) => Ok(()),
         Command::Migrate { grant_to } => migrate::migrate(&config, grant_to.as_deref()).await,
         Command::Serve => serve::serve(config).await,
+        Command::Demo(arguments) => demo::demo(config, arguments).await,
         Command::Admin { json, command } => {
             let app = App::new(config, Clock::system(), Random::system())?;
             app.follow_the_databases_clock().await?;
-            admin::run(&app, command, json).await
+            let done = admin::run(&app, command, json).await;
+            nodes::tell_now(&app).await;
+            done
         }
     }
 }

@@ -18,12 +18,14 @@ use crate::error::{Error, Result};
 use crate::http::connections::Connections;
 use crate::http::serve::serve as serve_http;
 use crate::incoming::listen::{Door, LMTP_CONNECTIONS, Protocol};
+use crate::live::nodes;
 use crate::net::fd_limit::{self, Shares};
 use crate::random::Random;
 use crate::routes;
 use crate::store::db;
 use crate::store::partitions;
 use crate::worker;
+use crate::workspace::people;
 
 /// Requests that are still running after this are cut off.
 const GRACE: Duration = Duration::from_secs(20);
@@ -51,7 +53,9 @@ pub async fn serve(mut config: Config) -> Result<()> {
     partitions::maintain(&mut *app.connection().await?).await?;
     tracing::info!(address = %listen, public_url = %app.config.public_url, "serving");
 
+    tell_who_signs_in_first(&app).await?;
     tokio::spawn(reseal::check(app.clone()));
+    tokio::spawn(nodes::run(app.clone()));
     let mail = tokio::spawn(mail_doors(&app).await?);
     let mut work = tokio::spawn(worker::run(app.clone()));
     let connections = Connections::of(&app.config);
@@ -82,6 +86,18 @@ pub async fn serve(mut config: Config) -> Result<()> {
     });
     app.pool.close().await;
     ended
+}
+
+/// Nobody can ask for a link by mail before mail works, so the log says how the first one is made.
+async fn tell_who_signs_in_first(app: &App) -> Result<()> {
+    if let Some((workspace, person)) = people::first_to_sign_in(&mut *app.connection().await?).await? {
+        let command = format!("rookery admin sign-in-link --workspace {workspace} --person {person}");
+        tracing::info!(
+            command,
+            "nobody has signed in to the app yet: this command prints a link for the owner"
+        );
+    }
+    Ok(())
 }
 
 /// Limits the connections of each listener to the file descriptors that are available.

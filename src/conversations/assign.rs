@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde_json::{Value, json};
 
 use crate::conversations::conversation::{Locked, Member};
-use crate::conversations::{team, timeline};
+use crate::conversations::{notifications, team, timeline};
 use crate::error::{Error, Result};
 use crate::events::event::{Assignee, ConversationAssigned, Doer, Event};
 use crate::events::record::record;
@@ -78,6 +78,9 @@ pub async fn give(tx: &mut Tx<'_>, conversation: &Locked, by: &By, assignee: Opt
         assigned_by: Doer::from(by),
     };
     record(tx, conversation.event_context(), &Event::ConversationAssigned(assigned)).await?;
+    if let Some(member) = assignee {
+        notifications::assigned(tx, conversation, by, member.id).await?;
+    }
     Ok(())
 }
 

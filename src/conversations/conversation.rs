@@ -9,11 +9,12 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::conversations::status::Status;
-use crate::error::{NO_CONVERSATION, Result};
+use crate::error::{Error, NO_CONVERSATION, Result};
 use crate::events::event::{Assignee, Turn};
 use crate::events::record::EventContext;
 use crate::ids::{ConversationId, MailboxId, WorkspaceId};
 use crate::workspace::access::{Actor, MemberId, SANDBOX};
+use crate::workspace::mailboxes::Mailbox;
 
 #[derive(Clone, Debug)]
 pub struct Conversation {
@@ -55,6 +56,12 @@ pub struct Member {
     pub name: String,
 }
 
+impl Member {
+    pub fn is_agent(&self) -> bool {
+        matches!(self.id, MemberId::Agent(_))
+    }
+}
+
 impl From<&Member> for Assignee {
     fn from(member: &Member) -> Self {
         let name = Some(member.name.clone());
@@ -68,6 +75,16 @@ impl From<&Member> for Assignee {
 impl Conversation {
     pub fn livemode(&self) -> bool {
         self.audience != SANDBOX
+    }
+
+    /// The inbox it is in.
+    pub fn mailbox(&self) -> Mailbox {
+        Mailbox {
+            id: self.mailbox_id,
+            audience: self.audience,
+            address: self.mailbox_address.clone(),
+            name: self.mailbox_name.clone(),
+        }
     }
 
     /// Where its events happen.
@@ -93,7 +110,8 @@ impl Deref for Locked {
     }
 }
 
-/// A conversation someone can see. A snooze that has run out reads as ended (specification 3.1).
+/// A conversation someone can see, or the one that it became part of. A snooze that has run out reads as ended
+/// (specification 3.1).
 pub async fn find_visible(
     conn: &mut PgConnection,
     who: &Actor,
@@ -101,12 +119,34 @@ pub async fn find_visible(
     id: &str,
 ) -> Result<Conversation> {
     let id: ConversationId = id.parse().map_err(|_| NO_CONVERSATION)?;
-    let mut found = fetch(conn, who.workspace, id, Some(&who.audiences())).await?;
+    let audiences = who.audiences();
+    let mut found = match fetch(conn, who.workspace, id, Some(&audiences)).await {
+        Err(Error::Missing(_)) => {
+            let into = merged_into(conn, who.workspace, id).await?.ok_or(NO_CONVERSATION)?;
+            fetch(conn, who.workspace, into, Some(&audiences)).await?
+        }
+        found => found?,
+    };
     if found.snoozed_until.is_some_and(|until| until <= now) {
         found.snoozed_until = None;
         found.status = Status::Open;
     }
     Ok(found)
+}
+
+/// The conversation that one became part of. Its id keeps answering for it.
+pub(super) async fn merged_into(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    id: ConversationId,
+) -> Result<Option<ConversationId>> {
+    Ok(sqlx::query_scalar!(
+        r#"select into_id as "into: ConversationId" from merged_conversations where workspace_id = $1 and id = $2"#,
+        workspace.0,
+        id.0
+    )
+    .fetch_optional(conn)
+    .await?)
 }
 
 pub(super) async fn fetch(

@@ -13,6 +13,8 @@ pub struct CountedMailbox {
     pub id: MailboxId,
     pub address: String,
     pub name: String,
+    /// Only its owner sees it.
+    pub private: bool,
     /// The same conversations that `view=open` lists: snoozes that have run out are among them.
     pub open: i64,
 }
@@ -20,7 +22,7 @@ pub struct CountedMailbox {
 pub async fn list(conn: &mut PgConnection, actor: &Actor, now: DateTime<Utc>) -> Result<Vec<CountedMailbox>> {
     Ok(sqlx::query_as!(
         CountedMailbox,
-        r#"select id as "id: MailboxId", address, name,
+        r#"select id as "id: MailboxId", address, name, kind = 'private' as "private!",
                (coalesce(counted.n, 0) + coalesce(expired.n, 0))::bigint as "open!"
            from mailboxes
            left join (

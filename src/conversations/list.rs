@@ -37,7 +37,7 @@ pub struct Summary {
 /// A page of ids and what a summary shows of each. Scalar subqueries throughout: whatever the planner
 /// believes of the page's size, it can only look up one row at a time. `$1` is the workspace, `$2` now.
 macro_rules! decorated {
-    ($page:tt, $limit:tt, $($argument:expr),+ $(,)?) => {
+    ([$($page:tt)+], $limit:tt, $($argument:expr),+ $(,)?) => {
         sqlx::query_as!(
             Row,
             r#"select c.id as "id: ConversationId", c.subject, c.snippet,
@@ -53,7 +53,7 @@ macro_rules! decorated {
                          order by (select folded from tags where workspace_id = $1 and tags.id = tagged.tag_id))
                        as "tags!",
                    c.topic, c.urgency, c.risk, c.reference
-               from (select id, last_message_at from ("# + $page + r#") branches
+               from (select id, last_message_at from ("# + $($page)+ + r#") branches
                      order by last_message_at desc, id desc limit "# + $limit + r#") page
                cross join lateral (select * from conversations
                                    where workspace_id = $1 and conversations.id = page.id offset 0) c
@@ -65,8 +65,8 @@ macro_rules! decorated {
 
 /// The newest of the branches, decorated.
 macro_rules! newest {
-    ($conn:expr, $page:tt, [$($unused:tt)*], $($argument:expr),+) => {
-        decorated!($page, "$5", $($argument),+).fetch_all(&mut *$conn).await?
+    ($conn:expr, [$($page:tt)+], $order:tt, [$($unused:tt)*], $($argument:expr),+) => {
+        decorated!([$($page)+], "$5", $($argument),+).fetch_all(&mut *$conn).await?
     };
 }
 
@@ -77,14 +77,14 @@ pub async fn list(
     filter: &Filter,
 ) -> Result<Vec<Summary>> {
     let rows = match &filter.words {
-        None => branches!(newest, conn, who, now, filter, filter.limit),
+        None => branches!(newest first, newest, conn, who, now, filter, filter.limit),
         Some(words) => {
             let found = find::find(conn, who, now, filter, words).await?;
             decorated!(
-                "select c.id, c.last_message_at from unnest($3::bigint[]) found(id)
-                 cross join lateral (select id, last_message_at from conversations
-                                     where workspace_id = $1 and conversations.id = found.id
-                                       and audience = any($4) offset 0) c",
+                ["select c.id, c.last_message_at from unnest($3::bigint[]) found(id)
+                  cross join lateral (select id, last_message_at from conversations
+                                      where workspace_id = $1 and conversations.id = found.id
+                                        and audience = any($4) offset 0) c"],
                 "null",
                 who.workspace.0,
                 now,

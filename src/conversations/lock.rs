@@ -1,10 +1,11 @@
 //! Taking a conversation for a change: the row is locked, read, and dated after the wait. Only here is a `Locked` made,
 //! which every verb that writes asks for.
 
-use crate::conversations::conversation::{Locked, fetch};
+use crate::conversations::conversation::{Locked, fetch, merged_into};
 use crate::conversations::transitions::{self, Trigger};
 use crate::error::{NO_CONVERSATION, Result};
 use crate::ids::ConversationId;
+use crate::live::topic::Topic;
 use crate::store::db::Tx;
 use crate::workspace::access::{Actor, By};
 use crate::workspace::mailboxes::Mailbox;
@@ -20,31 +21,56 @@ pub async fn lock_any(tx: &mut Tx<'_>, id: ConversationId) -> Result<Locked> {
     lock(tx, id, None).await
 }
 
-/// A conversation of an inbox, locked for mail that belongs to it.
+/// A conversation of an inbox, locked for mail that belongs to it. One that took in a conversation of another inbox takes
+/// in the mail of that too.
 pub async fn lock_in(tx: &mut Tx<'_>, mailbox: &Mailbox, id: ConversationId) -> Result<Locked> {
     let locked = lock(tx, id, Some(&[mailbox.audience])).await?;
-    if locked.mailbox_id == mailbox.id { Ok(locked) } else { Err(NO_CONVERSATION) }
+    if locked.mailbox_id == mailbox.id {
+        return Ok(locked);
+    }
+    let workspace = tx.workspace().0;
+    let took_in = sqlx::query_scalar!(
+        r#"select exists (select from merged_conversations
+                          where workspace_id = $1 and into_id = $2 and mailbox_id = $3) as "took_in!""#,
+        workspace,
+        locked.id.0,
+        mailbox.id.0
+    )
+    .fetch_one(&mut **tx)
+    .await?;
+    if took_in { Ok(locked) } else { Err(NO_CONVERSATION) }
 }
 
 /// Locks first and reads then: what is read is what the last writer left, and the time is later than its.
 /// A snooze that has run out is ended before anything else is done, as if the worker had been there already.
-async fn lock(tx: &mut Tx<'_>, id: ConversationId, audiences: Option<&[i64]>) -> Result<Locked> {
+async fn lock(tx: &mut Tx<'_>, mut id: ConversationId, audiences: Option<&[i64]>) -> Result<Locked> {
     let workspace = tx.workspace();
-    sqlx::query!(
-        "select from conversations
-         where workspace_id = $1 and id = $2 and ($3::bigint[] is null or audience = any($3)) for no key update",
-        workspace.0,
-        id.0,
-        audiences as _
-    )
-    .fetch_optional(&mut **tx)
-    .await?
-    .ok_or(NO_CONVERSATION)?;
+    // While somebody waits for the lock, the conversation can become part of another, and that of a third.
+    while !take(tx, id, audiences).await? {
+        id = merged_into(tx, workspace, id).await?.ok_or(NO_CONVERSATION)?;
+    }
     let locked = Locked(fetch(tx, workspace, id, audiences).await?);
     tx.waited(locked.last_item_at);
+    // Whoever locks it changes it.
+    tx.touch(locked.audience, Topic::Conversation(id));
     if locked.snoozed_until.is_none_or(|until| until > tx.now()) {
         return Ok(locked);
     }
     transitions::apply(tx, &locked, Trigger::SnoozeRanOut, &By::System).await?;
     Ok(Locked(fetch(tx, workspace, id, audiences).await?))
+}
+
+/// False when there is none for these audiences.
+async fn take(tx: &mut Tx<'_>, id: ConversationId, audiences: Option<&[i64]>) -> Result<bool> {
+    let workspace = tx.workspace().0;
+    let taken = sqlx::query!(
+        "select from conversations
+         where workspace_id = $1 and id = $2 and ($3::bigint[] is null or audience = any($3)) for no key update",
+        workspace,
+        id.0,
+        audiences as _
+    )
+    .fetch_optional(&mut **tx)
+    .await?;
+    Ok(taken.is_some())
 }

@@ -48,7 +48,7 @@ pub async fn whole(
     Ok(Whole { conversation, timeline, team, app_sent })
 }
 
-async fn app_sent(
+pub async fn app_sent(
     conn: &mut PgConnection,
     workspace: WorkspaceId,
     conversation: ConversationId,

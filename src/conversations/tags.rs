@@ -15,6 +15,9 @@ use crate::store::db::Tx;
 use crate::text;
 use crate::workspace::access::{Actor, SANDBOX};
 
+/// Characters of a name, in the form in which it is stored.
+pub const LONGEST_NAME: usize = 40;
+
 #[derive(Debug)]
 pub struct CountedTag {
     pub id: TagId,
@@ -45,6 +48,17 @@ pub async fn list(conn: &mut PgConnection, actor: &Actor) -> Result<Vec<CountedT
         actor.workspace.0,
         &actor.audiences(),
         &told
+    )
+    .fetch_all(conn)
+    .await?)
+}
+
+/// Names that are offered to whoever tags something, by name.
+pub async fn names(conn: &mut PgConnection, actor: &Actor) -> Result<Vec<String>> {
+    Ok(sqlx::query_scalar!(
+        "select name from tags where workspace_id = $1 and audiences && $2 order by folded limit 200",
+        actor.workspace.0,
+        &actor.audiences()
     )
     .fetch_all(conn)
     .await?)
@@ -141,6 +155,11 @@ fn by_identity(names: &[String]) -> Names {
         known.entry(name.to_lowercase()).or_insert(name);
     }
     known
+}
+
+/// Whether two names are of one tag.
+pub fn is_same(one: &str, other: &str) -> bool {
+    spelling(one).to_lowercase() == spelling(other).to_lowercase()
 }
 
 /// A tag's name as it is stored.

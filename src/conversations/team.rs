@@ -15,6 +15,15 @@ pub async fn of(
     workspace: WorkspaceId,
     conversation: &Conversation,
 ) -> Result<Vec<Member>> {
+    seeing(conn, workspace, conversation.audience).await
+}
+
+/// Everybody who sees what the whole team sees.
+pub async fn everybody(conn: &mut PgConnection, workspace: WorkspaceId) -> Result<Vec<Member>> {
+    seeing(conn, workspace, TEAM).await
+}
+
+async fn seeing(conn: &mut PgConnection, workspace: WorkspaceId, audience: i64) -> Result<Vec<Member>> {
     let rows = sqlx::query!(
         r#"select 'user' as "kind!", id as "id!", name as "name!" from people
            where workspace_id = $1 and removed_at is null and ($2::bigint = $3::bigint or id = $2)
@@ -24,7 +33,7 @@ pub async fn of(
            where agents.workspace_id = $1 and revoked_at is null and livemode = ($2 <> $4::bigint)
              and makers.removed_at is null and ($2 in ($3, $4) or maker_id = $2)"#,
         workspace.0,
-        conversation.audience,
+        audience,
         TEAM,
         SANDBOX
     )

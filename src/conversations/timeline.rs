@@ -64,6 +64,9 @@ pub struct Message {
     pub status: Option<MessageStatus>,
     pub text: String,
     pub attachments: Vec<Attachment>,
+    /// Whom it is addressed to openly; unknown of what was stored before this was kept, and of what goes to the contact.
+    pub to: Option<Vec<String>>,
+    pub cc: Option<Vec<String>>,
     /// Of mail that came in: whether the sender's domain confirmed it.
     pub sender_confirmed: Option<bool>,
 }
@@ -77,6 +80,9 @@ pub struct Attachment {
     pub size: i64,
     /// Where the bytes are; not part of any answer.
     pub blob: String,
+    /// By which the message's HTML names it; not part of any answer either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_id: Option<String>,
 }
 
 /// The newest items, or the newest before a place, in one round trip. It reads no more rows than it gives, however
@@ -91,17 +97,17 @@ pub async fn read(
     let rows = sqlx::query!(
         r#"with newest as (
                (select 'message' as kind, item, at, id, direction, status, from_name, from_email, text, attachments,
-                       null as name, null::jsonb as data, verdict
+                       null as name, null::jsonb as data, verdict, to_addresses, cc_addresses
                 from messages where workspace_id = $1 and conversation_id = $2 and item >= 0
                   and (at, item) < (coalesce($4::timestamptz, 'infinity'), coalesce($5::integer, 2147483647))
                 order by at desc, item desc limit $6::bigint + 1)
                union all
-               (select 'note', item, at, id, null, null, null, null, body, null, author, null, null
+               (select 'note', item, at, id, null, null, null, null, body, null, author, null, null, null, null
                 from notes where workspace_id = $1 and conversation_id = $2 and item >= 0
                   and (at, item) < (coalesce($4::timestamptz, 'infinity'), coalesce($5::integer, 2147483647))
                 order by at desc, item desc limit $6::bigint + 1)
                union all
-               (select 'event', item, at, null, null, null, actor, null, null, null, event, data, null
+               (select 'event', item, at, null, null, null, actor, null, null, null, event, data, null, null, null
                 from timeline_events where workspace_id = $1 and conversation_id = $2
                   and (at, item) < (coalesce($4::timestamptz, 'infinity'), coalesce($5::integer, 2147483647))
                 order by at desc, item desc limit $6::bigint + 1)
@@ -109,17 +115,18 @@ pub async fn read(
            -- Only now, so that no more texts are unpacked than can be shown.
            shown as (
                select kind, item, at, id, direction, status, from_name, from_email,
-                      case kind when 'message' then left(text, $3) else text end as text, attachments, name, data,
+                      case kind when 'message' then left(text, $3) else text end as text, attachments, name, data, to_addresses, cc_addresses,
                       case when direction = 'inbound' then coalesce(verdict ->> 'dmarc' = 'pass', false) end as confirmed
                from newest),
            counted as (
                select *, count(*) over () as found, row_number() over downwards as place,
                       sum(octet_length(coalesce(text, '')) + octet_length(coalesce(attachments::text, ''))
-                          + octet_length(coalesce(data::text, ''))) over downwards as bytes
+                          + octet_length(coalesce(data::text, ''))
+                          + octet_length(coalesce((to_addresses || cc_addresses)::text, ''))) over downwards as bytes
                from shown window downwards as (order by at desc, item desc rows unbounded preceding))
            select kind as "kind!", item as "item!", at as "at!", id, direction as "direction: Direction",
                    status as "status: MessageStatus", from_name, from_email, text,
-                  attachments as "attachments: Json<Vec<Attachment>>", name, data, confirmed, found as "found!"
+                  attachments as "attachments: Json<Vec<Attachment>>", name, data, to_addresses, cc_addresses, confirmed, found as "found!"
            from counted where place <= $6 and (bytes <= $7 or place = 1)
            order by at, item"#,
         workspace.0,
@@ -146,6 +153,8 @@ pub async fn read(
                 status: row.status,
                 text: row.text.unwrap_or_default(),
                 attachments: row.attachments.map(|Json(attachments)| attachments).unwrap_or_default(),
+                to: row.to_addresses,
+                cc: row.cc_addresses,
                 sender_confirmed: row.confirmed,
             }),
             "note" => Item::Note {

@@ -2,7 +2,7 @@
 //! applies it.
 //!
 //! A change writes the row, the timeline entries and, when the turn changed, the event in one transaction.
-//! Everything that is not in the table changes none of them: notes, tags, assignment, drafts, approval and undo.
+//! Everything that is not in the table changes none of them: notes, tags, assignment, drafts, approval and stopping a send.
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
@@ -37,6 +37,8 @@ pub enum Trigger {
     SnoozeChosen(DateTime<Utc>),
     SnoozeRanOut,
     WokenByPerson,
+    /// Somebody takes a change back: it is as it was before, snooze included.
+    Undone(Status, Option<DateTime<Utc>>),
 }
 
 /// One row of the table: what becomes of each status, and of the snooze.
@@ -80,6 +82,10 @@ impl Trigger {
             Self::SnoozeChosen(until) => row(Same, Same, Refused, Snooze::Set(until)),
             Self::SnoozeRanOut => row(Same, Becomes(Open), Same, Snooze::Ended("time")),
             Self::WokenByPerson => row(Same, Becomes(Open), Same, Snooze::Ended("manual")),
+            Self::Undone(to, until) => {
+                let snooze = until.map_or(Snooze::Ended("undo"), Snooze::Set);
+                row(Becomes(to), Becomes(to), Becomes(to), snooze)
+            }
         }
     }
 
@@ -91,6 +97,7 @@ impl Trigger {
             Self::SendFailed | Self::NewestBounced => "delivery-failed",
             Self::StatusChosen(_) => "set",
             Self::SnoozeChosen(_) | Self::SnoozeRanOut | Self::WokenByPerson => "unsnoozed",
+            Self::Undone(..) => "undo",
         }
     }
 }
@@ -108,6 +115,17 @@ impl Row {
 /// Somebody chooses a status (specification 4.5). The one it has already changes nothing.
 pub async fn set_status(tx: &mut Tx<'_>, conversation: &Locked, actor: &Actor, status: Status) -> Result<()> {
     apply(tx, conversation, Trigger::StatusChosen(status), &actor.by()).await
+}
+
+/// Somebody takes a change back. A snooze that would be over by now stays ended.
+pub async fn undo(
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    actor: &Actor,
+    (status, snoozed_until): (Status, Option<DateTime<Utc>>),
+) -> Result<()> {
+    let until = snoozed_until.filter(|until| *until > tx.now() && status != Status::Closed);
+    apply(tx, conversation, Trigger::Undone(status, until), &actor.by()).await
 }
 
 /// Moves a conversation by the table.

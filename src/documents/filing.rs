@@ -49,6 +49,43 @@ pub async fn file(tx: &mut Tx<'_>, document: NewDocument<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Takes the documents of a conversation to the one it becomes part of. What both have is there once; its bytes are named
+/// by the message that brought it.
+pub async fn move_to(tx: &mut Tx<'_>, from: ConversationId, to: ConversationId) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "update document_request_items item set document_id = twin.id
+         from documents own join documents twin
+             on twin.workspace_id = $1 and twin.conversation_id = $3 and twin.content_hash = own.content_hash
+         where own.workspace_id = $1 and own.conversation_id = $2
+           and item.workspace_id = $1 and item.document_id = own.id",
+        workspace,
+        from.0,
+        to.0
+    )
+    .execute(&mut **tx)
+    .await?;
+    sqlx::query!(
+        "delete from documents own where workspace_id = $1 and conversation_id = $2 and exists (
+             select from documents twin where twin.workspace_id = $1 and twin.conversation_id = $3
+               and twin.content_hash = own.content_hash)",
+        workspace,
+        from.0,
+        to.0
+    )
+    .execute(&mut **tx)
+    .await?;
+    sqlx::query!(
+        "update documents set conversation_id = $3 where workspace_id = $1 and conversation_id = $2",
+        workspace,
+        from.0,
+        to.0
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
 /// Which of these blobs documents with such ids name.
 pub async fn held(
     conn: &mut PgConnection,

@@ -8,10 +8,12 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use sqlx::PgConnection;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::{ConversationId, DocumentId};
 use crate::search_terms;
 use crate::workspace::access::Actor;
+
+pub const NO_DOCUMENT: Error = Error::Missing("No such document.");
 
 /// Depth of the walks. A word with at most `HARDLY` hits in the first walk is looked up in the index.
 const FIRST_WALK: i64 = 250;
@@ -34,6 +36,51 @@ pub struct Document {
     pub fields: Value,
     pub conversation_id: Option<ConversationId>,
     pub created_at: DateTime<Utc>,
+}
+
+/// The file of a document, as it is stored. Its type is what the sender called it.
+#[derive(Debug)]
+pub struct File {
+    pub filename: String,
+    pub size: i64,
+    pub blob: String,
+}
+
+/// A document that somebody can see. Hidden, foreign and unknown ones are the same error.
+pub async fn find_visible(conn: &mut PgConnection, actor: &Actor, id: DocumentId) -> Result<File> {
+    sqlx::query_as!(
+        File,
+        "select filename, size, blob from documents where workspace_id = $1 and id = $2 and audience = any($3)",
+        actor.workspace.0,
+        id.0,
+        &actor.audiences()
+    )
+    .fetch_optional(conn)
+    .await?
+    .ok_or(NO_DOCUMENT)
+}
+
+/// The newest documents of these conversations that somebody can see.
+pub async fn of_conversations(
+    conn: &mut PgConnection,
+    actor: &Actor,
+    conversations: &[ConversationId],
+    most: i64,
+) -> Result<Vec<Document>> {
+    Ok(sqlx::query_as!(
+        Document,
+        r#"select id as "id: DocumentId", title, filename, kind, fields,
+               conversation_id as "conversation_id: ConversationId", created_at
+           from documents
+           where workspace_id = $1 and conversation_id = any($2) and audience = any($3)
+           order by created_at desc, id desc limit $4"#,
+        actor.workspace.0,
+        conversations as &[ConversationId],
+        &actor.audiences(),
+        most
+    )
+    .fetch_all(conn)
+    .await?)
 }
 
 pub async fn search(conn: &mut PgConnection, actor: &Actor, filter: &Filter) -> Result<Vec<Document>> {

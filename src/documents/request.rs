@@ -71,6 +71,20 @@ pub async fn create(tx: &mut Tx<'_>, carrier: Carrier, carried: &Carried) -> Res
     items::add(tx, carried.id, &carried.items).await
 }
 
+/// Takes the requests of a conversation to the one it becomes part of, with the messages that carry them.
+pub async fn move_to(tx: &mut Tx<'_>, from: ConversationId, to: ConversationId) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "update document_requests set conversation_id = $3 where workspace_id = $1 and conversation_id = $2",
+        workspace,
+        from.0,
+        to.0
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
 /// The request a message carries.
 pub async fn of_message(tx: &mut Tx<'_>, carrier: Carrier) -> Result<Option<Carried>> {
     let workspace = tx.workspace().0;

@@ -125,6 +125,7 @@ mod tests {
             clock: Clock::set_to(now),
             random: Random::seeded(1),
             public_url: url(),
+            feed: Default::default(),
         };
         let event = Event::WebhookTest(WebhookTest { endpoint_id: WebhookId(2) });
         let body = body(EventId(3), &event, &frame, true, "", None).unwrap();

@@ -13,7 +13,7 @@ mod mime;
 mod report;
 
 pub use address::Address;
-pub use contents::Attachment;
+pub use contents::{Attachment, HtmlBody};
 pub use html::Link;
 pub use limits::*;
 pub(crate) use line::is_deceptive;
@@ -42,6 +42,8 @@ pub struct ParsedMail {
     pub subject: Option<String>,
     /// The whole text, quoted history included.
     pub text: String,
+    /// The HTML body, if there is one that is not too large.
+    pub html: Option<HtmlBody>,
     /// The links of the HTML body.
     pub links: Vec<Link>,
     pub attachments: Vec<Attachment>,
@@ -90,6 +92,7 @@ pub fn parse(raw: &[u8]) -> Result<ParsedMail, Refusal> {
         delivered_to: delivered_to.addresses,
         subject,
         text: contents.text,
+        html: contents.html,
         links: contents.links,
         attachments: contents.attachments,
         automatic,

@@ -13,14 +13,15 @@ use crate::app::App;
 use crate::app_mail::sent::answered;
 use crate::conversations::conversation::{Contact, Conversation};
 use crate::conversations::lock::lock_in;
-use crate::conversations::messages::inbound::{self, Inbound, Raw, Risk, Stored, takes_part};
+use crate::conversations::messages::html::Html;
+use crate::conversations::messages::inbound::{self, Header, Inbound, Raw, Risk, Stored, takes_part};
 use crate::conversations::timeline::{self, Attachment};
 use crate::documents::filing::{NewDocument, file};
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
 use crate::incoming::authenticate::{Dmarc, Part, Standing, Verdict};
 use crate::incoming::delivery::{Delivery, Received};
-use crate::incoming::parse::{ParsedMail, Refusal, parse};
+use crate::incoming::parse::{Address, ParsedMail, Refusal, parse};
 use crate::incoming::quota::{admit_to, tell};
 use crate::incoming::reports::{apply_report, author, lift_suppressions, verify_report};
 use crate::incoming::thread::{Placement, Why, place};
@@ -95,6 +96,7 @@ impl Files {
                 content_type: attachment.content_type.clone(),
                 size: written.length as i64,
                 blob: written.key,
+                content_id: attachment.content_id.clone(),
             };
             attachments.push((stored, written.hash));
         }
@@ -402,18 +404,26 @@ fn judged(
     let vouched = [(Part::To, &mail.to), (Part::Cc, &mail.cc)].into_iter();
     let vouched = vouched.filter(|(part, _)| delivery.verdict.vouches_for(*part)).flat_map(|(_, list)| list);
     let written_to = vouched.map(|address| address.email.clone());
+    let listed = |list: &[Address]| list.iter().map(|address| address.email.clone()).collect();
+    let reply_to = mail.reply_to.as_ref().map(|address| address.email.clone());
     Inbound {
         from: Contact {
             name: mail.from.as_ref().and_then(|from| from.name.clone()),
             email: sender.map(str::to_owned),
         },
         also_to: written_to.filter(|address| *address != delivery.mailbox.address).collect(),
+        header: Header { to: listed(&mail.to), cc: listed(&mail.cc), reply_to },
         subject: mail.subject.clone(),
         answers_in: placement.answers_in,
         reference: placement.reference.clone(),
         answers_app_mail: placement.answers.is_some(),
         whole_text: (text != mail.text).then(|| mail.text.clone()),
         text,
+        html: mail.html.as_ref().map(|html| Html {
+            source: html.source.clone(),
+            laid_out: html.laid_out,
+            remote_images: html.has_remote_pictures,
+        }),
         attachments: files.attachments.iter().map(|(attachment, _)| attachment.clone()).collect(),
         automatic: mail.automatic,
         risk: assessment.risk.map(|risk| Risk {

@@ -12,13 +12,13 @@ use crate::app::App;
 use crate::conversations::conversation::Locked;
 use crate::conversations::lock::lock_any;
 use crate::conversations::messages::inbound::{Inbound, Stored};
-use crate::conversations::messages::sending;
+use crate::conversations::messages::sending::{self, Recipient};
 use crate::conversations::timeline;
 use crate::error::Result;
 use crate::ids::{ConversationId, MessageId};
 use crate::incoming::authenticate::Check;
 use crate::incoming::delivery::Delivery;
-use crate::incoming::parse::{Address, Bounce, Complaint, ParsedMail, Report};
+use crate::incoming::parse::{Address, Bounce, Complaint, Failure, ParsedMail, Report};
 use crate::incoming::return_path;
 use crate::replies::suppress::{Reason, suppress, wrote_again};
 use crate::store::db::Tx;
@@ -95,11 +95,14 @@ pub async fn apply_report(tx: &mut Tx<'_>, joined: Option<&Locked>, proven: &Ver
             &own
         }
     };
-    let Some(contact) = conversation.contact.email.as_deref() else { return Ok(()) };
+    let recipients = sending::recipients(tx, conversation, proven.message).await?;
+    if recipients.is_empty() {
+        return Ok(());
+    }
     match &proven.report {
-        Report::Bounce(bounce) => bounced(tx, conversation, proven.message, contact, bounce).await,
+        Report::Bounce(bounce) => bounced(tx, conversation, proven.message, &recipients, bounce).await,
         Report::Complaint(complaint) => {
-            complained(tx, conversation, proven.message, contact, complaint).await
+            complained(tx, conversation, proven.message, &recipients, complaint).await
         }
     }
 }
@@ -157,19 +160,41 @@ async fn bounced(
     tx: &mut Tx<'_>,
     conversation: &Locked,
     message: MessageId,
-    contact: &str,
+    recipients: &[Recipient],
     bounce: &Bounce,
 ) -> Result<()> {
-    // Our messages have one recipient, so any permanent failure is theirs, under whatever address.
     if !bounce.failures.iter().any(|failure| failure.permanent) {
         return Ok(());
     }
-    sending::bounced(tx, conversation, message).await?;
     // 5.1.7 and 5.1.8 are about the sender's address, which is ours.
     let gone = |status: &str| status.starts_with("5.1.") && !matches!(status, "5.1.7" | "5.1.8");
-    let mut theirs = bounce.failures.iter().filter(|failure| failure.may_be_for(contact));
-    if theirs.any(|failure| failure.permanent && gone(&failure.status)) {
-        suppress(tx, conversation.livemode(), contact, Reason::Bounce, message).await?;
+    // Of a message with one recipient any permanent failure is theirs, under whatever address. Of several, the one
+    // that is named; a failure that names none of them is told and blamed on nobody.
+    let single = recipients.len() == 1;
+    let names = |failure: &Failure, one: &Recipient| match single {
+        true => failure.may_be_for(&one.address),
+        false => failure.recipients.contains(&one.address),
+    };
+    let failed =
+        |one: &&Recipient| bounce.failures.iter().any(|failure| failure.permanent && names(failure, one));
+    let missed: Vec<&Recipient> = recipients.iter().filter(failed).collect();
+    if single || missed.iter().any(|one| one.address == recipients[0].address) {
+        sending::bounced(tx, conversation, message).await?;
+    }
+    if !single {
+        let others = missed.iter().filter(|one| one.address != recipients[0].address);
+        for one in others {
+            sending::missed(tx, conversation, message, Some(one)).await?;
+        }
+        if missed.is_empty() {
+            sending::missed(tx, conversation, message, None).await?;
+        }
+    }
+    for one in missed {
+        let theirs = |failure: &&Failure| failure.permanent && gone(&failure.status) && names(failure, one);
+        if bounce.failures.iter().any(|failure| theirs(&failure)) {
+            suppress(tx, conversation.livemode(), &one.address, Reason::Bounce, message).await?;
+        }
     }
     Ok(())
 }
@@ -178,15 +203,24 @@ async fn complained(
     tx: &mut Tx<'_>,
     conversation: &Locked,
     message: MessageId,
-    contact: &str,
+    recipients: &[Recipient],
     complaint: &Complaint,
 ) -> Result<()> {
-    // Some providers redact who complained; our messages have one recipient.
-    let theirs = complaint.recipients.is_empty() || complaint.recipients.iter().any(|one| one == contact);
-    if !theirs || !COMPLAINTS.contains(&complaint.kind.as_str()) {
+    if !COMPLAINTS.contains(&complaint.kind.as_str()) {
         return Ok(());
     }
-    suppress(tx, conversation.livemode(), contact, Reason::Complaint, message).await?;
-    let data = json!({ "messageId": message, "email": contact });
+    // Some providers redact who complained. Of several it may have been anyone, so nobody is taken off.
+    let redacted = complaint.recipients.is_empty();
+    let who = match recipients {
+        [only] if redacted => Some(only),
+        all => all.iter().find(|one| complaint.recipients.contains(&one.address)),
+    };
+    if who.is_none() && !redacted {
+        return Ok(());
+    }
+    if let Some(who) = who {
+        suppress(tx, conversation.livemode(), &who.address, Reason::Complaint, message).await?;
+    }
+    let data = json!({ "messageId": message, "email": who.and_then(Recipient::told) });
     timeline::append(tx, conversation.id, &By::System, "spam-complaint", data).await
 }

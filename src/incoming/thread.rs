@@ -317,7 +317,8 @@ async fn of_app_mail(
     Ok(Bridge::Permitted(Placement { joins, reference: named.reference, answers, answers_in: None, why }))
 }
 
-/// A mail to two inboxes is a conversation in each, so a record's conversation is joined in its own inbox only.
+/// A mail to two inboxes is a conversation in each, so a record's conversation is joined in its own inbox only, and in
+/// those whose conversations it took in.
 async fn in_mailbox(
     tx: &mut Tx<'_>,
     mailbox: MailboxId,
@@ -326,7 +327,8 @@ async fn in_mailbox(
     let workspace = tx.workspace().0;
     Ok(sqlx::query_scalar!(
         r#"select id as "id: ConversationId" from conversations
-           where workspace_id = $1 and id = $2 and mailbox_id = $3"#,
+           where workspace_id = $1 and id = $2 and (mailbox_id = $3 or exists (
+               select from merged_conversations where workspace_id = $1 and into_id = $2 and mailbox_id = $3))"#,
         workspace,
         conversation.0,
         mailbox.0
@@ -347,8 +349,12 @@ async fn of_reference(
     let workspace = tx.workspace().0;
     Ok(sqlx::query_scalar!(
         r#"select id as "id: ConversationId" from conversations c
-           where workspace_id = $1 and reference = $2 and mailbox_id = $3
+           where workspace_id = $1 and reference = $2
+             and (mailbox_id = $3 or exists (
+                 select from merged_conversations where workspace_id = $1 and into_id = c.id and mailbox_id = $3))
              and (contact_email = $4 or exists (
+                 select from merged_conversations where workspace_id = $1 and into_id = c.id and contact_email = $4)
+               or exists (
                  select from messages where workspace_id = $1 and conversation_id = c.id and direction = 'inbound'
                    and verdict ->> 'dmarc' = 'pass' and (from_email = $4 or $4 = any(also_to))))
              and ($5 or not exists (select from app_mail where workspace_id = $1 and conversation_id = c.id))

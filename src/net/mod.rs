@@ -5,3 +5,4 @@ pub mod dns;
 pub mod fd_limit;
 pub mod ip_ranges;
 pub mod outside;
+pub mod pictures;

@@ -16,7 +16,7 @@ use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::{HOST, HeaderValue};
+use hyper::header::{HOST, HeaderValue, LOCATION};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use ipnet::IpNet;
@@ -77,6 +77,8 @@ pub struct Answer {
     pub status: u16,
     /// The first bytes of the body, as many as were asked for.
     pub body: Vec<u8>,
+    /// Where a redirect leads. It is never followed here.
+    pub location: Option<String>,
 }
 
 /// Why there is no response. The texts appear in delivery logs.
@@ -191,12 +193,13 @@ impl Outside {
         let (response, sender, address) =
             timeout_at(deadline, self.head(to, request)).await.map_err(|_| Failure::TooSlow)??;
         let status = response.status().as_u16();
+        let location = response.headers().get(LOCATION).and_then(|to| to.to_str().ok()).map(str::to_owned);
         let mut body = Vec::new();
         let read = timeout_at(deadline, read(response.into_body(), &mut body, keep)).await;
         if read == Ok(Whole::Yes) {
             self.put_back(to, Idle { address, sender, since: Instant::now() });
         }
-        Ok(Answer { status, body })
+        Ok(Answer { status, body, location })
     }
 
     async fn look_up(&self, name: &str) -> Result<Vec<IpAddr>, Failure> {

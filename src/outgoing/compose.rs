@@ -13,7 +13,7 @@ use mail_builder::headers::content_type::ContentType;
 use mail_builder::headers::date::Date;
 use mail_builder::headers::message_id::MessageId;
 use mail_builder::headers::raw::Raw;
-use mail_builder::mime::MimePart;
+use mail_builder::mime::{BodyPart, MimePart};
 
 use self::quoted::Quoted;
 use crate::conversations::messages::reply_context::ReplyContext;
@@ -27,16 +27,27 @@ use crate::text;
 /// The longest Message-ID of somebody else that is repeated.
 const LONGEST_ID: usize = 500;
 
-pub fn compose(letter: &Letter, earlier: &ReplyContext, key: &SecretKey) -> Mail {
+/// A file that goes with a letter.
+#[derive(Clone, Debug)]
+pub struct File {
+    pub name: String,
+    pub content_type: String,
+    pub content: Vec<u8>,
+}
+
+pub fn compose(letter: &Letter, earlier: &ReplyContext, files: Vec<File>, key: &SecretKey) -> Mail {
     let (from, to) = (on_the_wire(&letter.from), on_the_wire(&letter.to));
     let subject = subject(&letter.subject, earlier.answers.is_some());
     let name = letter.from_name.as_deref().map(text::line).filter(|name| !name.is_empty());
     let mut builder = MessageBuilder::new()
         .from(Address::new_address(name, in_a_header(&from)))
-        .to(Address::new_address(None::<&str>, in_a_header(&to)))
+        .to(in_a_list(std::iter::once(&letter.to).chain(&letter.copies.to)))
         .subject(subject.clone())
         .date(Date::new(earlier.date.timestamp()))
         .message_id(in_a_header(&letter.rfc_message_id));
+    if !letter.copies.cc.is_empty() {
+        builder = builder.cc(in_a_list(letter.copies.cc.iter()));
+    }
     let answered = earlier.answers.as_ref().and_then(|answered| answered.rfc_message_id.as_ref());
     let answered = answered.filter(|id| is_sound(id));
     if let Some(answered) = answered {
@@ -54,17 +65,26 @@ pub fn compose(letter: &Letter, earlier: &ReplyContext, key: &SecretKey) -> Mail
     }
     builder = builder.header(LOOP_FIELD, Raw::new(earlier.mailbox.to_string()));
     // Automatic mail such as a reminder quotes nothing.
-    let quoted = earlier.answers.as_ref().filter(|_| !earlier.automatic).map(Quoted::of);
+    let quoted = earlier.answers.as_ref().filter(|_| !earlier.automatic && earlier.quotes).map(Quoted::of);
     let written = text::lines(&letter.text);
     // The builder would keep bare line feeds inside base64.
     let part = |kind: &'static str, text: String| MimePart::new(kind, text.replace('\n', "\r\n"));
     let plain = part("text/plain", plain(&written, quoted.as_ref()));
     let html = part("text/html", html::page(&subject, &written, quoted.as_ref()));
-    let both = ContentType::new("multipart/alternative").attribute("boundary", boundary(letter));
-    let raw = builder.body(MimePart::new(both, vec![plain, html])).write_to_vec();
+    let both = ContentType::new("multipart/alternative").attribute("boundary", boundary(letter, "boundary"));
+    let mut body = MimePart::new(both, vec![plain, html]);
+    if !files.is_empty() {
+        let all = ContentType::new("multipart/mixed").attribute("boundary", boundary(letter, "files"));
+        body = MimePart::new(
+            all,
+            std::iter::once(body).chain(files.into_iter().map(attached)).collect::<Vec<_>>(),
+        );
+    }
+    let raw = builder.body(body).write_to_vec();
     Mail {
         return_path: return_path::make(key, letter.workspace, letter.message, &letter.from),
         to,
+        copies_to: letter.copies.all().map(|address| on_the_wire(address)).collect(),
         raw: raw.expect("a vector can be written to"),
     }
 }
@@ -88,6 +108,25 @@ fn subject(subject: &str, answers: bool) -> String {
     if answers && !begins { format!("Re: {subject}") } else { subject }
 }
 
+fn in_a_list<'a>(addresses: impl Iterator<Item = &'a String>) -> Address<'static> {
+    let one = |address: &String| Address::new_address(None::<&str>, in_a_header(&on_the_wire(address)));
+    Address::new_list(addresses.map(one).collect())
+}
+
+/// The type is what the sender's browser said: it is repeated only if it is one, and nothing that a reader would open
+/// as a page of ours or as more mail.
+fn attached(file: File) -> MimePart<'static> {
+    let is_word = |word: &str| {
+        word.starts_with(|first: char| first.is_ascii_alphanumeric())
+            && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'+' | b'-'))
+    };
+    let sound = file.content_type.split_once('/').is_some_and(|(kind, of)| is_word(kind) && is_word(of));
+    let nested = ["multipart/", "message/"].iter().any(|kind| file.content_type.starts_with(kind));
+    let kind = if sound && !nested { file.content_type } else { "application/octet-stream".to_owned() };
+    MimePart::new(ContentType::new(kind), BodyPart::Binary(file.content.into()))
+        .attachment(text::line(&file.name))
+}
+
 fn in_a_header(value: &str) -> String {
     value.chars().filter(|letter| !letter.is_control() && !matches!(letter, '<' | '>')).collect()
 }
@@ -99,8 +138,8 @@ fn is_sound(id: &str) -> bool {
 }
 
 /// Derived from the Message-ID: the same on every try, and unknown to anyone who could put it into a text.
-fn boundary(letter: &Letter) -> String {
-    let digest = sha256(format!("boundary {}", letter.rfc_message_id));
+fn boundary(letter: &Letter, of: &str) -> String {
+    let digest = sha256(format!("{of} {}", letter.rfc_message_id));
     digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 

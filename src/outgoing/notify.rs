@@ -11,9 +11,10 @@ use crate::app::App;
 use crate::due::lease::{self, Claim, LONGEST_PAUSE, Lease, PAUSES, Tried, Work};
 use crate::error::Result;
 use crate::ids::{ConversationId, MessageId};
-use crate::relay::mailer::{Handover, Letter, Mail, Refusal};
+use crate::relay::mailer::{Copies, Handover, Letter, Mail, Refusal};
 use crate::store::db::Tx;
 use crate::workspace::notices::{self, Claimed};
+use crate::workspace::sign_in_links;
 
 /// The worker's loop.
 pub const LOOP: &str = "send notices";
@@ -47,7 +48,12 @@ impl Work for Notices {
     }
 
     async fn act(&self, app: &App, notice: &Claimed) -> Result<Tried<Self::Outcome>> {
-        Ok(match hand_over(app, notice).await? {
+        let body = match notice.kind == sign_in_links::NOTICE {
+            true => sign_in_links::words(app, notice).await?,
+            false => Some(notice.body.clone()),
+        };
+        let Some(body) = body else { return Ok(Tried::Done(Err(Refusal::GaveUp))) };
+        Ok(match hand_over(app, notice, body).await? {
             Handover::Accepted => Tried::Done(Ok(())),
             Handover::Refused(refusal) => Tried::Done(Err(refusal)),
             Handover::Later => Tried::Later,
@@ -83,7 +89,7 @@ impl Work for Notices {
     }
 }
 
-async fn hand_over(app: &App, notice: &Claimed) -> Result<Handover> {
+async fn hand_over(app: &App, notice: &Claimed, body: String) -> Result<Handover> {
     let name = app.config.mail_name();
     let from = format!("rookery@{name}");
     let rfc_message_id = format!("{}.{}@{name}", notice.id, notice.workspace);
@@ -94,7 +100,7 @@ async fn hand_over(app: &App, notice: &Claimed) -> Result<Handover> {
         .to(notice.recipient.as_str())
         .subject(notice.subject.as_str())
         .header("Auto-Submitted", Raw::new("auto-generated"))
-        .text_body(notice.body.as_str())
+        .text_body(body.as_str())
         .write_to_vec()?;
     let letter = Letter {
         workspace: notice.workspace,
@@ -105,9 +111,10 @@ async fn hand_over(app: &App, notice: &Claimed) -> Result<Handover> {
         from_name: Some("Rookery".into()),
         from: from.clone(),
         to: notice.recipient.clone(),
+        copies: Copies::default(),
         subject: notice.subject.clone(),
-        text: notice.body.clone(),
+        text: body,
     };
-    let mail = Mail { return_path: from, to: notice.recipient.clone(), raw };
+    let mail = Mail { return_path: from, to: notice.recipient.clone(), copies_to: Vec::new(), raw };
     app.mailer.hand_over(&letter, &mail).await
 }

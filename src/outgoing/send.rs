@@ -14,7 +14,8 @@ use crate::conversations::messages::sending::{self, Claimed};
 use crate::documents::request::{self, Carrier};
 use crate::due::lease::{self, Claim, Lease, Tried, Work};
 use crate::error::{Error, Result};
-use crate::outgoing::{compose, dkim};
+use crate::outgoing::compose::{self, File};
+use crate::outgoing::dkim;
 use crate::relay::mailer::{Handover, Mail, Refusal};
 use crate::replies::suppress::{Reason, suppress};
 use crate::sandbox::answer;
@@ -113,7 +114,13 @@ async fn hand_over(app: &App, claimed: &Claimed) -> Result<Handover> {
 async fn write(app: &App, claimed: &Claimed) -> Result<Mail> {
     let letter = &claimed.letter;
     let earlier = earlier(&mut *app.connection().await?, letter).await?;
-    let mut mail = compose::compose(letter, &earlier, app.config.needs_secret_key()?.newest());
+    let mut files = Vec::with_capacity(claimed.attachments.len());
+    for attachment in &claimed.attachments {
+        let content = app.blobs.get(&attachment.blob).await?;
+        let (name, content_type) = (attachment.filename.clone(), attachment.content_type.clone());
+        files.push(File { name, content_type, content });
+    }
+    let mut mail = compose::compose(letter, &earlier, files, app.config.needs_secret_key()?.newest());
     dkim::sign(app, letter, earlier.date, &mut mail).await?;
     Ok(mail)
 }
@@ -127,12 +134,16 @@ async fn refused(
     let ours = sending::failed(tx, conversation, claimed, refusal).await?;
     if ours && refusal == Refusal::NoSuchAddress {
         let letter = &claimed.letter;
-        suppress(tx, claimed.livemode, &letter.to, Reason::Bounce, letter.message).await?;
+        // Of several nobody knows who it was.
+        if letter.copies.all().next().is_none() {
+            suppress(tx, claimed.livemode, &letter.to, Reason::Bounce, letter.message).await?;
+        }
     }
     Ok(ours)
 }
 
-async fn sent(tx: &mut Tx<'_>, conversation: &Locked, claimed: &Claimed) -> Result<bool> {
+/// It has left: the conversation waits for its customer, and a request it carries is open.
+pub async fn sent(tx: &mut Tx<'_>, conversation: &Locked, claimed: &Claimed) -> Result<bool> {
     if !sending::sent(tx, conversation, claimed).await? {
         return Ok(false);
     }

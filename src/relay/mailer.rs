@@ -18,8 +18,25 @@ pub struct Letter {
     pub from_name: Option<String>,
     pub from: String,
     pub to: String,
+    pub copies: Copies,
     pub subject: String,
     pub text: String,
+}
+
+/// Recipients beside the first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Copies {
+    pub to: Vec<String>,
+    pub cc: Vec<String>,
+    /// In the envelope only: no header and no answer names them.
+    pub bcc: Vec<String>,
+}
+
+impl Copies {
+    /// Everybody who gets one.
+    pub fn all(&self) -> impl Iterator<Item = &String> {
+        self.to.iter().chain(&self.cc).chain(&self.bcc)
+    }
 }
 
 /// A letter in its final form, and the addresses of its envelope.
@@ -28,6 +45,7 @@ pub struct Mail {
     /// The envelope sender, where bounces go.
     pub return_path: String,
     pub to: String,
+    pub copies_to: Vec<String>,
     pub raw: Vec<u8>,
 }
 

@@ -5,6 +5,7 @@
 //! and be taken for the reply to the next mail.
 
 mod dane;
+pub mod kept_here;
 pub mod mailer;
 mod mta_sts;
 pub mod next_hop;
@@ -150,11 +151,12 @@ impl Relay {
         Ok(Self { next_hop, ..self })
     }
 
-    async fn deliver(&self, from: Address, to: Address, raw: &[u8]) -> std::result::Result<(), Failure> {
+    /// To all recipients or to none: a mail that one of them is refused goes to nobody.
+    async fn deliver(&self, from: Address, to: Vec<Address>, raw: &[u8]) -> std::result::Result<(), Failure> {
         let mut open = self.connection().await?;
         let connection = &mut open.connection;
         let mut parameters = Vec::new();
-        if !(from.to_string().is_ascii() && to.to_string().is_ascii()) {
+        if !std::iter::once(&from).chain(&to).all(|address| address.to_string().is_ascii()) {
             if !connection.server_info().supports_feature(Extension::SmtpUtfEight) {
                 return Err(Failure::NotWithThisRelay);
             }
@@ -164,7 +166,9 @@ impl Relay {
             parameters.push(MailParameter::Body(MailBodyParameter::EightBitMime));
         }
         connection.command(MailFrom::new(Some(from), parameters)).await.map_err(Failure::Sender)?;
-        connection.command(Rcpt::new(to, Vec::new())).await.map_err(Failure::Recipient)?;
+        for recipient in to {
+            connection.command(Rcpt::new(recipient, Vec::new())).await.map_err(Failure::Recipient)?;
+        }
         if !connection.command(Data).await.map_err(Failure::Content)?.has_code(354) {
             return Err(Failure::Senseless);
         }
@@ -236,7 +240,9 @@ impl Relay {
 impl Mailer for Relay {
     fn hand_over<'a>(&'a self, letter: &'a Letter, mail: &'a Mail) -> BoxFuture<'a, Result<Handover>> {
         Box::pin(async move {
-            let (Ok(from), Ok(to)) = (mail.return_path.parse::<Address>(), mail.to.parse::<Address>()) else {
+            let to = std::iter::once(&mail.to).chain(&mail.copies_to);
+            let to: std::result::Result<Vec<Address>, _> = to.map(|address| address.parse()).collect();
+            let (Ok(from), Ok(to)) = (mail.return_path.parse::<Address>(), to) else {
                 return Ok(Handover::Refused(Refusal::Rejected));
             };
             let (workspace, message) = (letter.workspace, letter.message);

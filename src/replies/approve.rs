@@ -1,32 +1,136 @@
 //! Approving a draft (specification 3.3): a person lets it go, edited perhaps, and it leaves after the undo
 //! window. Anyone who sees the inbox may; nobody can in the sandbox, which people do not see.
+//!
+//! Nobody approves unseen: when the customer wrote or somebody answered since, it stops until that was shown
+//! (docs/decisions/outdated-drafts.md).
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
 
 use crate::app::App;
-use crate::conversations::messages::outbound::{lock_message, schedule};
+use crate::conversations::conversation::Locked;
+use crate::conversations::messages::outbound::{Ours, schedule};
+use crate::conversations::messages::revision;
 use crate::conversations::timeline;
 use crate::documents::request::{self, Carrier};
 use crate::error::{Error, Result};
 use crate::events::event::{Doer, DraftApproved, Event};
 use crate::events::record::record;
-use crate::ids::MessageId;
+use crate::ids::{MessageId, WorkspaceId};
+use crate::replies::queue::edit::{NOT_A_DRAFT, a_body, lock_draft};
+use crate::replies::queue::news::news;
 use crate::store::db::Tx;
-use crate::text;
 use crate::workspace::people::Person;
 
-const LONGEST_BODY: usize = 50_000;
+/// What the person had before them when they approved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// The newest message that came after the draft.
+    pub newest: Option<MessageId>,
+    /// When the draft was last changed, if the page knew it.
+    pub edited_at: Option<Option<DateTime<Utc>>>,
+}
 
-/// Gives the time it leaves. `edited` is the body as the person wants it; the checklist is not part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Approved {
+    /// At this time.
+    Leaves(DateTime<Utc>),
+    /// Something came that was not shown.
+    Outdated,
+    /// Somebody else changed the draft after it was shown.
+    Crossed,
+}
+
+/// Why one of many was not approved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Skipped {
+    /// Its conversation is marked as risky: that is looked at alone.
+    Risky,
+    Outdated,
+    /// It is no draft any more, or not there for this person.
+    Gone,
+    /// It cannot be sent as it is, or something of ours went wrong.
+    Failed,
+}
+
+/// `edited` is the body as the person wants it; the checklist is not part of it. Without `shown` it goes whatever
+/// happened since.
 pub async fn approve(
     app: &App,
     tx: &mut Tx<'_>,
     person: &Person,
     message: MessageId,
     edited: Option<&str>,
+    shown: Option<Shown>,
+) -> Result<Approved> {
+    let (conversation, draft) = lock_draft(tx, person, message).await?;
+    if let Some(shown) = shown {
+        let since = news(tx, person.workspace, &[message]).await?.pop();
+        if since.is_some_and(|since| Some(since.newest) != shown.newest) {
+            return Ok(Approved::Outdated);
+        }
+        if let Some(shown) = shown.edited_at
+            && revision::edited_at(tx, &conversation, message).await? != shown
+        {
+            return Ok(Approved::Crossed);
+        }
+    }
+    Ok(Approved::Leaves(let_go(app, tx, person, &conversation, &draft, edited).await?))
+}
+
+/// Each in a transaction of its own: one that cannot go keeps none of the others.
+pub async fn approve_many(
+    app: &App,
+    workspace: WorkspaceId,
+    person: &Person,
+    messages: &[MessageId],
+) -> Vec<(MessageId, Result<DateTime<Utc>, Skipped>)> {
+    let mut outcomes = Vec::with_capacity(messages.len());
+    for message in messages {
+        let outcome = match one_of_many(app, workspace, person, *message).await {
+            Ok(outcome) => outcome,
+            Err(Error::Missing(_)) => Err(Skipped::Gone),
+            Err(error) => {
+                tracing::warn!(%workspace, %message, %error, "a draft could not be approved with others");
+                Err(Skipped::Failed)
+            }
+        };
+        outcomes.push((*message, outcome));
+    }
+    outcomes
+}
+
+async fn one_of_many(
+    app: &App,
+    workspace: WorkspaceId,
+    person: &Person,
+    message: MessageId,
+) -> Result<Result<DateTime<Utc>, Skipped>> {
+    let mut tx = app.begin(workspace).await?;
+    let (conversation, draft) = match lock_draft(&mut tx, person, message).await {
+        Err(Error::Problems(_)) => return Ok(Err(Skipped::Gone)),
+        locked => locked?,
+    };
+    if conversation.risk.is_some() {
+        return Ok(Err(Skipped::Risky));
+    }
+    if !news(&mut tx, workspace, &[message]).await?.is_empty() {
+        return Ok(Err(Skipped::Outdated));
+    }
+    let sends_at = let_go(app, &mut tx, person, &conversation, &draft, None).await?;
+    tx.commit().await?;
+    Ok(Ok(sends_at))
+}
+
+async fn let_go(
+    app: &App,
+    tx: &mut Tx<'_>,
+    person: &Person,
+    conversation: &Locked,
+    draft: &Ours,
+    edited: Option<&str>,
 ) -> Result<DateTime<Utc>> {
-    let (conversation, draft) = lock_message(tx, person, message).await?;
+    let message = draft.id;
     let before = draft.written.as_deref().unwrap_or(&draft.text);
     let body = match edited {
         Some(edited) => a_body(edited)?,
@@ -45,10 +149,12 @@ pub async fn approve(
     };
     let sends_at = tx.now() + app.config.undo_window(conversation.livemode());
     let texts = (whole.as_deref().unwrap_or(&body), whole.as_ref().map(|_| body.as_str()));
-    if !schedule(tx, &conversation, message, texts, sends_at).await? {
-        return Err(Error::problem("message", "is not a draft"));
+    if !schedule(tx, conversation, message, texts, sends_at).await? {
+        return Err(Error::problem("message", NOT_A_DRAFT));
     }
-    let edited = body != before;
+    let changed = (body != before).then_some(before);
+    let drafted = revision::let_go(tx, conversation, message, person.id, changed).await?;
+    let edited = drafted.is_some_and(|drafted| drafted != body);
     let data = json!({ "messageId": message, "edited": edited });
     timeline::append(tx, conversation.id, &person.by(), "approved", data).await?;
     let approved = DraftApproved {
@@ -60,14 +166,4 @@ pub async fn approve(
     };
     record(tx, conversation.event_context(), &Event::DraftApproved(approved)).await?;
     Ok(sends_at)
-}
-
-fn a_body(given: &str) -> Result<String> {
-    if given.trim().is_empty() {
-        return Err(Error::problem("body", "is required"));
-    }
-    if given.chars().count() > LONGEST_BODY {
-        return Err(Error::problem("body", format!("must be at most {LONGEST_BODY} characters")));
-    }
-    Ok(text::lines(given))
 }

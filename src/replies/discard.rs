@@ -1,25 +1,37 @@
 //! Throwing a draft away: it leaves the timeline, and the documents it would have asked for are not asked
-//! for. The timeline keeps that it was there.
+//! for. The timeline keeps that it was there, and a word to whoever drafted it is a note that they can read.
 
 use serde_json::json;
 
-use crate::conversations::messages::message::MessageStatus;
-use crate::conversations::messages::outbound::{self, lock_message};
-use crate::conversations::timeline;
+use crate::conversations::messages::outbound;
+use crate::conversations::{notes, timeline};
 use crate::documents::request::{self, Carrier};
 use crate::error::{Error, Result};
-use crate::ids::MessageId;
+use crate::ids::{ConversationId, MessageId};
+use crate::replies::queue::edit::lock_draft;
 use crate::store::db::Tx;
 use crate::workspace::people::Person;
 
-pub async fn discard(tx: &mut Tx<'_>, person: &Person, message: MessageId) -> Result<()> {
-    let (conversation, draft) = lock_message(tx, person, message).await?;
-    if draft.status != MessageStatus::Draft {
-        return Err(Error::problem("message", "is not a draft"));
-    }
+/// As long as a note may be.
+const LONGEST_WORD: usize = 10_000;
+
+/// Gives the conversation it was on.
+pub async fn discard(
+    tx: &mut Tx<'_>,
+    person: &Person,
+    message: MessageId,
+    word: Option<&str>,
+) -> Result<ConversationId> {
+    let (conversation, _) = lock_draft(tx, person, message).await?;
     let data = json!({ "messageId": message });
     timeline::append(tx, conversation.id, &person.by(), "draft-discarded", data).await?;
+    if let Some(word) = word.map(str::trim).filter(|word| !word.is_empty()) {
+        if word.chars().count() > LONGEST_WORD {
+            return Err(Error::problem("word", format!("must be at most {LONGEST_WORD} characters")));
+        }
+        notes::add(tx, &conversation, person, &format!("About the discarded draft: {word}")).await?;
+    }
     request::cancel(tx, Carrier { conversation: conversation.id, message }, &person.by()).await?;
     outbound::discard(tx, &conversation, message).await?;
-    Ok(())
+    Ok(conversation.id)
 }

@@ -3,9 +3,21 @@
 
 pub mod approve;
 pub mod automatic_limit;
+pub mod crossing;
 pub mod discard;
+pub mod draft_end;
+pub mod drafts;
+pub mod forward;
+pub mod leaving;
+pub mod merge;
+pub mod queue;
+pub mod ready;
+pub mod recipients;
 pub mod remind;
 pub mod revoke_key;
+pub mod saved_replies;
+pub mod send;
 pub mod suppress;
 pub mod undo;
+pub mod upload;
 pub mod write;

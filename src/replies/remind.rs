@@ -39,6 +39,7 @@ pub async fn remind(app: &App, tx: &mut Tx<'_>, due: Due) -> Result<()> {
         written: Some(OPENING),
         summary: None,
         sends_at: Some(tx.now()),
+        addressed: None,
     };
     outbound::add(tx, &conversation, reminder).await
 }

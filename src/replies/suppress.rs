@@ -71,6 +71,24 @@ pub async fn is_suppressed(tx: &mut Tx<'_>, livemode: bool, address: &str) -> Re
     .await?)
 }
 
+/// Which of these addresses must not be written to, in order.
+pub async fn among(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    livemode: bool,
+    addresses: &[String],
+) -> Result<Vec<String>> {
+    Ok(sqlx::query_scalar!(
+        "select address from suppressed_addresses
+         where workspace_id = $1 and livemode = $2 and address = any($3) order by address",
+        workspace.0,
+        livemode,
+        addresses
+    )
+    .fetch_all(conn)
+    .await?)
+}
+
 /// The people of these mails are there: what a bounce said of their addresses is over. Gives those it was said of.
 pub async fn wrote_again(tx: &mut Tx<'_>, mails: &BTreeMap<&str, MessageId>) -> Result<Vec<String>> {
     let (workspace, now) = (tx.workspace().0, tx.now());

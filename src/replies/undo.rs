@@ -9,20 +9,41 @@ use crate::conversations::messages::outbound::{self, Ours, lock_message};
 use crate::conversations::timeline;
 use crate::documents::request::{self, Carrier};
 use crate::error::{Error, Result};
-use crate::ids::MessageId;
+use crate::ids::{ConversationId, MessageId};
 use crate::store::db::Tx;
 use crate::workspace::access::By;
 use crate::workspace::people::Person;
 
-/// A person takes it back.
-pub async fn undo(tx: &mut Tx<'_>, person: &Person, message: MessageId) -> Result<()> {
+/// What came of taking a message back. Too late is an answer, not an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undone {
+    /// It is a draft again.
+    Stopped,
+    /// Somebody was quicker: it was a draft already.
+    Already,
+    /// It is on its way, or has arrived or failed.
+    TooLate,
+}
+
+/// A person takes it back. Gives what came of it, and the conversation.
+pub async fn undo(tx: &mut Tx<'_>, person: &Person, message: MessageId) -> Result<(Undone, ConversationId)> {
     let (conversation, ours) = lock_message(tx, person, message).await?;
-    if stop(tx, &conversation, &ours, &person.by(), "undo").await? {
-        return Ok(());
-    }
-    match ours.status {
-        MessageStatus::Draft => Err(Error::problem("message", "is a draft already")),
-        _ => Err(Error::problem("message", "is already on its way")),
+    let undone = match stop(tx, &conversation, &ours, &person.by(), "undo").await? {
+        true => Undone::Stopped,
+        false if ours.status == MessageStatus::Draft => Undone::Already,
+        false => Undone::TooLate,
+    };
+    Ok((undone, conversation.id))
+}
+
+impl Undone {
+    /// For whom it must have stopped.
+    pub fn must(self) -> Result<()> {
+        match self {
+            Self::Stopped => Ok(()),
+            Self::Already => Err(Error::problem("message", "is a draft already")),
+            Self::TooLate => Err(Error::problem("message", "is already on its way")),
+        }
     }
 }
 

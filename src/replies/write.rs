@@ -1,12 +1,12 @@
 //! Writing a reply (specification 4.8): the message, its document request and its due time in one commit.
-//! It goes to the conversation's contact and to nobody else. Nothing leaves here: a scheduled message is a
-//! row with a time, and the worker sends it.
+//! It goes to the conversation's contact and to nobody else, unless a person chose whom. Nothing leaves here: a
+//! scheduled message is a row with a time, and the worker sends it.
 
 use chrono::{DateTime, Utc};
 
 use crate::app::App;
 use crate::conversations::conversation::Locked;
-use crate::conversations::messages::outbound::{self, Outbound};
+use crate::conversations::messages::outbound::{self, Addressed, Outbound};
 use crate::documents::request::{self, Asked, Carried, Carrier};
 use crate::error::{Error, Result};
 use crate::ids::{DocumentRequestId, MessageId};
@@ -61,13 +61,26 @@ pub async fn write(
     let Some(to) = conversation.contact.email.clone() else {
         return Err(Error::problem("body", "this conversation has no address to reply to"));
     };
-    let message: MessageId = tx.mint();
     let sends_at = reply.send.then(|| tx.now() + app.config.undo_window(conversation.livemode()));
+    write_to(app, tx, conversation, author, reply, (None, to), sends_at).await
+}
+
+/// The same to whomever its writer chose, at a time of its own.
+pub async fn write_to(
+    app: &App,
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    author: &Actor,
+    reply: NewReply<'_>,
+    (addressed, to): (Option<&Addressed>, String),
+    sends_at: Option<DateTime<Utc>>,
+) -> Result<Written> {
+    let message: MessageId = tx.mint();
     let written = text::lines(reply.body);
     let carried = reply.asks.map(|asked| Carried::new(tx, asked));
     let whole = match &carried {
         Some(carried) => {
-            let link = reply.send.then(|| carried.link(app, tx.workspace())).transpose()?;
+            let link = sends_at.map(|_| carried.link(app, tx.workspace())).transpose()?;
             Some(carried.under(&written, link.as_deref()))
         }
         None => None,
@@ -79,6 +92,7 @@ pub async fn write(
         written: whole.as_ref().map(|_| written.as_str()),
         summary: reply.summary.map(text::line),
         sends_at,
+        addressed,
     };
     outbound::add(tx, conversation, outbound).await?;
     if let Some(carried) = &carried {

@@ -1,15 +1,23 @@
 //! Private links: their token is made from the server's secret key and what the link is for, so nothing
 //! secret is stored and a link can be written again into a reminder (specification 4.9).
 
+use aws_lc_rs::constant_time::verify_slices_are_equal;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::secrets::hashes::hmac;
+use crate::secrets::key_ring::KeyRing;
 use crate::secrets::secret::SecretKey;
 
 /// 256 bits that only this server can make. `purpose` keeps the tokens of one kind of page from another.
 pub fn token(key: &SecretKey, purpose: &str, of: &str) -> String {
     URL_SAFE_NO_PAD.encode(hmac(&key.0, &[purpose.as_bytes(), &[0], of.as_bytes()]))
+}
+
+/// Whether the token was made by this server, with its newest key or one that it had before.
+pub fn is_ours(keys: &KeyRing, purpose: &str, of: &str, given: &str) -> bool {
+    keys.all()
+        .any(|(_, key)| verify_slices_are_equal(token(key, purpose, of).as_bytes(), given.as_bytes()).is_ok())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 pub mod hashes;
 pub mod key_ring;
 pub mod link_tokens;
+pub mod password_hashes;
 pub mod sealed;
 pub mod secret;
 pub mod signed_requests;

@@ -5,6 +5,7 @@
 //! A `Tx` begins by taking the workspace's shared lock and checking the move fence; nothing is written
 //! without one. Those of a request carry one `now`, so everything it does happens at the same instant.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -20,9 +21,11 @@ use url::Url;
 use crate::clock::Clock;
 use crate::error::{Error, Result, Uncertain};
 use crate::ids::{Id, WorkspaceId};
+use crate::live::feed::Feed;
+use crate::live::topic::{Change, Topic};
 use crate::random::Random;
 
-/// Whose data, at which instant, where chance comes from, and what the outside calls us.
+/// Whose data, at which instant, where chance comes from, what the outside calls us, and who is told of changes.
 #[derive(Clone)]
 pub struct Frame {
     pub workspace: WorkspaceId,
@@ -30,6 +33,7 @@ pub struct Frame {
     pub clock: Clock,
     pub random: Random,
     pub public_url: Arc<Url>,
+    pub feed: Feed,
 }
 
 /// What an operation holds while it runs.
@@ -66,6 +70,7 @@ pub struct Snapshot {
 pub struct Tx<'c> {
     tx: Open<'c>,
     frame: Frame,
+    changes: BTreeSet<Change>,
 }
 
 /// One change of several workspaces, none of which it has entered: for claims, whose statements pass over the
@@ -118,7 +123,7 @@ impl Handle for Snapshot {
 impl Handle for Tx<'static> {
     async fn begin(conn: PoolConnection<Postgres>, frame: Frame) -> Result<Self> {
         let tx = Open::begin(Held::Owned(conn), Some(entering(frame.workspace))).await?;
-        Ok(Self { tx, frame })
+        Ok(Self { tx, frame, changes: BTreeSet::new() })
     }
 
     async fn finish(self) -> Result<()> {
@@ -139,14 +144,14 @@ impl Reading {
             "begin; set local statement_timeout = {milliseconds}; select enter_workspace({workspace})"
         );
         let tx = Open::begin(Held::Lent(&mut self.conn), Some(AssertSqlSafe(begin).into_sql_str())).await?;
-        Ok(Tx { tx, frame: self.frame.clone() })
+        Ok(Tx { tx, frame: self.frame.clone(), changes: BTreeSet::new() })
     }
 }
 
 impl Tx<'static> {
     /// The one transaction that cannot enter its workspace: the one that founds it.
     pub async fn creating(conn: PoolConnection<Postgres>, frame: Frame) -> Result<Self> {
-        Ok(Self { tx: Open::begin(Held::Owned(conn), None).await?, frame })
+        Ok(Self { tx: Open::begin(Held::Owned(conn), None).await?, frame, changes: BTreeSet::new() })
     }
 }
 
@@ -175,8 +180,22 @@ impl Tx<'_> {
         &self.frame
     }
 
+    /// Open pages that show it and may hear of it are told after the commit, and never before.
+    pub fn touch(&mut self, audience: i64, topic: Topic) {
+        let change = Change { audience, topic };
+        if change.is_for_people() {
+            self.changes.insert(change);
+        }
+    }
+
     pub async fn commit(self) -> Result<()> {
-        self.tx.commit().await
+        let Self { tx, frame, changes } = self;
+        let ended = tx.commit().await;
+        // When nobody knows, pages look.
+        if ended.as_ref().map_or_else(Error::is_uncertain, |()| true) {
+            frame.feed.tell(frame.workspace, &changes);
+        }
+        ended
     }
 }
 

@@ -20,7 +20,9 @@ use self::supervise::supervise;
 
 use crate::app::App;
 use crate::app_mail::{body_fetch, forget};
+use crate::conversations::bulk::{self, work};
 use crate::conversations::messages::sending;
+use crate::conversations::notifications::digest;
 use crate::conversations::search::index::{self, Batch};
 use crate::conversations::search::pending;
 use crate::conversations::{counts, snooze};
@@ -37,7 +39,7 @@ use crate::replies::{remind, revoke_key};
 use crate::sandbox::answer;
 use crate::store::partitions;
 use crate::webhooks::{claim, deliver, fan_out};
-use crate::workspace::{keys, notices};
+use crate::workspace::{keys, notices, sessions, sign_in_links};
 
 type Run<'a> = BoxFuture<'a, Result<()>>;
 type DueTime<'a> = BoxFuture<'a, Result<Option<DateTime<Utc>>>>;
@@ -86,6 +88,13 @@ const LOOPS: &[Loop] = &[
         next: |app| Box::pin(async { sending::next(&mut *app.connection().await?, true).await }),
     },
     Loop {
+        name: digest::LOOP,
+        every: Duration::from_secs(10),
+        at_once: 1,
+        run: |app, turn| Box::pin(mail_what_is_unread(app, &turn.put_off)),
+        next: |app| Box::pin(async { digest::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
         name: notify::LOOP,
         every: Duration::from_secs(10),
         at_once: 4,
@@ -105,6 +114,13 @@ const LOOPS: &[Loop] = &[
         at_once: 1,
         run: |app, turn| Box::pin(wake_snoozed(app, &turn.put_off)),
         next: |app| Box::pin(async { snooze::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: work::LOOP,
+        every: Duration::from_secs(1),
+        at_once: 3,
+        run: |app, turn| Box::pin(work::work_off(app, &turn.put_off, turn.at_once)),
+        next: |app| Box::pin(async { work::next(&mut *app.connection().await?).await }),
     },
     Loop {
         name: "release revoked agents",
@@ -146,6 +162,13 @@ const LOOPS: &[Loop] = &[
         every: Duration::from_secs(10),
         at_once: 1,
         run: |app, _| Box::pin(app.follow_the_databases_clock()),
+        next: |_| Box::pin(async { Ok(None) }),
+    },
+    Loop {
+        name: "look at streams",
+        every: Duration::from_secs(30),
+        at_once: 1,
+        run: |app, _| Box::pin(look_at_streams(app)),
         next: |_| Box::pin(async { Ok(None) }),
     },
     Loop {
@@ -329,6 +352,25 @@ async fn remind_of_documents(app: &App, put_off: &Backoff) -> Result<()> {
     }
 }
 
+async fn mail_what_is_unread(app: &App, put_off: &Backoff) -> Result<()> {
+    let mut pass = Pass::begin(app, put_off);
+    loop {
+        let due = digest::due(&mut *app.connection().await?, app.clock.now(), &pass.aside()).await?;
+        if pass.is_over(&due) {
+            return Ok(());
+        }
+        for (workspace, person) in due {
+            let writing = async {
+                let mut tx = app.begin(workspace).await?;
+                digest::write(&mut tx, person).await?;
+                tx.commit().await?;
+                Ok(Progress::Done)
+            };
+            pass.turn(Piece::Row(workspace, person.0), writing).await?;
+        }
+    }
+}
+
 async fn wake_snoozed(app: &App, put_off: &Backoff) -> Result<()> {
     let mut pass = Pass::begin(app, put_off);
     loop {
@@ -407,12 +449,24 @@ async fn next_forgotten(app: &App) -> Result<Option<DateTime<Utc>>> {
     Ok(oldest.map(|oldest| oldest + app.config.app_mail_retention().age))
 }
 
+/// Ends the streams whose session has ended or whose person left.
+async fn look_at_streams(app: &App) -> Result<()> {
+    let open = app.streams.sessions();
+    if !open.is_empty() {
+        let good = sessions::good(&mut *app.connection().await?, &open, app.clock.now()).await?;
+        app.streams.end_all_but(&open, &good);
+    }
+    Ok(())
+}
+
 async fn keep_days(app: &App) -> Result<()> {
     let (mut conn, now) = (app.connection().await?, app.clock.now());
     // One that fails does not keep the others from being done.
     let kept = partitions::maintain(&mut conn).await;
     let forgotten = rate::forget(&mut conn, now).await.and(notices::forget(&mut conn, now).await);
-    kept.and(forgotten).and(quota::forget(&mut conn, now).await)
+    let forgotten = forgotten.and(bulk::forget(&mut conn, now).await);
+    let ended = sessions::forget(&mut conn, now).await.and(sign_in_links::forget(&mut conn, now).await);
+    kept.and(forgotten).and(ended).and(quota::forget(&mut conn, now).await)
 }
 
 /// Works off the notes there are, a batch of each workspace in turn: however much one has, the others wait for one

@@ -17,6 +17,7 @@ use crate::due::backoff::{Backoff, Piece};
 use crate::due::pass::{Pass, Progress};
 use crate::error::Result;
 use crate::ids::{self, WorkspaceId};
+use crate::replies::{saved_replies, upload};
 use crate::workspace::cleanup_progress;
 
 const LATER: Days = Days::new(2);
@@ -35,6 +36,14 @@ pub const OWNERS: &[Owner] = &[
     Owner {
         columns: &["documents.blob"],
         held: |conn, workspace, ids, blobs| Box::pin(filing::held(conn, workspace, ids, blobs)),
+    },
+    Owner {
+        columns: &["written_draft_files.blob"],
+        held: |conn, workspace, ids, blobs| Box::pin(upload::held(conn, workspace, ids, blobs)),
+    },
+    Owner {
+        columns: &["saved_reply_files.blob"],
+        held: |conn, workspace, ids, blobs| Box::pin(saved_replies::held(conn, workspace, ids, blobs)),
     },
 ];
 

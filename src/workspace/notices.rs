@@ -65,6 +65,7 @@ pub struct Claimed {
     /// Tries in vain.
     pub tries: i16,
     pub recipient: String,
+    pub kind: String,
     pub subject: String,
     pub body: String,
     pub created_at: DateTime<Utc>,
@@ -88,7 +89,7 @@ pub async fn claim(
            update notices n set due_at = $2, claim = n.claim + 1
            from due, entered where n.ctid = due.ctid and entered.workspace_id = due.workspace_id
            returning n.workspace_id as "workspace: WorkspaceId", n.id as "id: NoticeId", n.claim, n.tries,
-                     n.recipient, n.subject, n.body, n.created_at"#,
+                     n.recipient, n.kind, n.subject, n.body, n.created_at"#,
         now,
         lease_ends
     )

@@ -87,15 +87,20 @@ pub async fn teammate(conn: &mut PgConnection, workspace: WorkspaceId, id: Perso
     .fetch_optional(conn)
     .await?
     .ok_or(NO_PERSON)?;
+    Ok(at_work(workspace, id, row.name, row.role))
+}
+
+/// Of a row that was read just now, of someone who is on the team.
+pub(super) fn at_work(workspace: WorkspaceId, id: PersonId, name: String, role: Role) -> Person {
     let actor = Actor {
         workspace,
         member: MemberId::Person(id),
-        name: row.name,
+        name,
         scopes: Scope::OF_PEOPLE.to_vec(),
         livemode: true,
         private_of: id,
     };
-    Ok(Person { actor, id, role: row.role })
+    Person { actor, id, role }
 }
 
 /// The name of someone who is or was on the team.
@@ -105,6 +110,27 @@ pub async fn name_of(tx: &mut Tx<'_>, person: PersonId) -> Result<String> {
         .fetch_optional(&mut **tx)
         .await?
         .ok_or(NO_PERSON)
+}
+
+/// The address of someone who is or was on the team.
+pub async fn email_of(conn: &mut PgConnection, workspace: WorkspaceId, person: PersonId) -> Result<String> {
+    sqlx::query_scalar!("select email from people where workspace_id = $1 and id = $2", workspace.0, person.0)
+        .fetch_optional(conn)
+        .await?
+        .ok_or(NO_PERSON)
+}
+
+/// An owner who could be the first to sign in, while nobody ever has.
+pub async fn first_to_sign_in(conn: &mut PgConnection) -> Result<Option<(WorkspaceId, PersonId)>> {
+    let owner = sqlx::query!(
+        r#"select workspace_id as "workspace: WorkspaceId", id as "id: PersonId" from people
+           where role = 'owner' and removed_at is null
+             and not exists (select from people where signed_in_at is not null)
+           order by workspace_id, id limit 1"#
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(owner.map(|owner| (owner.workspace, owner.id)))
 }
 
 /// The role of someone who is on the team now.

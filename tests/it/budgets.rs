@@ -9,9 +9,15 @@ mod due;
 mod load;
 
 use rookery::clock::Clock;
+use rookery::conversations::filter::Cursor;
 use rookery::conversations::search::index;
+use rookery::conversations::views::view::{Asked, Name, Order};
+use rookery::conversations::views::{counts, rows};
 use rookery::ids::{ConversationId, MailboxId};
+use rookery::replies::leaving::{self, List};
+use rookery::replies::queue::list as queue;
 use rookery::worker;
+use rookery::workspace::people;
 use sqlx::PgConnection;
 
 use self::buffers::{Reader, reads};
@@ -163,6 +169,89 @@ async fn a_search_for_words_that_stand_in_several_segments_keeps_its_budget() {
     .await;
 }
 
+/// What a page of the app asks the database: the list from a place, the side bar beside it.
+#[tokio::test]
+async fn page_400_of_the_list_costs_what_page_1_costs() {
+    const EACH: i64 = 25;
+    story_of_one_role(async |world| {
+        let (acme, support, _) = conversation(world, "acme").await;
+        let other = acme.mailbox("more@acme.example", "More").await;
+        acme.private_mailbox("olga@acme.example", "Olga", acme.owner).await;
+        acme.many(other, 100, "case").await;
+        // Some at a time: a statement of the service may take five seconds, also on a busy machine.
+        let mut made = Vec::new();
+        for _ in 0..20 {
+            world.wait(chrono::TimeDelta::hours(1));
+            made = [acme.many(support, 500, "case").await, made].concat();
+        }
+        for status in ["waiting", "closed"] {
+            world.wait(chrono::TimeDelta::minutes(1));
+            let more: Vec<_> = acme.many(other, 500, "case").await.iter().map(|id| id.0).collect();
+            let moved = format!(
+                "update conversations set status = '{status}' where id = any('{{{}}}')",
+                list_of(&more)
+            );
+            world.sql(&moved).await;
+        }
+        world.work().await;
+        world.sql("vacuum (analyze)").await;
+        let mut conn = world.app.connection().await.unwrap();
+        let olga = people::teammate(&mut conn, acme.id, acme.owner).await.unwrap();
+        drop(conn);
+        let reader = Reader::explained(&world.app.config.database_url.0, Clock::set_to(world.now()));
+        let place = async |nth: usize| {
+            let at = sqlx::query_scalar("select last_message_at from conversations where id = $1");
+            let at = at.bind(made[nth].0).fetch_one(&world.app.pool).await.unwrap();
+            Cursor { at, id: made[nth] }
+        };
+        let cost = async |asked: &Asked, before: Option<Cursor>| {
+            let filter = asked.filter(&olga, before, EACH).unwrap();
+            let page = async |conn: &mut PgConnection| {
+                rows::page(conn, &olga, world.now(), &filter, asked.order).await.unwrap().rows.len()
+            };
+            reader.explain(page).await;
+            let (shown, statements) = reader.explain(page).await;
+            assert_eq!(shown as i64, EACH, "{asked:?}");
+            statements.iter().map(|statement| statement.buffers).sum::<i64>()
+        };
+        for (name, asked) in [
+            ("open", Asked::default()),
+            ("open, oldest first", Asked { order: Order::Oldest, ..Asked::default() }),
+            ("open in one inbox", Asked { mailbox: Some(support), ..Asked::default() }),
+            ("unassigned", Asked { view: Name::Unassigned, ..Asked::default() }),
+        ] {
+            let first = cost(&asked, None).await;
+            let nth =
+                if asked.order == Order::Oldest { 400 - 1 } else { 400 * EACH as usize - 2 * EACH as usize };
+            let deep = cost(&asked, Some(place(nth).await)).await;
+            println!("{name}: {first} buffers of page 1, {deep} of page 400");
+            assert!(deep <= first + first / 10, "{name}: {first} buffers of page 1, {deep} of page 400");
+            assert!(first <= 1_000, "{name}: {first} buffers");
+        }
+        let side = async |conn: &mut PgConnection| counts::of(conn, &olga, world.now()).await.unwrap();
+        reader.explain(side).await;
+        let (told, statements) = reader.explain(side).await;
+        let buffers: i64 = statements.iter().map(|statement| statement.buffers).sum();
+        println!("the counts of the side bar: {buffers} buffers, {told:?}");
+        assert_eq!((told.unassigned, told.waiting), (counts::MOST, counts::MOST));
+        assert!(buffers <= 150, "{buffers} buffers");
+        let unread = async |conn: &mut PgConnection| {
+            let filter = Asked::default().filter(&olga, None, EACH).unwrap();
+            rows::unread_page(conn, &olga, world.now(), &filter, Order::Newest).await.unwrap()
+        };
+        reader.explain(unread).await;
+        let (page, statements) = reader.explain(unread).await;
+        let buffers: i64 = statements.iter().map(|statement| statement.buffers).sum();
+        println!("only unread: {} rows, {buffers} buffers", page.rows.len());
+        assert!(page.next.is_some() && buffers <= 6_000, "{buffers} buffers");
+    })
+    .await;
+}
+
+fn list_of(ids: &[i64]) -> String {
+    ids.iter().map(i64::to_string).collect::<Vec<_>>().join(",")
+}
+
 /// Rows that wait in every table that a loop of the worker looks at. No triggers and no references: a look at what is
 /// due reads none of them.
 const WAITING: &str = "
@@ -275,6 +364,79 @@ async fn reading_a_conversation_costs_the_same_however_long_it_is() {
         println!("a conversation of 1,000 items: {early:?}; of 20,000: {late:?}");
         assert_eq!((early.rows, late.rows), (500, 500));
         assert!(late.buffers <= early.buffers + early.buffers / 2 + CHANCE, "{early:?}, then {late:?}");
+    })
+    .await;
+}
+
+/// Drafts of agents and of people, mail that is scheduled or failed: `n` of each, over all conversations.
+async fn add_unsent(world: &World, n: usize) {
+    let statement = format!(
+        "insert into messages (workspace_id, conversation_id, id, mailbox_id, item, at, direction, status, sends_at,
+             due_at, from_email, text, rfc_message_id, author_type, author_id, origin)
+         select workspace_id, conversation_id, nextval('unsent'), mailbox_id, 2, at, 'outbound', status,
+             case status when 'scheduled' then sends_at end, case status when 'scheduled' then sends_at end,
+             'help@acme.example', 'Hello', currval('unsent') || '@acme.example', author, 1,
+             case author when 'user' then 'person' else 'agent' end
+         from (select workspace_id, id as conversation_id, mailbox_id, row_number() over (order by id) as number
+               from conversations) those
+         cross join (values ('draft', 'agent'), ('draft', 'user'), ('scheduled', 'agent'), ('failed', 'agent')) kinds(status, author)
+         cross join lateral (select timestamptz '{now}' - number * interval '1 second' as at,
+                                    timestamptz '{now}' + number * interval '1 second' as sends_at) times
+         where number <= {n}",
+        now = world.now(),
+    );
+    world.sql("create sequence if not exists unsent start 1000000").await;
+    world.sql(&statement).await;
+    world.sql("vacuum analyze messages").await;
+}
+
+#[tokio::test]
+async fn the_approval_queue_and_what_is_outgoing_cost_the_same_however_much_waits() {
+    story_of_one_role(async |world| {
+        let acme = world.workspace("Acme").await;
+        for name in ["help", "sales"] {
+            let inbox = acme.mailbox(&format!("{name}@acme.example"), name).await;
+            acme.many(inbox, 4_000, "anything").await;
+            world.wait(chrono::TimeDelta::minutes(1));
+        }
+        let reader = Reader::explained(&world.app.config.database_url.0, Clock::set_to(world.now()));
+        let olga =
+            people::teammate(&mut world.app.connection().await.unwrap(), acme.id, acme.owner).await.unwrap();
+        let (now, soon) = (world.now(), world.now() + chrono::TimeDelta::minutes(10));
+        let mut costs: Vec<Vec<(&str, usize, i64)>> = Vec::new();
+        for many in [200, 8_000] {
+            world.sql("delete from messages").await;
+            add_unsent(world, many).await;
+            let mut measured = Vec::new();
+            for what in ["queue", "strip", "soon", "later", "failed", "stopped"] {
+                let ask = async |conn: &mut PgConnection| match what {
+                    "queue" => queue::list(conn, &olga, None, 50).await.unwrap().drafts.len(),
+                    "strip" => {
+                        leaving::next(conn, &olga, soon).await.unwrap().map_or(0, |next| next.soon as usize)
+                    }
+                    "soon" => leaving::list(conn, &olga, List::Soon(soon)).await.unwrap().len(),
+                    "later" => leaving::list(conn, &olga, List::Later(now)).await.unwrap().len(),
+                    "failed" => leaving::list(conn, &olga, List::failed_lately(now)).await.unwrap().len(),
+                    _ => leaving::list(conn, &olga, List::Stopped).await.unwrap().len(),
+                };
+                reader.explain(ask).await;
+                let (rows, statements) = reader.explain(ask).await;
+                measured.push((what, rows, statements.iter().map(|statement| statement.buffers).sum()));
+            }
+            costs.push(measured);
+        }
+        for ((what, few_rows, few), (_, many_rows, many)) in costs[0].iter().zip(&costs[1]) {
+            println!("{what}: {few_rows} rows, {few} buffers; of many {many_rows} rows, {many} buffers");
+            assert!(*many_rows > 0 && few_rows == many_rows, "{what}: {few_rows} and {many_rows} rows");
+            let budget = match *what {
+                "queue" => 1_500,
+                "strip" => 200,
+                _ => 2_500,
+            };
+            assert!(*many <= budget, "{what}: {many} buffers of {budget}");
+            assert!(*many <= few + few / 2 + CHANCE, "{what}: {few} buffers, {many} when much waits");
+        }
+        world.sql("delete from messages").await;
     })
     .await;
 }

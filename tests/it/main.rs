@@ -14,5 +14,6 @@ mod roles;
 mod strangers;
 mod tidy;
 mod upgrade;
+mod web;
 mod webhooks;
 mod world;

@@ -22,7 +22,7 @@ from waiting import free_port, listens, wait_until
 
 HERE = Path(__file__).resolve().parent
 ROOKERY = sys.argv[1]
-REFUSED = "nobody@refused.test"
+REFUSED = "nobody@refused.example"
 
 
 def say(text):
@@ -197,7 +197,7 @@ class World:
         number = self.query("select count(*) from conversations")
         eml = self.folder / f"{number}.eml"
         eml.write_bytes(
-            f"Message-ID: <{number}@customer.test>\r\nFrom: Ada <{customer}>\r\nTo: help@acme.test\r\n"
+            f"Message-ID: <{number}@customer.example>\r\nFrom: Ada <{customer}>\r\nTo: help@acme.test\r\n"
             f"Subject: {subject}\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n{text}\r\n".encode())
         self.rookery("admin", "import-mail", "--workspace", self.workspace, "--mailbox", self.mailbox, str(eml))
         newest = f"select id from conversations where contact_email = '{customer}' order by created_at desc limit 1"
@@ -206,7 +206,7 @@ class World:
         for _ in range(13):
             id, digit = divmod(id, 36)
             digits = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + digits
-        return f"cnv_{digits}", f"<{number}@customer.test>"
+        return f"cnv_{digits}", f"<{number}@customer.example>"
 
     def sends(self, conversation, body):
         before = len(Sink.taken)
@@ -257,9 +257,9 @@ def play(world):
              "Trailing spaces   \n\n\n\n", "a\u00a0b & <c> \"d\" https://acme.test/?a=1&b=2"]
     for number, text in enumerate(texts):
         subject = ["Parcel", "Größe?", "=?utf-8?q?Trick?=", "x" * 300, "Re: again"][number]
-        conversation, asked = world.conversation(f"ada{number}@customer.test", subject, f"Frage {number} ä")
+        conversation, asked = world.conversation(f"ada{number}@customer.example", subject, f"Frage {number} ä")
         sender, recipient, raw = world.sends(conversation, text)
-        assert recipient == f"ada{number}@customer.test", recipient
+        assert recipient == f"ada{number}@customer.example", recipient
         assert re.fullmatch(r"help\+r=[0-9a-z]{13}=[0-9a-z_-]{13}@acme\.test", sender), sender
         assert dkim.verify(own_part(raw), dnsfunc=world.text), f"dkimpy refuses mail {number}"
         changed = own_part(raw).replace(b"ada", b"eve", 1)
@@ -280,8 +280,8 @@ def play(world):
     conversation, ours, _, _ = first
     _, _, raw = world.sends(conversation, "More.")
     mail = email.message_from_bytes(raw, policy=email.policy.default)
-    assert mail["References"].split() == [ours, "<0@customer.test>"], mail["References"]
-    assert mail["In-Reply-To"] == "<0@customer.test>"
+    assert mail["References"].split() == [ours, "<0@customer.example>"], mail["References"]
+    assert mail["In-Reply-To"] == "<0@customer.example>"
 
     say("a handover that was not written down is repeated with the same bytes")
     before = len(Sink.taken)
@@ -294,7 +294,7 @@ def play(world):
     bounces(world)
 
     say("a certificate for another name gets no mail")
-    conversation, _ = world.conversation("ada9@customer.test", "Hello", "Hi")
+    conversation, _ = world.conversation("ada9@customer.example", "Hello", "Hi")
     before = len(Sink.taken)
     world.serve_again(ROOKERY_RELAY=world.environment["ROOKERY_RELAY"].replace("localhost", "127.0.0.1"))
     world.api(f"/conversations/{conversation}/replies", {"body": "Hello.", "send": True})

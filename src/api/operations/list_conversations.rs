@@ -90,6 +90,7 @@ impl Operation for ListConversations {
             }),
             reference: input.reference.map(|reference| reference.trim().to_lowercase()),
             words: query.map(|query| search_terms::hash_query(actor.workspace, query)),
+            before: None,
             limit: input.limit,
         };
         let page = list::list(&mut call.db, actor, now, &filter).await?;

@@ -15,8 +15,6 @@ use crate::store::db::Tx;
 
 pub struct TagConversation;
 
-const LONGEST_NAME: usize = 40;
-
 #[derive(Deserialize, JsonSchema)]
 pub struct Input {
     #[serde(default)]
@@ -55,8 +53,9 @@ impl Operation for TagConversation {
         for list in ["add", "remove"] {
             let names = given.get(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
             for (index, name) in names.iter().enumerate() {
-                if name.as_str().is_some_and(|name| tags::spelling(name).chars().count() > LONGEST_NAME) {
-                    let what = format!("must be at most {LONGEST_NAME} characters");
+                if name.as_str().is_some_and(|name| tags::spelling(name).chars().count() > tags::LONGEST_NAME)
+                {
+                    let what = format!("must be at most {} characters", tags::LONGEST_NAME);
                     problems.push(Problem { field: format!("{list}[{index}]"), what });
                 }
             }

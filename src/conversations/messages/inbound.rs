@@ -6,11 +6,14 @@
 
 use std::ops::Range;
 
+use serde::Serialize;
 use serde_json::json;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::conversations::conversation::{Contact, Locked};
+use crate::conversations::messages::html::{self, Html};
+use crate::conversations::notifications;
 use crate::conversations::search::pending;
 use crate::conversations::timeline::{self, Attachment};
 use crate::conversations::transitions::{Trigger, apply};
@@ -18,6 +21,7 @@ use crate::error::Result;
 use crate::events::event::{ClientReplied, Event, ScoutHeld, Turn, TurnChanged};
 use crate::events::record::{EventContext, record, record_all};
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
+use crate::live::topic::Topic;
 use crate::store::db::Tx;
 use crate::text;
 use crate::workspace::access::By;
@@ -35,6 +39,8 @@ pub struct Inbound {
     /// Other recipients, as far as the sender's domain authenticates the list. Unauthenticated mail must not bring
     /// people into a conversation.
     pub also_to: Vec<String>,
+    /// Whom its header names, and where answers are asked for.
+    pub header: Header,
     /// The conversation that has the mail it answers, when it was not allowed to join it.
     pub answers_in: Option<ConversationId>,
     pub subject: Option<String>,
@@ -45,6 +51,7 @@ pub struct Inbound {
     /// The text without quoted history, and the whole text when something was removed.
     pub text: String,
     pub whole_text: Option<String>,
+    pub html: Option<Html>,
     pub attachments: Vec<Attachment>,
     /// Sent by a machine: it changes neither status nor turn, and emits no `client.replied`.
     pub automatic: bool,
@@ -57,6 +64,14 @@ pub struct Inbound {
     /// The result of sender authentication, and why the mail was filed in this conversation.
     pub verdict: serde_json::Value,
     pub placed: String,
+}
+
+/// The recipients a mail names, whoever vouches for them.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Header {
+    pub to: Vec<String>,
+    pub cc: Vec<String>,
+    pub reply_to: Option<String>,
 }
 
 /// The raw bytes of a mail: stored in the row when small, in the blob store when large.
@@ -108,8 +123,12 @@ pub async fn start(
     if insert(tx, mails, &stored).await? < mails.len() as u64 {
         return Ok(Err(Duplicate));
     }
+    let each = mails.iter().zip(&stored);
+    let kept = each.filter_map(|((_, mail), stored)| Some((stored.message, mail.html.as_ref()?)));
+    html::keep(tx, &kept.collect::<Vec<_>>()).await?;
     let mut turns = Vec::with_capacity(mails.len());
     for ((mailbox, mail), stored) in mails.iter().zip(&stored) {
+        tx.touch(mailbox.audience, Topic::Conversation(stored.conversation));
         let place = EventContext {
             audience: mailbox.audience,
             livemode: mailbox.livemode(),
@@ -158,6 +177,7 @@ async fn insert(tx: &mut Tx<'_>, mails: &[(&Mailbox, &Inbound)], stored: &[Store
     let also_to: Vec<_> = each().map(|mail| Json(&mail.also_to)).collect();
     let verdicts: Vec<_> = each().map(|mail| Json(&mail.verdict)).collect();
     let placed: Vec<&str> = each().map(|mail| mail.placed.as_str()).collect();
+    let headers: Vec<_> = each().map(|mail| Json(&mail.header)).collect();
     let answers_in: Vec<Option<i64>> = each().map(|mail| mail.answers_in.map(|other| other.0)).collect();
     let inserted = sqlx::query!(
         "with started as (
@@ -175,14 +195,17 @@ async fn insert(tx: &mut Tx<'_>, mails: &[(&Mailbox, &Inbound)], stored: &[Store
          insert into messages
              (workspace_id, conversation_id, id, mailbox_id, item, at, direction, from_name, from_email, text,
               whole_text, attachments, automatic, rfc_message_id, id_hash, content_hash, raw_blob, also_to, verdict,
-              placed, raw)
+              placed, raw, to_addresses, cc_addresses, reply_to)
          select $1, conversation_id, id, mailbox_id, 1, $2, 'inbound', name, coalesce(email, $3), text, whole_text,
                 attachments, automatic, rfc_id, id_hash, content_hash, raw_blob,
-                array(select jsonb_array_elements_text(also_to)), verdict, placed, raw
+                array(select jsonb_array_elements_text(also_to)), verdict, placed, raw,
+                array(select jsonb_array_elements_text(header -> 'to')), array(select jsonb_array_elements_text(header -> 'cc')),
+                header ->> 'reply_to'
          from unnest($4, $5::bigint[], $6, $8, $9, $13::text[], $14::text[], $15::jsonb[], $16::boolean[], $17::text[],
-                     $18::bigint[], $19::bytea[], $20::text[], $21::jsonb[], $22::jsonb[], $23::text[], $24::bytea[])
+                     $18::bigint[], $19::bytea[], $20::text[], $21::jsonb[], $22::jsonb[], $23::text[], $24::bytea[],
+                     $26::jsonb[])
                   as mail (conversation_id, id, mailbox_id, name, email, text, whole_text, attachments, automatic, rfc_id,
-                           id_hash, content_hash, raw_blob, also_to, verdict, placed, raw)
+                           id_hash, content_hash, raw_blob, also_to, verdict, placed, raw, header)
          on conflict (workspace_id, mailbox_id, id_hash, content_hash) where direction = 'inbound' do nothing",
         workspace,
         now,
@@ -208,7 +231,8 @@ async fn insert(tx: &mut Tx<'_>, mails: &[(&Mailbox, &Inbound)], stored: &[Store
         &verdicts as _,
         &placed as &[&str],
         &raws as &[Option<&[u8]>],
-        &answers_in as &[Option<i64>]
+        &answers_in as &[Option<i64>],
+        &headers as _
     )
     .execute(&mut **tx)
     .await?;
@@ -239,25 +263,34 @@ pub async fn join(
          insert into messages
              (workspace_id, conversation_id, id, mailbox_id, item, at, direction, from_name, from_email, text,
               whole_text, attachments, automatic, rfc_message_id, id_hash, content_hash, raw_blob, also_to, verdict,
-              placed, raw)
+              placed, raw, to_addresses, cc_addresses, reply_to)
          select $1, $2, $6, $7, last_item, $3, 'inbound', $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
-                $21
+                $21, $22, $23, $24
          from joined
          on conflict (workspace_id, mailbox_id, id_hash, content_hash) where direction = 'inbound' do nothing",
         workspace, conversation.id.0, now, text::snippet(&mail.text, SNIPPET), mail.reference, stored.message.0,
         mailbox.id.0, mail.from.name, mail.from.email.as_deref().unwrap_or(NO_SENDER), mail.text, mail.whole_text,
         Json(&mail.attachments) as _, mail.automatic, mail.rfc_message_id, mail.id_hash, &mail.content_hash,
-        raw_blob, &mail.also_to, mail.verdict, mail.placed, raw)
+        raw_blob, &mail.also_to, mail.verdict, mail.placed, raw, &mail.header.to, &mail.header.cc, mail.header.reply_to)
         .execute(&mut **tx)
         .await?;
     if inserted.rows_affected() == 0 {
         return Ok(Err(Duplicate));
+    }
+    if let Some(html) = &mail.html {
+        html::keep(tx, &[(stored.message, html)]).await?;
     }
     let trigger = if mail.automatic { Trigger::MachineWrote } else { Trigger::CustomerWrote };
     apply(tx, conversation, trigger, &By::System).await?;
     let held = hold(tx, conversation.event_context(), conversation.id, mail).await?;
     let reference = conversation.reference.clone().or(mail.reference.clone());
     announce(tx, conversation.event_context(), mailbox, stored, mail, reference, held).await?;
+    // Drafts that wait for approval may be outdated by it.
+    tx.touch(conversation.audience, Topic::Messages);
+    if !mail.automatic && conversation.livemode() {
+        let who = mail.from.name.as_deref().or(mail.from.email.as_deref());
+        notifications::replied(tx, conversation, who.unwrap_or(NO_SENDER)).await?;
+    }
     Ok(Ok(stored))
 }
 
@@ -475,16 +508,22 @@ pub async fn held(
     .await?)
 }
 
-/// Whether an address takes part in the conversation: the contact, our inbox, or a sender or recipient of mail
-/// that passed DMARC. Our own mail adds nobody, because it goes to the contact only.
+/// Whether an address takes part in the conversation: the contact, that of a conversation which became part of it, our
+/// inbox, a sender or recipient of mail that passed DMARC, or somebody we wrote to openly. Who got it blindly or was
+/// passed a message on is not on it.
 pub async fn takes_part(tx: &mut Tx<'_>, conversation: ConversationId, address: &str) -> Result<bool> {
     let workspace = tx.workspace().0;
     Ok(sqlx::query_scalar!(
         r#"select exists (select from conversations c join mailboxes ours on ours.workspace_id = $1 and ours.id = c.mailbox_id
                           where c.workspace_id = $1 and c.id = $2 and $3 in (contact_email, ours.address))
+               or exists (select from merged_conversations
+                          where workspace_id = $1 and into_id = $2 and contact_email = $3)
                or exists (select from messages where workspace_id = $1 and conversation_id = $2
                           and direction = 'inbound' and verdict ->> 'dmarc' = 'pass'
-                          and (from_email = $3 or $3 = any(also_to))) as "takes_part!""#,
+                          and (from_email = $3 or $3 = any(also_to)))
+               or exists (select from messages where workspace_id = $1 and conversation_id = $2
+                          and direction = 'outbound' and status in ('sending', 'sent', 'failed') and forwards is null
+                          and $3 = any(to_addresses || cc_addresses)) as "takes_part!""#,
         workspace,
         conversation.0,
         address

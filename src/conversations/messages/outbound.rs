@@ -4,14 +4,18 @@
 //! Each change is one conditional update, so of two who want different things exactly one gets it.
 
 use chrono::{DateTime, Utc};
+use sqlx::types::Json;
 
 use crate::conversations::conversation::Locked;
 use crate::conversations::lock::lock_visible;
 use crate::conversations::messages::inbound::SNIPPET;
 use crate::conversations::messages::message::{Author, MessageStatus, Origin};
+use crate::conversations::notifications::follows;
 use crate::conversations::search::pending;
+use crate::conversations::timeline::Attachment;
 use crate::error::{Error, NO_MESSAGE, Result};
 use crate::ids::{AgentId, ConversationId, MessageId};
+use crate::live::topic::Topic;
 use crate::store::db::Tx;
 use crate::text;
 use crate::workspace::access::{Actor, MemberId, SANDBOX};
@@ -27,6 +31,23 @@ pub struct Outbound<'a> {
     pub summary: Option<String>,
     /// When it leaves. Without a time it is a draft.
     pub sends_at: Option<DateTime<Utc>>,
+    /// Whom it goes to. Without it, to the contact.
+    pub addressed: Option<&'a Addressed>,
+}
+
+/// Whom a message goes to and what it is about, as its writer chose it.
+#[derive(Clone, Debug, Default)]
+pub struct Addressed {
+    pub to: Vec<String>,
+    pub cc: Vec<String>,
+    pub bcc: Vec<String>,
+    /// When it is not that of the conversation.
+    pub subject: Option<String>,
+    /// The mail it answers, instead of the newest.
+    pub answers: Option<MessageId>,
+    /// The message it passes on.
+    pub forwards: Option<MessageId>,
+    pub attachments: Vec<Attachment>,
 }
 
 pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>) -> Result<()> {
@@ -37,6 +58,9 @@ pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>)
     // only who got the mail can answer it.
     let domain = conversation.mailbox_address.rsplit('@').next().unwrap_or_default();
     let rfc_message_id = format!("{}.{}@{domain}", outbound.message, tx.frame().random.hex(32));
+    let addressed = outbound.addressed;
+    let empty = Vec::new();
+    let attachments = addressed.map_or(&empty, |addressed| &addressed.attachments);
     sqlx::query!(
         "with numbered as (
              update conversations
@@ -49,9 +73,9 @@ pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>)
          insert into messages
              (workspace_id, conversation_id, id, mailbox_id, item, at, direction, status, sends_at, due_at,
               from_name, from_email, text, rfc_message_id, author_type, author_id, summary, written,
-              origin, sandbox)
+              origin, sandbox, to_addresses, cc_addresses, bcc_addresses, subject, answers, forwards, attachments)
          select $1, $2, $3, mailbox_id, last_item, $5, 'outbound', case when $4 then 'scheduled' else 'draft' end,
-             $7, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, audience = $17
+             $7, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, audience = $17, $18, $19, $20, $21, $22, $23, $24
          from numbered",
         workspace,
         conversation.id.0,
@@ -69,12 +93,23 @@ pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>)
         outbound.summary,
         outbound.written,
         outbound.author.origin() as Origin,
-        SANDBOX
+        SANDBOX,
+        addressed.map(|addressed| &addressed.to[..]) as Option<&[String]>,
+        addressed.map(|addressed| &addressed.cc[..]) as Option<&[String]>,
+        addressed.map(|addressed| &addressed.bcc[..]) as Option<&[String]>,
+        addressed.and_then(|addressed| addressed.subject.as_deref()),
+        addressed.and_then(|addressed| addressed.answers).map(|message| message.0),
+        addressed.and_then(|addressed| addressed.forwards).map(|message| message.0),
+        Json(attachments) as _
     )
     .execute(&mut **tx)
     .await?;
     if scheduled {
         pending::note_message(tx, conversation.id, outbound.message).await?;
+    }
+    tx.touch(conversation.audience, Topic::Messages);
+    if let Some(MemberId::Person(person)) = outbound.author.member() {
+        follows::takes_part(tx, conversation, &[person]).await?;
     }
     Ok(())
 }
@@ -107,6 +142,8 @@ pub async fn lock_message(tx: &mut Tx<'_>, who: &Actor, message: MessageId) -> R
             other => other,
         })?;
     let ours = find(tx, &conversation, message).await?.ok_or(NO_MESSAGE)?;
+    // Whoever locks it changes it.
+    tx.touch(conversation.audience, Topic::Messages);
     Ok((conversation, ours))
 }
 
@@ -203,6 +240,7 @@ pub async fn stop(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId, te
     if stopped.rows_affected() == 0 {
         return Ok(false);
     }
+    tx.touch(conversation.audience, Topic::Messages);
     uncount(tx, conversation).await?;
     pending::note(tx, conversation.id).await?;
     Ok(true)

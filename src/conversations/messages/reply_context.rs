@@ -26,6 +26,8 @@ pub struct ReplyContext {
     pub answers: Option<Answered>,
     /// Message-IDs of theirs and ours, oldest first, without the answered one.
     pub chain: Vec<String>,
+    /// Whether the answered mail may be quoted: everybody who gets this had it.
+    pub quotes: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,11 +45,13 @@ pub async fn earlier(conn: &mut PgConnection, letter: &Letter) -> Result<ReplyCo
     let row = sqlx::query!(
         r#"select m.mailbox_id as "mailbox: MailboxId", m.sends_at as "sends_at!", m.at, m.item,
                (m.author_type is null and m.origin is distinct from 'assistant') as "automatic!", a.id as "answered?", a.rfc_message_id, a.at as "answered_at?",
-               a.from_name, a.from_email as "from_email?", left(a.text, $4) as text
+               a.from_name, a.from_email as "from_email?", left(a.text, $4) as text, m.forwards, m.answers,
+               a.reply_to, a.also_to as "also_to?", a.to_addresses, a.cc_addresses
            from messages m left join lateral (
                select * from messages
                where workspace_id = $1 and conversation_id = $2 and direction = 'inbound' and (at, item) < (m.at, m.item)
-                 and (from_email = $5 or (verdict ->> 'dmarc' = 'pass' and $5 = any(also_to)))
+                 and m.forwards is null and (id = m.answers or (m.answers is null
+                   and (from_email = $5 or (verdict ->> 'dmarc' = 'pass' and $5 = any(also_to)))))
                order by automatic, at desc, item desc limit 1) a on true
            where m.workspace_id = $1 and m.conversation_id = $2 and m.id = $3"#,
         workspace,
@@ -58,6 +62,17 @@ pub async fn earlier(conn: &mut PgConnection, letter: &Letter) -> Result<ReplyCo
     )
     .fetch_one(&mut *conn)
     .await?;
+    let had: Vec<&String> = [&row.also_to, &row.to_addresses, &row.cc_addresses]
+        .into_iter()
+        .flatten()
+        .flatten()
+        .chain(&row.from_email)
+        .chain(&row.reply_to)
+        .collect();
+    // The newest mail was looked for among what the one recipient had.
+    let chosen = row.answers.is_some();
+    let quotes = (!chosen || had.contains(&&letter.to)) && letter.copies.all().all(|one| had.contains(&one));
+    let passed_on = row.forwards.is_some();
     let answers = match (row.answered_at, row.from_email, row.text) {
         (Some(at), Some(from_email), Some(text)) => Some(Answered {
             rfc_message_id: row.rfc_message_id,
@@ -68,10 +83,22 @@ pub async fn earlier(conn: &mut PgConnection, letter: &Letter) -> Result<ReplyCo
         }),
         _ => None,
     };
+    if passed_on {
+        // It begins a thread of its own: who gets it learns no id of the other one.
+        let (mailbox, date) = (row.mailbox, row.sends_at);
+        return Ok(ReplyContext {
+            mailbox,
+            date,
+            automatic: false,
+            answers: None,
+            chain: Vec::new(),
+            quotes,
+        });
+    }
     let mut chain = sqlx::query_scalar!(
         r#"select rfc_message_id as "id!" from messages
            where workspace_id = $1 and conversation_id = $2 and rfc_message_id is not null and id <> $3
-             and id is distinct from $4
+             and id is distinct from $4 and forwards is null
              and ((direction = 'inbound' and (at, item) < ($5, $6)) or (status = 'sent' and sent_at <= $7))
            order by at desc, item desc limit $8"#,
         workspace,
@@ -86,5 +113,6 @@ pub async fn earlier(conn: &mut PgConnection, letter: &Letter) -> Result<ReplyCo
     .fetch_all(conn)
     .await?;
     chain.reverse();
-    Ok(ReplyContext { mailbox: row.mailbox, date: row.sends_at, automatic: row.automatic, answers, chain })
+    let (mailbox, date, automatic) = (row.mailbox, row.sends_at, row.automatic);
+    Ok(ReplyContext { mailbox, date, automatic, answers, chain, quotes })
 }

@@ -6,17 +6,19 @@
 use chrono::{DateTime, Utc};
 use serde_json::json;
 use sqlx::PgConnection;
+use sqlx::types::Json;
 
 use crate::conversations::conversation::Locked;
 use crate::conversations::messages::inbound::SNIPPET;
 use crate::conversations::messages::message::{Author, Channel, Origin};
-use crate::conversations::timeline;
+use crate::conversations::timeline::{self, Attachment};
 use crate::conversations::transitions::{Trigger, apply};
 use crate::error::Result;
 use crate::events::event::{Event, MessageSent};
 use crate::events::record::record;
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
-use crate::relay::mailer::{Letter, Refusal};
+use crate::live::topic::Topic;
+use crate::relay::mailer::{Copies, Letter, Refusal};
 use crate::store::db::Tx;
 use crate::text;
 use crate::workspace::access::{By, SANDBOX};
@@ -29,8 +31,9 @@ pub struct Claimed {
     /// Tries in vain.
     pub tries: i16,
     pub livemode: bool,
-    /// Mail to this address fails: it complained, or does not exist.
+    /// Mail to one of its addresses fails: it complained, or does not exist.
     pub suppressed: bool,
+    pub attachments: Vec<Attachment>,
 }
 
 /// Takes messages that are due, live ones or the sandbox's: whose time has come, whose lease ended with the node that
@@ -59,10 +62,12 @@ pub async fn claim(
              and c.workspace_id = due.workspace_id and c.id = due.conversation_id
            returning m.workspace_id as "workspace: WorkspaceId", m.conversation_id as "conversation: ConversationId",
                m.id as "message: MessageId", coalesce(m.rfc_message_id, '') as "rfc_message_id!", m.from_name, m.from_email, m.text,
-               c.contact_email, c.subject, m.claim, m.tries, c.audience <> $3 as "livemode!",
+               c.contact_email, coalesce(m.subject, c.subject) as "subject!", m.to_addresses, m.cc_addresses, m.bcc_addresses,
+               m.attachments as "attachments: Json<Vec<Attachment>>", m.claim, m.tries, c.audience <> $3 as "livemode!",
                exists (select from suppressed_addresses s
                        where s.workspace_id = c.workspace_id and s.livemode = (c.audience <> $3)
-                         and s.address = c.contact_email) as "suppressed!""#,
+                         and s.address = any (coalesce(m.to_addresses || m.cc_addresses || m.bcc_addresses,
+                                                       array[c.contact_email]))) as "suppressed!""#,
         now,
         lease_ends,
         SANDBOX,
@@ -70,22 +75,36 @@ pub async fn claim(
     )
     .fetch_all(conn)
     .await?;
-    let claimed = rows.into_iter().map(|row| Claimed {
-        letter: Letter {
+    let claimed = rows.into_iter().map(|row| {
+        let (to, further) = match row.to_addresses.unwrap_or_default().split_first() {
+            Some((first, further)) => (first.clone(), further.to_vec()),
+            None => (row.contact_email.unwrap_or_default(), Vec::new()),
+        };
+        let copies = Copies {
+            to: further,
+            cc: row.cc_addresses.unwrap_or_default(),
+            bcc: row.bcc_addresses.unwrap_or_default(),
+        };
+        let letter = Letter {
             workspace: row.workspace,
             conversation: row.conversation,
             message: row.message,
             rfc_message_id: row.rfc_message_id,
             from_name: row.from_name,
             from: row.from_email,
-            to: row.contact_email.unwrap_or_default(),
+            to,
+            copies,
             subject: row.subject,
             text: row.text,
-        },
-        claim: row.claim,
-        tries: row.tries,
-        livemode: row.livemode,
-        suppressed: row.suppressed,
+        };
+        Claimed {
+            letter,
+            claim: row.claim,
+            tries: row.tries,
+            livemode: row.livemode,
+            suppressed: row.suppressed,
+            attachments: row.attachments.0,
+        }
     });
     Ok(claimed.collect())
 }
@@ -133,6 +152,7 @@ pub async fn sent(tx: &mut Tx<'_>, conversation: &Locked, claimed: &Claimed) -> 
     )
     .execute(&mut **tx)
     .await?;
+    tx.touch(conversation.audience, Topic::Messages);
     let author = Author::stored(row.origin, row.author_type.as_deref(), row.author_id);
     let trigger = match (author, row.answered) {
         (Author::Service, _) => Trigger::ServiceMailSent,
@@ -172,12 +192,64 @@ pub async fn failed(
     if failed.rows_affected() == 0 {
         return Ok(false);
     }
-    tell_failure(tx, conversation, message, refusal).await?;
+    // Which of several it was is not known here.
+    let letter = &claimed.letter;
+    let email = Some(letter.to.as_str()).filter(|to| !to.is_empty() && letter.copies.all().next().is_none());
+    tell_failure(tx, conversation, message, email, refusal).await?;
     apply(tx, conversation, Trigger::SendFailed, &By::System).await?;
     Ok(true)
 }
 
-/// A bounce came for a message that had left. False when there was nothing to change.
+/// Whom a message of ours went to, the first of them first. Those who got it blindly are marked.
+pub async fn recipients(
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    message: MessageId,
+) -> Result<Vec<Recipient>> {
+    let workspace = tx.workspace().0;
+    let row = sqlx::query!(
+        "select to_addresses, cc_addresses, bcc_addresses from messages
+         where workspace_id = $1 and conversation_id = $2 and id = $3",
+        workspace,
+        conversation.id.0,
+        message.0
+    )
+    .fetch_optional(&mut **tx)
+    .await?;
+    let Some((to, row)) = row.and_then(|mut row| row.to_addresses.take().map(|to| (to, row))) else {
+        let contact = conversation.contact.email.iter();
+        return Ok(contact.map(|address| Recipient { address: address.clone(), blind: false }).collect());
+    };
+    let named = to.into_iter().chain(row.cc_addresses.unwrap_or_default());
+    let blind = row.bcc_addresses.unwrap_or_default().into_iter();
+    let each = named.map(|address| (address, false)).chain(blind.map(|address| (address, true)));
+    Ok(each.map(|(address, blind)| Recipient { address, blind }).collect())
+}
+
+pub struct Recipient {
+    pub address: String,
+    pub blind: bool,
+}
+
+impl Recipient {
+    /// As the timeline may name it.
+    pub fn told(&self) -> Option<&str> {
+        (!self.blind).then_some(self.address.as_str())
+    }
+}
+
+/// One of several recipients did not get it; the message has left all the same.
+pub async fn missed(
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    message: MessageId,
+    recipient: Option<&Recipient>,
+) -> Result<()> {
+    tell_failure(tx, conversation, message, recipient.and_then(Recipient::told), Refusal::Bounce).await
+}
+
+/// A bounce came for a message that had left: its first recipient did not get it. False when there was nothing to
+/// change.
 pub async fn bounced(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId) -> Result<bool> {
     let workspace = tx.workspace().0;
     let row = sqlx::query!(
@@ -194,7 +266,9 @@ pub async fn bounced(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId)
     .fetch_optional(&mut **tx)
     .await?;
     let Some(row) = row else { return Ok(false) };
-    tell_failure(tx, conversation, message, Refusal::Bounce).await?;
+    let recipients = recipients(tx, conversation, message).await?;
+    let first = recipients.first().and_then(Recipient::told);
+    tell_failure(tx, conversation, message, first, Refusal::Bounce).await?;
     if row.newest {
         apply(tx, conversation, Trigger::NewestBounced, &By::System).await?;
     }
@@ -205,9 +279,10 @@ async fn tell_failure(
     tx: &mut Tx<'_>,
     conversation: &Locked,
     message: MessageId,
+    email: Option<&str>,
     refusal: Refusal,
 ) -> Result<()> {
-    let email = conversation.contact.email.as_deref();
+    tx.touch(conversation.audience, Topic::Messages);
     let data = json!({ "messageId": message, "email": email, "reason": refusal.as_str() });
     timeline::append(tx, conversation.id, &By::System, "delivery-failed", data).await
 }

@@ -58,11 +58,11 @@ pub async fn find(
 /// A materialised part keeps the order of its rows; ordering again would make PostgreSQL test all of them before
 /// it sorts.
 macro_rules! walked {
-    ($conn:expr, $page:tt, [$limit:tt $words:tt], $($argument:expr),+) => {{
+    ($conn:expr, [$($page:tt)+], $order:tt, [$limit:tt $words:tt], $($argument:expr),+) => {{
         let row = sqlx::query!(
             r#"with walk as materialized (
-                   select id, last_message_at from ("# + $page + r#") branches
-                   order by last_message_at desc, id desc limit $5)
+                   select id, last_message_at from ("# + $($page)+ + r#") branches
+                   order by "# + $order + r#" limit $5)
                select array(select id from walk
                             where (select words @> "# + $words + r#"::bigint[] or (segments > 0 and "# + $words + r#" <@ (
                                        words || array(select unnest(beside.words) from conversation_words_segments beside
@@ -87,7 +87,7 @@ async fn walk(
     words: &[i64],
     depth: i64,
 ) -> Result<(Vec<i64>, i64)> {
-    Ok(branches!(walked, conn, who, now, filter, depth, filter.limit, words))
+    Ok(branches!(newest first, walked, conn, who, now, filter, depth, filter.limit, words))
 }
 
 /// Looks rare words up in the index. Counts the conversations of the workspace that have them, up to `most`, and
@@ -126,7 +126,9 @@ async fn by_index(
            select (select n from counted) as "hits!",
                array(
                    select c.id
-                   from (select conversation_id from hits where (select n from counted) < $10
+                   from (select conversation_id from hits
+                         where (select n from counted) < $10
+                           and last_message_at <= coalesce($11::timestamptz, 'infinity')
                          order by last_message_at desc, conversation_id desc offset 0) newest
                    cross join lateral (
                        select id from conversations
@@ -135,6 +137,8 @@ async fn by_index(
                          and ($6::bigint is null or mailbox_id = $6)
                          and ($7::bigint is null or assignee_id = $7)
                          and ($8::text is null or reference = $8)
+                         and (last_message_at, id) <
+                             (coalesce($11::timestamptz, 'infinity'), coalesce($12::bigint, 9223372036854775807))
                        offset 0) c
                    limit $9) as "found!""#,
         who.workspace.0,
@@ -146,7 +150,9 @@ async fn by_index(
         filter.assigned.map(|assigned| assigned.stored()),
         filter.reference.as_deref(),
         filter.limit,
-        most
+        most,
+        filter.before.map(|place| place.at),
+        filter.before.map(|place| place.id.0)
     )
     .fetch_one(conn)
     .await?;

@@ -55,23 +55,24 @@ pub struct Indexed {
 }
 
 /// Indexes some of what is pending in the workspace that is about to be searched. The search neither fails nor
-/// waits long because of this: it continues with what is indexed.
-pub async fn catch_up(app: &App, reading: &mut Reading) {
+/// waits long because of this: it continues with what is indexed. True when nothing is left that it would miss.
+pub async fn catch_up(app: &App, reading: &mut Reading) -> bool {
     let (workspace, now) = (reading.frame().workspace, reading.now());
     if app.loops.of(LOOP).is_put_off(workspace, now) {
-        return;
+        return false;
     }
     let (began, patience) = (Instant::now(), app.config.search_patience());
     while began.elapsed() < patience {
         match catch_up_once(reading, patience).await {
             Ok(true) => {}
-            Ok(false) => return,
+            Ok(false) => return true,
             Err(error) => {
                 tracing::info!(%error, %workspace, "a search continues with what is indexed");
-                return;
+                return false;
             }
         }
     }
+    false
 }
 
 async fn catch_up_once(reading: &mut Reading, patience: std::time::Duration) -> Result<bool> {
@@ -98,6 +99,13 @@ async fn catch_up_once(reading: &mut Reading, patience: std::time::Duration) -> 
 
 /// Class of the advisory lock: one indexer per workspace, because two would write the same rows.
 const INDEXERS: i32 = 14;
+
+/// Keeps indexers out of this workspace until the transaction ends. Taken before any row, as they do.
+pub async fn pause(tx: &mut Tx<'_>) -> Result<()> {
+    let workspace = tx.workspace().0 as i32;
+    sqlx::query!("select pg_advisory_xact_lock($1, $2)", INDEXERS, workspace).execute(&mut **tx).await?;
+    Ok(())
+}
 
 /// Indexes one batch of a workspace. Does nothing while another indexer holds the lock.
 pub async fn index(tx: &mut Tx<'_>, batch: Batch) -> Result<Indexed> {
@@ -201,7 +209,8 @@ async fn take_anew(tx: &mut Tx<'_>, batch: Batch) -> Result<Anew> {
     }))
 }
 
-/// Resets the words of a conversation to those of its head (subject and contact), and notes its messages for
+/// Resets the words of a conversation to those of its head (subject and contact, also of those that became part of it),
+/// and notes its messages for
 /// indexing. True when more is left to do.
 async fn begin_anew(tx: &mut Tx<'_>, notes: &[(i64, Option<i64>)]) -> Result<bool> {
     if notes.is_empty() {
@@ -212,8 +221,11 @@ async fn begin_anew(tx: &mut Tx<'_>, notes: &[(i64, Option<i64>)]) -> Result<boo
     let heads = sqlx::query!(
         r#"select c.id as "id!", c.head as "head!" from unnest($2::bigint[]) as noted (id)
            cross join lateral (
-               select id, left(concat_ws(' ', subject, contact_name, contact_email), $3) as head from conversations
-               where workspace_id = $1 and id = noted.id offset 0) c"#,
+               select id, left(concat_ws(' ', subject, contact_name, contact_email, (
+                          select string_agg(concat_ws(' ', merged.subject, merged.contact_email), ' ')
+                          from merged_conversations merged
+                          where merged.workspace_id = $1 and merged.into_id = noted.id)), $3) as head
+               from conversations where workspace_id = $1 and id = noted.id offset 0) c"#,
         workspace.0,
         &begun,
         READ_OF_A_HEAD

@@ -1,6 +1,7 @@
 //! The search for words (specification 4.2): `pending` is what is to be indexed, `index` brings the words of mail in,
-//! `find` looks them up. An index that is behind never makes a search fail.
+//! `find` looks them up, `excerpts` shows where they stand. An index that is behind never makes a search fail.
 
+pub mod excerpts;
 pub mod find;
 pub mod index;
 pub mod pending;

@@ -1,6 +1,8 @@
 //! Sorts the leaf parts of a mail into text and attachments. The text is the text/plain body, else the HTML body
 //! converted to text; every other part is an attachment. Specification 2.4, 4.12.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use mail_parser::decoders::base64::base64_decode;
 use mail_parser::decoders::charsets::map::charset_decoder;
@@ -15,6 +17,13 @@ use crate::text;
 const SMALL_IMAGE_BYTES: usize = 10 * 1024;
 const MAX_LINKS: usize = 200;
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
+/// HTML that is larger is not kept: its text is.
+const MAX_HTML_BYTES: usize = 2 * 1024 * 1024;
+/// From so many table cells or pictures on a mail is laid out. Signatures have fewer.
+const MANY_CELLS: usize = 8;
+const MANY_PICTURES: usize = 3;
+/// A longer Content-ID is none.
+const MAX_CONTENT_ID: usize = 250;
 
 const SIGNATURE_TYPES: &[&str] =
     &["application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"];
@@ -27,6 +36,17 @@ pub struct Attachment {
     pub content_type: String,
     pub content: Bytes,
     pub inline: bool,
+    /// By which the mail's HTML names it, without angle brackets.
+    pub content_id: Option<String>,
+}
+
+/// The mail as HTML, as it came: nothing of it is safe to show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HtmlBody {
+    pub source: Arc<str>,
+    /// Laid out with tables or pictures, so that its text alone would lose something.
+    pub laid_out: bool,
+    pub has_remote_pictures: bool,
 }
 
 impl Attachment {
@@ -43,6 +63,7 @@ impl Attachment {
 
 pub(super) struct Contents {
     pub text: String,
+    pub html: Option<HtmlBody>,
     pub links: Vec<Link>,
     pub attachments: Vec<Attachment>,
 }
@@ -76,18 +97,40 @@ pub(super) fn sort(parts: &[Part]) -> Contents {
                 }
             }
             Role::Html => {
-                let mut html = html::read(&decoded_text(part), MAX_LINKS - links.len());
+                let source = decoded_text(part);
+                let mut html = html::read(&source, MAX_LINKS - links.len());
                 links.append(&mut html.links);
-                body_of(&mut bodies, part).html.push(html);
+                let body = body_of(&mut bodies, part);
+                body.html.push(html);
+                body.sources.push(source);
             }
             Role::Spare => {}
             Role::File => attachments.push(attachment(part)),
         }
     }
+    let html = html_of(&bodies);
     let mut budget = Budget::new();
     let mut pieces: Vec<String> = bodies.into_iter().flat_map(|body| body.into_texts(&mut budget)).collect();
     let text = if pieces.len() == 1 { pieces.remove(0) } else { pieces.join("\n\n") };
-    Contents { text: shortened(text, &mut attachments), links, attachments }
+    Contents { text: shortened(text, &mut attachments), html, links, attachments }
+}
+
+/// The pieces as one HTML, when at least one came as HTML and all together are not too large.
+fn html_of(bodies: &[Body]) -> Option<HtmlBody> {
+    let read = || bodies.iter().flat_map(|body| &body.html);
+    read().next()?;
+    let texts = bodies.iter().flat_map(|body| body.sources.iter().chain(&body.plain));
+    if texts.map(String::len).sum::<usize>() > MAX_HTML_BYTES {
+        return None;
+    }
+    let pieces: Vec<String> = bodies.iter().flat_map(Body::as_html).collect();
+    let laid_out = read().map(|html| html.cells).sum::<usize>() >= MANY_CELLS
+        || read().map(|html| html.pictures).sum::<usize>() >= MANY_PICTURES;
+    Some(HtmlBody {
+        source: pieces.join("<br><br>").replace('\0', "").into(),
+        laid_out,
+        has_remote_pictures: read().any(|html| html.has_remote_picture),
+    })
 }
 
 /// A text of more than a megabyte is a log or a list. All of it becomes an attachment, and its beginning is the
@@ -98,6 +141,7 @@ fn shortened(text: String, attachments: &mut Vec<Attachment>) -> String {
     }
     let beginning = text[..text.floor_char_boundary(MAX_TEXT_BYTES)].to_owned();
     attachments.push(Attachment {
+        content_id: None,
         filename: "message.txt".to_owned(),
         content_type: "text/plain".to_owned(),
         content: text.into(),
@@ -111,9 +155,19 @@ struct Body {
     alternative: Option<usize>,
     plain: Vec<String>,
     html: Vec<Html>,
+    /// Of each `html`, as it came.
+    sources: Vec<String>,
 }
 
 impl Body {
+    fn as_html(&self) -> Vec<String> {
+        if !self.sources.is_empty() {
+            return self.sources.clone();
+        }
+        let escaped = |text: &String| text.replace('&', "&amp;").replace('<', "&lt;").replace('\n', "<br>");
+        self.plain.iter().map(escaped).collect()
+    }
+
     /// HTML is converted only when there is no plain form, because that is expensive.
     fn into_texts(self, budget: &mut Budget) -> Vec<String> {
         if !self.plain.is_empty() {
@@ -128,7 +182,12 @@ fn body_of<'b>(bodies: &'b mut Vec<Body>, part: &Part) -> &'b mut Body {
     let same_piece =
         bodies.last().is_some_and(|b| b.alternative.is_some() && b.alternative == part.alternative);
     if !same_piece {
-        bodies.push(Body { alternative: part.alternative, plain: Vec::new(), html: Vec::new() });
+        bodies.push(Body {
+            alternative: part.alternative,
+            plain: Vec::new(),
+            html: Vec::new(),
+            sources: Vec::new(),
+        });
     }
     let last = bodies.len() - 1;
     &mut bodies[last]
@@ -202,7 +261,15 @@ fn attachment(part: &Part) -> Attachment {
         content: decoded(part).into(),
         content_type,
         inline,
+        content_id: content_id(part),
     }
+}
+
+fn content_id(part: &Part) -> Option<String> {
+    let id = String::from_utf8_lossy(part.head.first("content-id")?);
+    let id = id.trim().trim_start_matches('<').trim_end_matches('>').trim();
+    let sound = !id.is_empty() && id.len() <= MAX_CONTENT_ID && !id.contains(char::is_control);
+    sound.then(|| id.to_owned())
 }
 
 fn decoded(part: &Part) -> Vec<u8> {

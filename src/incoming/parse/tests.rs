@@ -129,6 +129,7 @@ fn signatures_and_calendars_are_not_filed() {
         content_type: content_type.to_owned(),
         content: vec![0; 20_000].into(),
         inline: false,
+        content_id: None,
     };
     assert!(!file("smime.p7s", "application/octet-stream").is_filed());
     assert!(!file("signature.asc", "application/pgp-signature").is_filed());

@@ -1,12 +1,13 @@
 //! What a letter looks like on the wire, that it looks the same on every try, and that nothing from outside adds
 //! a line to its header.
 
-use mail_parser::MessageParser;
+use mail_parser::{MessageParser, MimeHeaders};
 use proptest::prelude::*;
 
 use super::*;
 use crate::conversations::messages::reply_context::{Answered, QUOTED};
 use crate::ids::{ConversationId, MailboxId, MessageId as OurId, WorkspaceId};
+use crate::relay::mailer::Copies;
 
 const KEY: SecretKey = SecretKey([3; 32]);
 
@@ -19,6 +20,7 @@ fn letter() -> Letter {
         from_name: Some("Acme Help".into()),
         from: "help@acme.example".into(),
         to: "ada@customer.example".into(),
+        copies: Copies::default(),
         subject: "Parcel".into(),
         text: "Dear Ada,\n\nit is on its way: https://post.example/track?id=7&lang=en\n\nMia".into(),
     }
@@ -37,11 +39,12 @@ fn earlier() -> ReplyContext {
             text: "Where is it?\n\n> You wrote before\n<b>Ada</b>".into(),
         }),
         chain: vec!["one@customer.example".into(), "msg_1.ab@acme.example".into()],
+        quotes: true,
     }
 }
 
 fn wire(letter: &Letter, earlier: &ReplyContext) -> String {
-    String::from_utf8(compose(letter, earlier, &KEY).raw).unwrap()
+    String::from_utf8(compose(letter, earlier, Vec::new(), &KEY).raw).unwrap()
 }
 
 /// proves: MSG-11
@@ -75,10 +78,79 @@ fn letters_of_every_language_are_encoded() {
 
 #[test]
 fn the_same_letter_is_the_same_bytes() {
-    assert_eq!(compose(&letter(), &earlier(), &KEY), compose(&letter(), &earlier(), &KEY));
+    let again = || compose(&letter(), &earlier(), files(), &KEY);
+    assert_eq!(again(), again());
     let other = Letter { rfc_message_id: "msg_4.ff@acme.example".into(), ..letter() };
     let boundary = |raw: &str| raw.split("boundary=\"").nth(1).unwrap()[..32].to_owned();
     assert_ne!(boundary(&wire(&letter(), &earlier())), boundary(&wire(&other, &earlier())));
+}
+
+fn files() -> Vec<File> {
+    let file = |name: &str, content_type: &str, content: &[u8]| File {
+        name: name.into(),
+        content_type: content_type.into(),
+        content: content.to_vec(),
+    };
+    vec![
+        file("lease.pdf", "application/pdf", b"%PDF-1.4 \x00\xff\n.\r\n"),
+        file("notes.txt", "text/plain", b"one\ntwo\r\n\xc3\xa4 is UTF-8\n.\n"),
+        file("evil\r\nBcc: eve@x.example.eml", "message/rfc822", b"From: x@y.example\r\n\r\nHi"),
+        file("Gr\u{f6}\u{df}e \"1\".html", "text/html\r\nX: y", b"<b>"),
+    ]
+}
+
+#[test]
+fn files_go_with_a_letter_byte_by_byte() {
+    let mail = compose(&letter(), &earlier(), files(), &KEY);
+    assert!(mail.raw.is_ascii());
+    let parsed = MessageParser::new().parse(&mail.raw).unwrap();
+    let names: Vec<_> = parsed.attachments().map(|file| file.attachment_name().unwrap_or_default()).collect();
+    assert_eq!(
+        names,
+        ["lease.pdf", "notes.txt", "evil Bcc: eve@x.example.eml", "Gr\u{f6}\u{df}e \"1\".html"]
+    );
+    for (sent, got) in files().iter().zip(parsed.attachments()) {
+        assert_eq!(got.contents(), sent.content, "{}", sent.name);
+    }
+    assert!(parsed.body_text(0).unwrap().starts_with("Dear Ada,"));
+    let header = String::from_utf8(mail.raw.clone()).unwrap();
+    let (header, _) = header.split_once("\r\n\r\n").unwrap();
+    assert!(!header.contains("eve@x.example"));
+}
+
+#[test]
+fn a_blind_copy_is_in_the_envelope_and_nowhere_else() {
+    let copies = Copies {
+        to: vec!["bob@customer.example".into()],
+        cc: vec!["cleo@b\u{fc}cher.example".into(), "dan@customer.example".into()],
+        bcc: vec!["secret@auditor.example".into()],
+    };
+    let mail = compose(&Letter { copies, ..letter() }, &earlier(), Vec::new(), &KEY);
+    assert_eq!(mail.to, "ada@customer.example");
+    assert_eq!(
+        mail.copies_to,
+        [
+            "bob@customer.example",
+            "cleo@xn--bcher-kva.example",
+            "dan@customer.example",
+            "secret@auditor.example"
+        ]
+    );
+    let raw = String::from_utf8(mail.raw).unwrap();
+    assert!(!raw.contains("auditor") && !raw.to_lowercase().contains("\r\nbcc:"));
+    let parsed = MessageParser::new().parse(raw.as_bytes()).unwrap();
+    let addresses = |list: &mail_parser::Address| {
+        list.iter().map(|one| one.address().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(addresses(parsed.to().unwrap()), ["ada@customer.example", "bob@customer.example"]);
+    assert_eq!(addresses(parsed.cc().unwrap()), ["cleo@xn--bcher-kva.example", "dan@customer.example"]);
+}
+
+#[test]
+fn a_mail_that_somebody_did_not_have_is_answered_but_not_quoted() {
+    let raw = wire(&letter(), &ReplyContext { quotes: false, ..earlier() });
+    assert!(raw.contains("In-Reply-To: <two@customer.example>") && raw.contains("Subject: Re: Parcel"));
+    assert!(!raw.contains("Where is it?") && !raw.contains("wrote:"));
 }
 
 #[test]

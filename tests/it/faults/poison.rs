@@ -8,6 +8,8 @@ use futures::future::BoxFuture;
 use rookery::app::App;
 use rookery::app_mail::connect::{Wanted as Service, connect};
 use rookery::config::Config;
+use rookery::conversations::bulk;
+use rookery::conversations::bulk::action::Action;
 use rookery::conversations::lock::lock_any;
 use rookery::conversations::snooze;
 use rookery::ids::ConversationId;
@@ -75,6 +77,14 @@ const CASES: &[Case] = &[
         left: "select count(*) from messages where workspace_id = $1 and due_at <= $2 + interval '1 hour'",
     },
     Case {
+        name: "mail what is unread",
+        prepare: |workspace| Box::pin(has_something_unread(workspace)),
+        first: NOW,
+        then: TimeDelta::minutes(1),
+        refused: "update on notification_mail for each row when (new.workspace_id = {bad})",
+        left: "select count(*) from notification_mail where workspace_id = $1 and due_at <= $2",
+    },
+    Case {
         name: "send notices",
         prepare: |workspace| Box::pin(has_a_notice(workspace)),
         first: NOW,
@@ -98,6 +108,15 @@ const CASES: &[Case] = &[
         refused: "update on conversations for each row
                   when (new.workspace_id = {bad} and old.snoozed_until is not null and new.snoozed_until is null)",
         left: "select count(*) from conversations where workspace_id = $1 and snoozed_until <= $2",
+    },
+    Case {
+        name: "bulk jobs",
+        prepare: |workspace| Box::pin(closes_many(workspace)),
+        first: NOW,
+        then: NOW,
+        refused: "update on bulk_job_items for each row when (new.workspace_id = {bad})",
+        left: "select count(*) from bulk_job_items
+               where workspace_id = $1 and state = 'waiting' and $2 is not null",
     },
     Case {
         name: "release revoked agents",
@@ -179,8 +198,8 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// Loops that have no rows of workspaces. The first asks the time; the days of a table have a test of their own.
-const WITHOUT_ROWS: &[&str] = &["follow the database's clock", "keep days"];
+/// Loops that have no rows of workspaces. The first asks the time, the second looks at sessions; the days of a table have a test of their own.
+const WITHOUT_ROWS: &[&str] = &["follow the database's clock", "look at streams", "keep days"];
 
 #[tokio::test]
 async fn every_loop_has_its_poison_here() {
@@ -253,9 +272,11 @@ poisoned! {
     a_reminder_that_cannot_be_written_stops_no_other: "remind of documents";
     a_message_that_cannot_be_sent_stops_no_other: "send";
     a_message_of_the_sandbox_that_cannot_be_sent_stops_no_other: "send in the sandbox";
+    a_person_who_cannot_be_told_by_mail_stops_no_other: "mail what is unread";
     a_notice_that_cannot_be_sent_stops_no_other: "send notices";
     an_answer_that_cannot_be_given_stops_no_other: "answer in the sandbox";
     a_snooze_that_cannot_be_ended_stops_no_other: "wake snoozed";
+    a_job_that_cannot_be_worked_off_stops_no_other: "bulk jobs";
     an_agent_that_cannot_be_released_stops_no_other: "release revoked agents";
     an_event_that_cannot_be_fanned_out_stops_no_other: "fan out events";
     a_delivery_that_cannot_be_written_down_stops_no_other: "deliver webhooks";
@@ -468,6 +489,16 @@ async fn has_a_notice(workspace: &Workspace<'_>) {
     workspace.world.sql(&insert).await;
 }
 
+async fn has_something_unread(workspace: &Workspace<'_>) {
+    let insert = format!(
+        "insert into notification_mail (workspace_id, person_id, due_at) values ({}, {}, '{}')",
+        workspace.id.0,
+        workspace.owner.0,
+        workspace.world.now()
+    );
+    workspace.world.sql(&insert).await;
+}
+
 async fn snoozes(workspace: &Workspace<'_>, count: usize) {
     let (app, now) = (&workspace.world.app, workspace.world.now());
     for _ in 0..count {
@@ -479,6 +510,15 @@ async fn snoozes(workspace: &Workspace<'_>, count: usize) {
         snooze::until(&mut tx, &locked, &olga, now + TimeDelta::hours(1)).await.unwrap();
         tx.commit().await.unwrap();
     }
+}
+
+async fn closes_many(workspace: &Workspace<'_>) {
+    let inbox = workspace.mailbox(&format!("many@{}.example", workspace.id.0), "Many").await;
+    let picked = workspace.many(inbox, 3, "word").await;
+    let mut tx = workspace.world.app.begin(workspace.id).await.unwrap();
+    let olga = people::teammate(&mut tx, workspace.id, workspace.owner).await.unwrap();
+    bulk::start(&mut tx, &olga, &Action::Close, &picked).await.unwrap();
+    tx.commit().await.unwrap();
 }
 
 async fn revokes_a_key(workspace: &Workspace<'_>) {

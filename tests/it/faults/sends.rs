@@ -128,7 +128,7 @@ pub async fn seed(pool: &sqlx::PgPool, kind: &str, messages: usize, spread_secon
     let statement = format!(
         "insert into conversations (workspace_id, id, mailbox_id, audience, contact_email, subject, status,
              announced_turn, created_at, last_message_at, message_count, last_item)
-         select m.workspace_id, 1000000 + n, m.id, m.audience, 'customer' || n || '@x.test', 'Case', 'open', 'ours',
+         select m.workspace_id, 1000000 + n, m.id, m.audience, 'customer' || n || '@x.example', 'Case', 'open', 'ours',
              now(), now(), 1, 1
          from mailboxes m, generate_series(1, {messages}) n where kind = '{kind}';
          with agents as (

@@ -2,11 +2,14 @@
 
 mod announced;
 mod asked;
+mod bulk;
 mod canary;
 mod commands;
+mod demonstration;
 mod forgetting;
 mod import;
 mod inbound;
+mod merging;
 mod origins;
 mod people;
 mod released;
@@ -14,4 +17,5 @@ mod sandbox;
 mod sending;
 mod ten_days;
 mod transitions;
+mod views;
 mod worker;

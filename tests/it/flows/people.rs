@@ -59,8 +59,15 @@ async fn reads(world: &World, actor: &Actor, id: ConversationId) -> Result<read:
 }
 
 async fn listed(world: &World, actor: &Actor, assigned: Option<Assigned>) -> Vec<ConversationId> {
-    let filter =
-        Filter { view: View::Open, mailbox: None, assigned, reference: None, words: None, limit: 25 };
+    let filter = Filter {
+        view: View::Open,
+        mailbox: None,
+        assigned,
+        reference: None,
+        words: None,
+        before: None,
+        limit: 25,
+    };
     let mut conn = world.app.connection().await.unwrap();
     let page = list(&mut conn, actor, world.now(), &filter).await.unwrap();
     page.into_iter().map(|summary| summary.id).collect()

@@ -256,8 +256,15 @@ async fn people_neither_find_the_sandboxs_mail_nor_approve_or_stop_it() {
         let mut conn = world.app.connection().await.unwrap();
         let olga = people::teammate(&mut conn, acme.id, acme.owner).await.unwrap();
         let words = Some(search_terms::hash_terms(acme.id, ["zebra"]));
-        let filter =
-            Filter { view: View::Open, mailbox: None, assigned: None, reference: None, words, limit: 25 };
+        let filter = Filter {
+            view: View::Open,
+            mailbox: None,
+            assigned: None,
+            reference: None,
+            words,
+            before: None,
+            limit: 25,
+        };
         let found = list(&mut conn, &olga, world.now(), &filter).await.unwrap();
         assert_eq!(found.iter().map(|summary| summary.id).collect::<Vec<_>>(), [live]);
         for refused in [

@@ -71,7 +71,7 @@ async fn every_trigger_does_in_every_status_what_the_table_says() {
                     let keeps = match trigger.row().snooze {
                         Snooze::Same => snoozed,
                         Snooze::Ended(_) => snoozed && unchosen,
-                        Snooze::Set(_) => status != Status::Closed,
+                        Snooze::Set(_) => expected != Status::Closed,
                     };
                     assert_eq!(!read["snoozedUntil"].is_null(), keeps, "{at}");
                     let turns: Vec<&Value> = told.iter().map(|event| &event["data"]["turn"]).collect();
@@ -172,6 +172,10 @@ fn triggers() -> Vec<(&'static str, Trigger)> {
         ("snoozed by a person", Trigger::SnoozeChosen(year)),
         ("the snooze's time passed", Trigger::SnoozeRanOut),
         ("woken by a person", Trigger::WokenByPerson),
+        ("a change undone: open as before", Trigger::Undone(Status::Open, None)),
+        ("a change undone: waiting as before", Trigger::Undone(Status::Waiting, None)),
+        ("a change undone: closed as before", Trigger::Undone(Status::Closed, None)),
+        ("a change undone: snoozed as before", Trigger::Undone(Status::Open, Some(year))),
     ]
 }
 

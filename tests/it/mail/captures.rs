@@ -129,7 +129,7 @@ async fn a_colleague_of_the_contact_joins_and_is_shown_as_new_and_replies_say_wh
         let draft = post.key.message(id, written["messageId"].as_str().unwrap()).await;
         assert_eq!((&draft["to"], draft.get("senderConfirmed")), (&json!(["anna@customer.example"]), None));
         let timeline = post.key.conversation(id).await["timeline"].clone();
-        assert_eq!((&timeline[0]["senderConfirmed"], timeline[0].get("to")), (&json!(true), None));
+        assert_eq!((&timeline[0]["senderConfirmed"], &timeline[0]["to"]), (&json!(true), &json!([HELP])));
     })
     .await;
 }

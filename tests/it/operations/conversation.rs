@@ -45,6 +45,8 @@ async fn the_full_form_has_the_inboxs_address_and_neither_snippet_nor_count() {
                     "status": null,
                     "text": "Where is it?",
                     "attachments": [],
+                    "to": ["team@rookery.example"],
+                    "cc": [],
                     "senderConfirmed": false,
                 }],
                 "team": {

@@ -62,6 +62,8 @@ async fn a_simulated_mail_can_be_read_at_once() {
                 "status": null,
                 "text": "Hallo,\n\n.wo\n  ist 🧀?\nFrom here",
                 "attachments": [],
+                "to": ["sandbox@acme-sohne.test"],
+                "cc": [],
                 "senderConfirmed": true,
             }])
         );

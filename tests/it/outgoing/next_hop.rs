@@ -12,7 +12,7 @@ use chrono::TimeDelta;
 use rookery::ids::{ConversationId, MessageId, WorkspaceId};
 use rookery::net::outside::Outside;
 use rookery::relay::Relay;
-use rookery::relay::mailer::{Handover, Letter, Mail, Mailer};
+use rookery::relay::mailer::{Copies, Handover, Letter, Mail, Mailer};
 use rookery::secrets::secret::Secret;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
@@ -119,11 +119,13 @@ impl Scene {
             from_name: None,
             from: "help@acme.example".into(),
             to: "ada@customer.example".into(),
+            copies: Copies::default(),
             subject: "Hi".into(),
             text: "Hi".into(),
         };
         let raw = b"Subject: Hi\r\n\r\nHi\r\n".to_vec();
-        let mail = Mail { return_path: letter.from.clone(), to: letter.to.clone(), raw };
+        let mail =
+            Mail { return_path: letter.from.clone(), to: letter.to.clone(), copies_to: Vec::new(), raw };
         let done = relay.hand_over(&letter, &mail).await.unwrap();
         (done, self.sink.taken().len() - before.0, self.sink.encrypted() - before.1)
     }

@@ -3,7 +3,8 @@
 use chrono::{DateTime, Utc};
 use rookery::error::Result;
 use rookery::ids::{MessageId, PersonId};
-use rookery::replies::{approve, discard, undo};
+use rookery::replies::approve::{self, Approved};
+use rookery::replies::{discard, undo};
 use rookery::workspace::people;
 
 use super::Workspace;
@@ -18,16 +19,19 @@ impl Workspace<'_> {
         let message: MessageId = message.parse().expect("a message's id");
         let mut tx = self.world.app.begin(self.id).await?;
         let person = people::teammate(&mut tx, self.id, person).await?;
-        let sends_at = approve::approve(&self.world.app, &mut tx, &person, message, edited).await?;
+        let approved = approve::approve(&self.world.app, &mut tx, &person, message, edited, None).await?;
         tx.commit().await?;
-        Ok(sends_at)
+        match approved {
+            Approved::Leaves(sends_at) => Ok(sends_at),
+            other => panic!("nothing was shown, so nothing stops it: {other:?}"),
+        }
     }
 
     pub async fn undo(&self, person: PersonId, message: &str) -> Result<()> {
         let message: MessageId = message.parse().expect("a message's id");
         let mut tx = self.world.app.begin(self.id).await?;
         let person = people::teammate(&mut tx, self.id, person).await?;
-        undo::undo(&mut tx, &person, message).await?;
+        undo::undo(&mut tx, &person, message).await?.0.must()?;
         tx.commit().await
     }
 
@@ -35,7 +39,7 @@ impl Workspace<'_> {
         let message: MessageId = message.parse().expect("a message's id");
         let mut tx = self.world.app.begin(self.id).await?;
         let person = people::teammate(&mut tx, self.id, person).await?;
-        discard::discard(&mut tx, &person, message).await?;
+        discard::discard(&mut tx, &person, message, None).await?;
         tx.commit().await
     }
 

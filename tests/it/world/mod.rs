@@ -1,6 +1,7 @@
 //! The fixture of a test: the whole service on a database, clock and randomness of its own, called over real HTTP.
 //! At the end it checks that no work was left behind and no count drifted.
 
+pub mod browser;
 pub mod cluster;
 mod desk;
 pub mod furnished;

@@ -32,12 +32,23 @@ pub struct Html {
     pub slim: String,
     pub tags: usize,
     pub links: Vec<Link>,
+    /// Table cells and pictures outside of quoted history: a mail with many is laid out, not just written.
+    pub cells: usize,
+    pub pictures: usize,
+    pub has_remote_picture: bool,
 }
 
 pub fn read(html: &str, max_links: usize) -> Html {
     let mut slim = Slim::new(max_links);
     slim.read(html);
-    Html { slim: slim.html, tags: slim.tags, links: slim.links }
+    Html {
+        slim: slim.html,
+        tags: slim.tags,
+        links: slim.links,
+        cells: slim.cells,
+        pictures: slim.pictures,
+        has_remote_picture: slim.has_remote_picture,
+    }
 }
 
 /// Builds the reduced HTML in one pass over the bytes.
@@ -52,6 +63,9 @@ struct Slim {
     link: Option<Link>,
     /// An unclosed quote was seen; from then on quotes do not protect a `>`.
     quotes_broken: bool,
+    cells: usize,
+    pictures: usize,
+    has_remote_picture: bool,
 }
 
 impl Slim {
@@ -66,6 +80,9 @@ impl Slim {
             max_links,
             link: None,
             quotes_broken: false,
+            cells: 0,
+            pictures: 0,
+            has_remote_picture: false,
         }
     }
 
@@ -149,9 +166,17 @@ impl Slim {
                 if let (Some(link), Some(alt)) = (&mut self.link, tag.attribute("alt")) {
                     link.text.push_str(alt);
                 }
+                let source = tag.attribute("src").unwrap_or_default().trim_start();
+                let starts =
+                    |with: &str| source.get(..with.len()).is_some_and(|s| s.eq_ignore_ascii_case(with));
+                self.has_remote_picture |= starts("http") || starts("//");
+                self.pictures += usize::from(self.quote_depth == 0);
             }
             // Cells of one row stay on one line, so that a table of two columns reads well.
-            "td" | "th" if !tag.is_end => self.html.push(' '),
+            "td" | "th" if !tag.is_end => {
+                self.html.push(' ');
+                self.cells += usize::from(self.quote_depth == 0);
+            }
             "pre" => self.block(tag, "pre", "<pre>", "</pre>"),
             "ul" => self.block(tag, "ul", "<ul>", "</ul>"),
             "ol" => self.block(tag, "ol", "<ol>", "</ol>"),

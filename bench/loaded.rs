@@ -1,0 +1,90 @@
+//! The workspaces that benches of reads work on: a large one and a small one beside it, kept in a folder or loaded anew.
+
+use std::time::Instant;
+
+use rookery::app::App;
+use rookery::clock::Clock;
+use rookery::config::Config;
+use rookery::random::Random;
+use rookery::store::db::MIGRATIONS;
+use serde_json::Value;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+
+use super::cluster::Cluster;
+use super::load::{self, Loaded};
+
+pub const DATABASE: &str = "rookery_bench";
+
+/// The two workspaces: of an earlier run if the folder has them, else loaded now.
+pub async fn workspaces(cluster: &Cluster, large_size: usize, small_size: usize) -> (Loaded, Loaded) {
+    let mut admin = PgConnection::connect(&cluster.admin_url()).await.expect("the cluster answers");
+    let exists: bool = sqlx::query_scalar("select exists (select from pg_database where datname = $1)")
+        .bind(DATABASE)
+        .fetch_one(&mut admin)
+        .await
+        .expect("databases can be listed");
+    let url = cluster.url(DATABASE);
+    if !exists {
+        run(&mut admin, &format!("create database {DATABASE}")).await;
+        let mut conn = PgConnection::connect(&url).await.expect("the new database answers");
+        MIGRATIONS.run(&mut conn).await.expect("the migrations apply");
+        let given = [("ROOKERY_DATABASE_URL", url.as_str()), ("ROOKERY_BLOBS", "file:///tmp")];
+        let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let config = Config::load(None, given.into_iter()).expect("the settings are sound");
+        let app = App::new(config, Clock::system(), Random::seeded(11)).expect("an app");
+        let sizes = [("large", large_size), ("small", small_size)];
+        let started = Instant::now();
+        let all = load::load(&app, &sizes, true).await;
+        eprintln!("loaded in {} s", started.elapsed().as_secs());
+        run(&mut conn, "create table bench_loaded (facts jsonb not null)").await;
+        sqlx::query("insert into bench_loaded values ($1)")
+            .bind(serde_json::to_value(all).expect("JSON"))
+            .execute(&mut conn)
+            .await
+            .expect("the facts are kept");
+        run(&mut conn, "checkpoint").await;
+    }
+    let mut conn = PgConnection::connect(&url).await.expect("the database answers");
+    // A folder of an earlier version.
+    MIGRATIONS.run(&mut conn).await.expect("the migrations apply");
+    let facts: Value = sqlx::query_scalar("select facts from bench_loaded")
+        .fetch_one(&mut conn)
+        .await
+        .expect("the folder holds a workspace that was loaded to the end");
+    let all: Vec<Loaded> = serde_json::from_value(facts).expect("the facts are of this version");
+    let [large, small] = all.try_into().expect("two workspaces");
+    assert!(
+        large.conversations == large_size && small.conversations == small_size,
+        "the folder holds {} and {} conversations; give those sizes, or another folder",
+        large.conversations,
+        small.conversations
+    );
+    (large, small)
+}
+
+/// Reads every table and index once, so that the figures are those of a server that has run for a while.
+pub async fn warm(url: &str) {
+    let mut conn = PgConnection::connect(url).await.expect("the database answers");
+    run(&mut conn, "create extension if not exists pg_prewarm").await;
+    run(
+        &mut conn,
+        "select pg_prewarm(oid) from pg_class
+         where relkind in ('r', 'i') and relnamespace = 'public'::regnamespace
+         order by relname like 'messages%' desc, relname like 'conversation_words_any' desc, relname",
+    )
+    .await;
+}
+
+/// Others may be at work on the same machine; times are worth little without knowing that.
+pub fn machine() -> String {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    format!("{cores} cores, load {}", load.split(' ').take(3).collect::<Vec<_>>().join(" "))
+}
+
+async fn run(conn: &mut PgConnection, statement: &str) {
+    sqlx::raw_sql(AssertSqlSafe(statement))
+        .execute(conn)
+        .await
+        .unwrap_or_else(|error| panic!("{statement}: {error}"));
+}

@@ -1,0 +1,81 @@
+//! How many there are of each view, for the side bar. No count grows with the workspace: open conversations have a
+//! counter by inbox (inboxes.rs), all others are counted up to [`MOST`] and shown as "99+" beyond.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::error::Result;
+use crate::workspace::people::Person;
+
+/// Where counting ends.
+pub const MOST: i64 = 100;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub mine: i64,
+    pub unassigned: i64,
+    pub waiting: i64,
+    pub snoozed: i64,
+    /// Drafts of agents and assistants that wait for a person.
+    pub to_approve: i64,
+    /// Mail that is about to leave.
+    pub outgoing: i64,
+}
+
+pub async fn of(conn: &mut PgConnection, person: &Person, now: DateTime<Utc>) -> Result<Counts> {
+    Ok(sqlx::query_as!(
+        Counts,
+        r#"with seen as materialized (
+               select id, audience from mailboxes where workspace_id = $1 and audience = any($2)),
+           expired as materialized (
+               select assignee_id from (select * from conversations
+                                        where workspace_id = $1 and snoozed_until <= $3 offset 0) due
+               where audience = any($2))
+           select
+               (select count(*) from (
+                    (select from seen cross join lateral (
+                         select from conversations
+                         where workspace_id = $1 and assignee_id = $4 and mailbox_id = seen.id and view = 'open'
+                         limit $5) few)
+                    union all (select from expired where assignee_id = $4)
+                    limit $5) few) as "mine!",
+               (select count(*) from (
+                    (select from seen cross join lateral (
+                         select from conversations
+                         where workspace_id = $1 and assignee_id = 0 and mailbox_id = seen.id and view = 'open'
+                         limit $5) few)
+                    union all (select from expired where assignee_id = 0)
+                    limit $5) few) as "unassigned!",
+               (select count(*) from (
+                    select from unnest($2::bigint[]) team(audience) cross join lateral (
+                        select from conversations
+                        where workspace_id = $1 and audience = team.audience and view = 'waiting'
+                        limit $5) few limit $5) few) as "waiting!",
+               (select count(*) from (
+                    select from unnest($2::bigint[]) team(audience) cross join lateral (
+                        select from conversations
+                        where workspace_id = $1 and audience = team.audience and view = 'snoozed' and snoozed_until > $3
+                        limit $5) few limit $5) few) as "snoozed!",
+               (select count(*) from (
+                    select from seen cross join lateral (
+                        select from messages
+                        where workspace_id = $1 and mailbox_id = seen.id and status = 'draft'
+                          and author_type is distinct from 'user'
+                        limit $5) few limit $5) few) as "to_approve!",
+               (select count(*) from (
+                    select from seen cross join lateral (
+                        (select from messages
+                         where workspace_id = $1 and mailbox_id = seen.id and status = 'scheduled' limit $5)
+                        union all
+                        (select from messages
+                         where workspace_id = $1 and mailbox_id = seen.id and status = 'sending' limit $5)) few
+                    limit $5) few) as "outgoing!""#,
+        person.workspace.0,
+        &person.audiences(),
+        now,
+        person.id.0,
+        MOST
+    )
+    .fetch_one(conn)
+    .await?)
+}

@@ -1,0 +1,319 @@
+//! Where changes are told after their commit: to the streams of this node at once, to other nodes by `nodes`, which
+//! takes what is to be told from here. No queue grows with a slow listener: a stream that falls behind, and a node
+//! that is told too much at once, hear that everything may have changed.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use chrono::{DateTime, Utc};
+use tokio::sync::Notify;
+use tokio::sync::broadcast::{self, error::RecvError, error::TryRecvError};
+
+use crate::ids::WorkspaceId;
+use crate::live::presence::{Board, Here};
+use crate::live::topic::{Change, Topic};
+
+/// Changes of one workspace that a stream may be behind.
+const BEHIND: usize = 128;
+/// Lines for other nodes that are kept until they are told.
+const MOST_LINES: usize = 2000;
+/// The line that says that everything may have changed.
+const EVERYTHING: &str = "*";
+
+#[derive(Clone, Default)]
+pub struct Feed(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    rooms: Mutex<HashMap<WorkspaceId, broadcast::Sender<Told>>>,
+    board: Mutex<Board>,
+    untold: Mutex<BTreeSet<String>>,
+    more: Notify,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Told {
+    Changed(Change),
+    Everything,
+}
+
+/// What a stream hears at once.
+#[derive(Debug, PartialEq, Eq)]
+pub enum News {
+    Topics(BTreeSet<Topic>),
+    /// Something was missed: all that is shown has to be asked for again.
+    Everything,
+}
+
+impl Feed {
+    /// What a commit has changed. Nobody has heard of it before this.
+    pub fn tell(&self, workspace: WorkspaceId, changes: &BTreeSet<Change>) {
+        if changes.is_empty() {
+            return;
+        }
+        for change in changes {
+            self.tell_here(workspace, Told::Changed(*change));
+        }
+        self.tell_there(changes.iter().map(|change| format!("{} {change}", workspace.0)));
+    }
+
+    /// Somebody looks at a conversation, writes in it, or has left it.
+    pub fn is_here(&self, workspace: WorkspaceId, here: Here, now: DateTime<Utc>) {
+        if here.audience < 0 {
+            return;
+        }
+        self.tell_there([format!("{} {here}", workspace.0)]);
+        self.note(workspace, here, now);
+    }
+
+    /// Who is where, of what the given audiences can see.
+    pub fn who_is_where(&self, workspace: WorkspaceId, audiences: &[i64], now: DateTime<Utc>) -> Vec<Here> {
+        locked(&self.0.board).everywhere(workspace, audiences, now)
+    }
+
+    /// Forgets who was not heard of any more. Every node does so by itself.
+    pub fn expire(&self, now: DateTime<Utc>) {
+        let left = locked(&self.0.board).expire(now);
+        for (workspace, conversation, audience) in left {
+            let change = Change { audience, topic: Topic::Presence(conversation) };
+            self.tell_here(workspace, Told::Changed(change));
+        }
+    }
+
+    /// Everything that the given audiences may hear, from now on.
+    pub fn listen(&self, workspace: WorkspaceId, audiences: Vec<i64>) -> Listener {
+        let mut rooms = locked(&self.0.rooms);
+        let room = rooms.entry(workspace).or_insert_with(|| broadcast::channel(BEHIND).0);
+        Listener { heard: room.subscribe(), feed: self.clone(), workspace, audiences }
+    }
+
+    /// What came from another node, a line for each thing. A line of a newer version is passed over.
+    pub fn heard<'a>(&self, lines: impl Iterator<Item = &'a str>, now: DateTime<Utc>) {
+        for line in lines {
+            if line == EVERYTHING {
+                self.everything();
+                continue;
+            }
+            let Some((workspace, rest)) = line.split_once(' ') else { continue };
+            let Ok(workspace) = workspace.parse().map(WorkspaceId) else { continue };
+            if let Ok(change) = rest.parse() {
+                self.tell_here(workspace, Told::Changed(change));
+            } else if let Ok(here) = rest.parse() {
+                self.note(workspace, here, now);
+            }
+        }
+    }
+
+    /// What other nodes did may have been missed.
+    pub fn everything(&self) {
+        for room in locked(&self.0.rooms).values() {
+            let _ = room.send(Told::Everything);
+        }
+    }
+
+    /// Lines for other nodes, each once. Empty when there are none.
+    pub fn take_untold(&self) -> BTreeSet<String> {
+        std::mem::take(&mut *locked(&self.0.untold))
+    }
+
+    pub fn is_untold(&self) -> bool {
+        !locked(&self.0.untold).is_empty()
+    }
+
+    /// Until there is something for other nodes.
+    pub async fn has_untold(&self) {
+        self.0.more.notified().await;
+    }
+
+    /// What was taken could not be told: other nodes hear that they missed something.
+    pub fn was_not_told(&self) {
+        self.tell_there([EVERYTHING.to_owned()]);
+    }
+
+    fn note(&self, workspace: WorkspaceId, here: Here, now: DateTime<Utc>) {
+        let change = Change { audience: here.audience, topic: Topic::Presence(here.conversation) };
+        if locked(&self.0.board).note(workspace, here, now) {
+            self.tell_here(workspace, Told::Changed(change));
+        }
+    }
+
+    fn tell_here(&self, workspace: WorkspaceId, told: Told) {
+        if let Some(room) = locked(&self.0.rooms).get(&workspace) {
+            let _ = room.send(told);
+        }
+    }
+
+    fn tell_there(&self, lines: impl IntoIterator<Item = String>) {
+        let mut untold = locked(&self.0.untold);
+        for line in lines {
+            if untold.len() >= MOST_LINES {
+                untold.clear();
+                untold.insert(EVERYTHING.to_owned());
+            }
+            if !untold.contains(EVERYTHING) {
+                untold.insert(line);
+            }
+        }
+        drop(untold);
+        self.0.more.notify_one();
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One stream's ear.
+pub struct Listener {
+    heard: broadcast::Receiver<Told>,
+    feed: Feed,
+    workspace: WorkspaceId,
+    audiences: Vec<i64>,
+}
+
+impl Listener {
+    /// Waits until something has happened, and gives all of it.
+    pub async fn news(&mut self) -> News {
+        let mut topics = BTreeSet::new();
+        loop {
+            let told = match self.heard.recv().await {
+                Ok(told) => told,
+                Err(RecvError::Lagged(_) | RecvError::Closed) => return self.missed(),
+            };
+            if !self.add(told, &mut topics) {
+                return self.missed();
+            }
+            loop {
+                match self.heard.try_recv() {
+                    Ok(told) if self.add(told, &mut topics) => {}
+                    Ok(_) | Err(TryRecvError::Lagged(_)) => return self.missed(),
+                    Err(_) => break,
+                }
+            }
+            if !topics.is_empty() {
+                return News::Topics(topics);
+            }
+        }
+    }
+
+    /// What is still waiting belongs to what is asked for again anyway.
+    fn missed(&mut self) -> News {
+        self.heard = self.heard.resubscribe();
+        News::Everything
+    }
+
+    /// False when everything may have changed.
+    fn add(&self, told: Told, topics: &mut BTreeSet<Topic>) -> bool {
+        match told {
+            Told::Changed(change) => {
+                if self.audiences.contains(&change.audience) {
+                    topics.insert(change.topic);
+                }
+                true
+            }
+            Told::Everything => false,
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let mut rooms = locked(&self.feed.0.rooms);
+        // This one is still counted.
+        if rooms.get(&self.workspace).is_some_and(|room| room.receiver_count() <= 1) {
+            rooms.remove(&self.workspace);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+    use crate::ids::{ConversationId, PersonId};
+    use crate::live::presence::Doing;
+
+    const WORKSPACE: WorkspaceId = WorkspaceId(1);
+
+    fn change(audience: i64, topic: Topic) -> BTreeSet<Change> {
+        BTreeSet::from([Change { audience, topic }])
+    }
+
+    fn topics(news: News) -> Vec<Topic> {
+        match news {
+            News::Topics(topics) => topics.into_iter().collect(),
+            News::Everything => panic!("not everything"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_listener_hears_its_audiences_and_its_workspace_only() {
+        let feed = Feed::default();
+        let mut ada = feed.listen(WORKSPACE, vec![0, 5]);
+        feed.tell(WorkspaceId(2), &change(0, Topic::List));
+        feed.tell(WORKSPACE, &change(6, Topic::Notices));
+        assert!(ada.news().now_or_never().is_none());
+        feed.tell(WORKSPACE, &change(0, Topic::List));
+        feed.tell(WORKSPACE, &change(5, Topic::Notices));
+        feed.tell(WORKSPACE, &change(0, Topic::List));
+        assert_eq!(topics(ada.news().await), [Topic::List, Topic::Notices], "together, and each once");
+    }
+
+    #[tokio::test]
+    async fn who_falls_behind_hears_that_everything_may_have_changed_and_goes_on() {
+        let feed = Feed::default();
+        let mut slow = feed.listen(WORKSPACE, vec![0]);
+        for number in 0..1000 {
+            feed.tell(WORKSPACE, &change(0, Topic::Conversation(ConversationId(number))));
+        }
+        assert_eq!(slow.news().await, News::Everything);
+        assert!(slow.news().now_or_never().is_none());
+        feed.tell(WORKSPACE, &change(0, Topic::Counts));
+        assert_eq!(topics(slow.news().await), [Topic::Counts]);
+    }
+
+    #[tokio::test]
+    async fn what_one_node_takes_another_hears() {
+        let (here, there) = (Feed::default(), Feed::default());
+        let mut stream = there.listen(WORKSPACE, vec![0]);
+        let now = DateTime::from_timestamp(1_900_000_000, 0).unwrap();
+        let conversation = ConversationId(7);
+        here.tell(WORKSPACE, &change(0, Topic::Conversation(conversation)));
+        let writing = Here {
+            conversation,
+            audience: 0,
+            person: PersonId(3),
+            doing: Doing::Writing,
+            name: "Ada".into(),
+        };
+        here.is_here(WORKSPACE, writing, now);
+        let lines = here.take_untold();
+        there.heard(lines.iter().map(String::as_str).chain(["nonsense", "1 0 z9", ""]), now);
+        assert_eq!(
+            topics(stream.news().await),
+            [Topic::Conversation(conversation), Topic::Presence(conversation)]
+        );
+        assert_eq!(there.who_is_where(WORKSPACE, &[0], now).len(), 1);
+        assert!(here.take_untold().is_empty());
+    }
+
+    #[test]
+    fn too_much_for_other_nodes_becomes_one_line() {
+        let feed = Feed::default();
+        for number in 0..5000 {
+            feed.tell(WORKSPACE, &change(0, Topic::Conversation(ConversationId(number))));
+        }
+        assert_eq!(feed.take_untold(), BTreeSet::from([EVERYTHING.to_owned()]));
+    }
+
+    #[test]
+    fn a_room_without_listeners_is_given_up() {
+        let feed = Feed::default();
+        let (one, other) = (feed.listen(WORKSPACE, vec![0]), feed.listen(WORKSPACE, vec![0]));
+        drop(one);
+        assert_eq!(locked(&feed.0.rooms).len(), 1);
+        drop(other);
+        assert!(locked(&feed.0.rooms).is_empty());
+    }
+}

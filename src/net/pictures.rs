@@ -1,0 +1,98 @@
+//! Fetches pictures that mail names on the web, for a reader who asked to see them: from public addresses only, whatever a
+//! redirect says; only what its bytes show to be a picture; so large, in so much time, so many at once. The other side
+//! learns that somebody looked, but neither who nor from where.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::Request;
+use hyper::header::{ACCEPT, USER_AGENT};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use url::Url;
+
+use crate::net::outside::Outside;
+
+const MOST_BYTES: usize = 5 << 20;
+/// For all of it: waiting for a seat, names, redirects, the picture.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+const MOST_REDIRECTS: usize = 3;
+const AT_ONCE: usize = 8;
+
+pub struct Pictures {
+    outside: Outside,
+    seats: Semaphore,
+}
+
+pub struct Picture {
+    pub content_type: &'static str,
+    pub bytes: Bytes,
+}
+
+impl Pictures {
+    pub fn new(outside: Outside) -> Self {
+        Self { outside, seats: Semaphore::new(AT_ONCE) }
+    }
+
+    /// Nothing when there is no picture to be had, for whatever reason.
+    pub async fn fetch(&self, address: &Url) -> Option<Picture> {
+        let fetching = async {
+            let _seat = self.seats.acquire().await.ok()?;
+            let mut address = address.clone();
+            for _ in 0..=MOST_REDIRECTS {
+                let checked = self.outside.check(&address).await.ok()?;
+                let path = &address[url::Position::BeforePath..url::Position::AfterQuery];
+                let request = Request::get(path)
+                    .header(USER_AGENT, "Rookery")
+                    .header(ACCEPT, "image/png, image/jpeg, image/gif, image/webp")
+                    .body(Full::default())
+                    .ok()?;
+                let answer = self.outside.send(&checked, request, MOST_BYTES + 1).await.ok()?;
+                match (answer.status, answer.location) {
+                    (200, _) => return picture(answer.body),
+                    (301 | 302 | 303 | 307 | 308, Some(to)) => address = address.join(&to).ok()?,
+                    _ => return None,
+                }
+            }
+            None
+        };
+        timeout(PATIENCE, fetching).await.ok()?
+    }
+}
+
+fn picture(bytes: Vec<u8>) -> Option<Picture> {
+    let content_type = kind(&bytes).filter(|_| bytes.len() <= MOST_BYTES)?;
+    Some(Picture { content_type, bytes: bytes.into() })
+}
+
+/// The type of a picture that browsers show and that holds nothing but pixels, by its first bytes. SVG is none: it can hold
+/// script.
+pub fn kind(bytes: &[u8]) -> Option<&'static str> {
+    let known = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+    let found = infer::get(bytes)?.mime_type();
+    known.into_iter().find(|known| *known == found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_is_known_by_its_bytes_alone() {
+        assert_eq!(kind(b"GIF89a\x01\x00\x01\x00\x00"), Some("image/gif"));
+        assert_eq!(kind(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"), Some("image/png"));
+        assert_eq!(kind(b"\xff\xd8\xff\xe0\0\x10JFIF"), Some("image/jpeg"));
+        assert_eq!(kind(b"RIFF\x24\0\0\0WEBPVP8 "), Some("image/webp"));
+        for other in [
+            &b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>"[..],
+            b"<?xml version='1.0'?><svg/>",
+            b"<!doctype html><script>alert(1)</script>",
+            b"%PDF-1.7",
+            b"BM\0\0",
+            b"",
+        ] {
+            assert_eq!(kind(other), None);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What becomes of a draft: it is sent in the transaction that makes its message, or thrown away, and its row stays for a
+//! while without its words. Whatever comes late, a save or the same click once more, finds there what happened.
+
+use chrono::TimeDelta;
+
+use crate::error::{Error, Result};
+use crate::ids::{ConversationId, DraftId};
+use crate::replies::drafts::{Kind, NO_DRAFT};
+use crate::store::db::Tx;
+use crate::workspace::people::Person;
+
+/// How long what was sent or thrown away is remembered.
+const REMEMBERED: TimeDelta = TimeDelta::days(7);
+
+/// What became of a draft: nothing yet, sent as a message or note, or thrown away (0).
+pub(super) struct Fate {
+    pub kind: Kind,
+    pub version: i32,
+    pub conversation: Option<ConversationId>,
+    pub became: Option<i64>,
+}
+
+/// Locks a draft of this person.
+pub(super) async fn lock(tx: &mut Tx<'_>, person: &Person, id: DraftId) -> Result<Fate> {
+    let workspace = tx.workspace().0;
+    sqlx::query_as!(
+        Fate,
+        r#"select kind as "kind: Kind", version, conversation_id as "conversation: ConversationId", became
+           from written_drafts where workspace_id = $1 and id = $2 and person_id = $3 for update"#,
+        workspace,
+        id.0,
+        person.id.0
+    )
+    .fetch_optional(&mut **tx)
+    .await?
+    .ok_or(NO_DRAFT)
+}
+
+/// It is sent: in the transaction that makes the message of it.
+pub(super) async fn promote(
+    tx: &mut Tx<'_>,
+    id: DraftId,
+    conversation: ConversationId,
+    became: i64,
+) -> Result<()> {
+    let (workspace, now) = (tx.workspace().0, tx.now());
+    sqlx::query!(
+        "with files as (delete from written_draft_files where workspace_id = $1 and draft_id = $2),
+              copies as (delete from written_draft_copies where workspace_id = $1 and draft_id = $2)
+         update written_drafts
+         set became = $3, became_at = $4, conversation_id = $5, to_line = '', cc_line = '', bcc_line = '', subject = '',
+             body = '', documents = ''
+         where workspace_id = $1 and id = $2",
+        workspace,
+        id.0,
+        became,
+        now,
+        conversation.0
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Throws a draft away. It can be brought back for a while, and a late save does not bring it back by itself.
+pub async fn discard(tx: &mut Tx<'_>, person: &Person, id: DraftId) -> Result<()> {
+    let (workspace, now) = (tx.workspace().0, tx.now());
+    let gone = sqlx::query!(
+        "update written_drafts set became = 0, became_at = $4
+         where workspace_id = $1 and id = $2 and person_id = $3 and became is null",
+        workspace,
+        id.0,
+        person.id.0,
+        now
+    )
+    .execute(&mut **tx)
+    .await?;
+    if gone.rows_affected() == 0 { Err(NO_DRAFT) } else { Ok(()) }
+}
+
+/// Brings back what was thrown away, unless something new is being written in its place.
+pub async fn restore(tx: &mut Tx<'_>, person: &Person, id: DraftId) -> Result<Option<ConversationId>> {
+    let workspace = tx.workspace().0;
+    let back = sqlx::query_scalar!(
+        r#"update written_drafts d set became = null, became_at = null
+           where workspace_id = $1 and id = $2 and person_id = $3 and became = 0
+             and not exists (select from written_drafts other
+                 where other.workspace_id = $1 and other.person_id = $3 and other.kind = d.kind
+                   and other.conversation_id = d.conversation_id and other.became is null)
+           returning conversation_id as "conversation: ConversationId""#,
+        workspace,
+        id.0,
+        person.id.0
+    )
+    .fetch_optional(&mut **tx)
+    .await?;
+    back.ok_or_else(|| Error::problem("draft", "you have begun another one here, so it stays away"))
+}
+
+/// Forgets what is done with for a week. Gives the names of files that nobody holds any more, to be removed once this is
+/// committed.
+pub async fn forget(tx: &mut Tx<'_>, person: &Person) -> Result<Vec<String>> {
+    let workspace = tx.workspace().0;
+    let before = tx.now() - REMEMBERED;
+    Ok(sqlx::query_scalar!(
+        r#"with done as (
+               select id from written_drafts
+               where workspace_id = $1 and person_id = $2 and became is not null and became_at < $3
+               order by became_at limit 100),
+           files as (
+               select blob from written_draft_files
+               where workspace_id = $1 and draft_id in (select id from done) and not borrowed),
+           gone as (delete from written_drafts where workspace_id = $1 and id in (select id from done))
+           select blob as "blob!" from files"#,
+        workspace,
+        person.id.0,
+        before
+    )
+    .fetch_all(&mut **tx)
+    .await?)
+}

@@ -1,0 +1,78 @@
+//! Changing a draft before it leaves (specification 3.3): what was drafted is kept beside it, and nobody writes over
+//! what a colleague changed meanwhile.
+
+use chrono::{DateTime, Utc};
+
+use crate::conversations::conversation::Locked;
+use crate::conversations::messages::message::MessageStatus;
+use crate::conversations::messages::outbound::{Ours, lock_message};
+use crate::conversations::messages::revision::{self, Revised};
+use crate::documents::request::{self, Carrier};
+use crate::error::{Error, Result};
+use crate::ids::MessageId;
+use crate::store::db::Tx;
+use crate::text;
+use crate::workspace::people::Person;
+
+const LONGEST_BODY: usize = 50_000;
+/// What is wrong with a message that somebody else decided about.
+pub const NOT_A_DRAFT: &str = "is not a draft";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edited {
+    /// It was last changed then.
+    Kept(Option<DateTime<Utc>>),
+    /// Somebody else changed it after it was shown.
+    Crossed,
+}
+
+/// Keeps `body` as the draft's. `shown` is when the text that the person began with was last changed.
+pub async fn edit(
+    tx: &mut Tx<'_>,
+    person: &Person,
+    message: MessageId,
+    body: &str,
+    shown: Option<DateTime<Utc>>,
+) -> Result<Edited> {
+    let (conversation, draft) = lock_draft(tx, person, message).await?;
+    let body = a_body(body)?;
+    let before = draft.written.as_deref().unwrap_or(&draft.text);
+    let edited_at = revision::edited_at(tx, &conversation, message).await?;
+    if body == before {
+        return Ok(Edited::Kept(edited_at));
+    }
+    if edited_at != shown {
+        return Ok(Edited::Crossed);
+    }
+    let carrier = Carrier { conversation: conversation.id, message };
+    let whole = request::of_message(tx, carrier).await?.map(|carried| carried.under(&body, None));
+    let revised = Revised {
+        text: whole.as_deref().unwrap_or(&body),
+        written: whole.as_ref().map(|_| body.as_str()),
+        before,
+    };
+    Ok(Edited::Kept(Some(revision::revise(tx, &conversation, message, person.id, revised).await?)))
+}
+
+/// A draft that somebody can see, locked.
+pub(in crate::replies) async fn lock_draft(
+    tx: &mut Tx<'_>,
+    person: &Person,
+    message: MessageId,
+) -> Result<(Locked, Ours)> {
+    let (conversation, draft) = lock_message(tx, person, message).await?;
+    match draft.status {
+        MessageStatus::Draft => Ok((conversation, draft)),
+        _ => Err(Error::problem("message", NOT_A_DRAFT)),
+    }
+}
+
+pub(in crate::replies) fn a_body(given: &str) -> Result<String> {
+    if given.trim().is_empty() {
+        return Err(Error::problem("body", "is required"));
+    }
+    if given.chars().count() > LONGEST_BODY {
+        return Err(Error::problem("body", format!("must be at most {LONGEST_BODY} characters")));
+    }
+    Ok(text::lines(given))
+}

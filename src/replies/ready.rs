@@ -1,0 +1,314 @@
+//! Whether what somebody wrote can be sent, and what it would be: read only, so that a page asks before the click what the
+//! click will say. Every reason against it is a sentence that says what to do.
+
+use sqlx::PgConnection;
+
+use crate::conversations::conversation::{Contact, Conversation};
+use crate::conversations::messages::outbound::Addressed;
+use crate::documents::items::Item;
+use crate::documents::request::Asked;
+use crate::error::{Error, Problem, Result};
+use crate::ids::{MailboxId, MessageId, WorkspaceId};
+use crate::replies::drafts::{Draft, Kind};
+use crate::replies::recipients::{self, Headed, Recipients};
+use crate::replies::saved_replies::{self, Values};
+use crate::replies::{forward, suppress};
+use crate::text;
+use crate::workspace::mailboxes::{self, Mailbox};
+use crate::workspace::people::Person;
+use crate::workspace::{preferences, signatures};
+
+pub const LONGEST_BODY: usize = 50_000;
+pub const LONGEST_NOTE: usize = 10_000;
+const LONGEST_SUBJECT: usize = 500;
+const MOST_DOCUMENTS: usize = 20;
+const LONGEST_LABEL: usize = 120;
+
+/// What would be sent.
+#[derive(Debug)]
+pub struct Ready {
+    pub body: String,
+    pub addressed: Addressed,
+    pub asks: Option<Asked>,
+    /// Of a new conversation.
+    pub contact: Contact,
+    pub mailbox: Option<Mailbox>,
+}
+
+/// Checks a draft of this person. The conversation was found for them; a new one has none.
+pub async fn check(
+    conn: &mut PgConnection,
+    person: &Person,
+    draft: &Draft,
+    conversation: Option<&Conversation>,
+) -> Result<Result<Ready, Vec<Problem>>> {
+    let words = &draft.words;
+    let mut problems = Vec::new();
+    let mut problem = |field: &str, what: String| problems.push(Problem { field: field.to_owned(), what });
+    let body = text::lines(&words.body).trim_end().to_owned();
+    let (longest, what) = match draft.kind {
+        Kind::Note => (LONGEST_NOTE, "note"),
+        _ => (LONGEST_BODY, "mail"),
+    };
+    // What is passed on or carries files may go without a word.
+    let wordless = draft.kind == Kind::Forward || !draft.files.is_empty();
+    if body.trim().is_empty() && (draft.kind == Kind::Note || !wordless) {
+        problem("body", format!("The {what} is empty. Write something first."));
+    }
+    if body.chars().count() > longest {
+        problem("body", format!("The {what} is too long: at most {longest} characters. Shorten it."));
+    }
+    if draft.kind == Kind::Note {
+        return Ok(match problems.is_empty() {
+            true => Ok(Ready {
+                body,
+                addressed: Addressed::default(),
+                asks: None,
+                contact: Contact { name: None, email: None },
+                mailbox: None,
+            }),
+            false => Err(problems),
+        });
+    }
+    for blank in [saved_replies::blanks(&body), saved_replies::blanks(&words.subject)].concat() {
+        problem("body", format!("A blank is not filled in: {blank}. Fill it in or take it out."));
+    }
+    let recipients = match recipients::read(&words.to, &words.cc, &words.bcc) {
+        Ok(recipients) => recipients,
+        Err(wrong) => {
+            wrong.into_iter().for_each(|wrong| problem(&wrong.field, wrong.what));
+            Recipients::default()
+        }
+    };
+    let all: Vec<String> = recipients.all().cloned().collect();
+    for address in suppress::among(conn, person.workspace, true, &all).await? {
+        let field = match () {
+            () if recipients.to.contains(&address) => "to",
+            () if recipients.cc.contains(&address) => "cc",
+            () => "bcc",
+        };
+        problem(
+            field,
+            format!("{address} must not be written to: it complained or does not exist. Take it out."),
+        );
+    }
+    let subject = text::line(&words.subject);
+    if subject.chars().count() > LONGEST_SUBJECT {
+        problem("subject", format!("The subject is too long: at most {LONGEST_SUBJECT} characters."));
+    }
+    if draft.kind == Kind::New && subject.is_empty() {
+        problem("subject", "Write a subject: it is what the other side sees first.".to_owned());
+    }
+    let asks = match asked(&words.documents) {
+        Ok(asks) => asks,
+        Err(what) => {
+            problem("documents", what);
+            None
+        }
+    };
+    let mailbox = mailbox_of(conn, person, draft, conversation).await?;
+    if mailbox.is_none() {
+        problem("mailbox", "Choose an inbox that you can see to write from.".to_owned());
+    }
+    let (Some(mailbox), true) = (mailbox, problems.is_empty()) else { return Ok(Err(problems)) };
+    let values = values(person, conversation, &mailbox, &recipients);
+    let signature = signature(conn, person, mailbox.id, &values).await?;
+    let mut body = signed(&body, &signature);
+    let mut addressed = Addressed {
+        to: recipients.to,
+        cc: recipients.cc,
+        bcc: recipients.bcc,
+        attachments: draft.files.iter().map(|file| file.attachment.clone()).collect(),
+        ..Addressed::default()
+    };
+    match (draft.kind, conversation) {
+        (Kind::Forward, Some(conversation)) => {
+            let Some(about) = words.about else {
+                return Ok(Err(vec![Problem {
+                    field: "body".into(),
+                    what: "Choose the message to pass on.".into(),
+                }]));
+            };
+            let passed = forward::find(conn, person.workspace, conversation, about).await?;
+            body = passed.under(&body, &conversation.subject);
+            let own = if subject.is_empty() { forward::subject(&conversation.subject) } else { subject };
+            addressed.subject = Some(own);
+            addressed.forwards = Some(about);
+        }
+        (_, Some(conversation)) => {
+            if let Some(about) = words.about {
+                addressed.answers = answered(conn, person.workspace, conversation, Some(about))
+                    .await?
+                    .filter(|mail| !mail.headed.ours)
+                    .map(|mail| mail.message);
+            }
+        }
+        (_, None) => addressed.subject = Some(subject),
+    }
+    let contact = Contact { name: recipients.first_name, email: addressed.to.first().cloned() };
+    Ok(Ok(Ready { body, addressed, asks, contact, mailbox: Some(mailbox) }))
+}
+
+/// The inbox it leaves from.
+async fn mailbox_of(
+    conn: &mut PgConnection,
+    person: &Person,
+    draft: &Draft,
+    conversation: Option<&Conversation>,
+) -> Result<Option<Mailbox>> {
+    if let Some(conversation) = conversation {
+        return Ok(Some(conversation.mailbox()));
+    }
+    let Some(id) = draft.words.mailbox else { return Ok(None) };
+    match mailboxes::find_visible(conn, person, &id.to_string()).await {
+        Ok(mailbox) => Ok(Some(mailbox)),
+        Err(Error::Missing(_)) => Ok(None),
+        Err(other) => Err(other),
+    }
+}
+
+/// What variables stand for here.
+pub fn values(
+    person: &Person,
+    conversation: Option<&Conversation>,
+    mailbox: &Mailbox,
+    recipients: &Recipients,
+) -> Values {
+    let contact = conversation.map(|conversation| &conversation.contact);
+    Values {
+        customer_name: contact.and_then(|contact| contact.name.clone()).or(recipients.first_name.clone()),
+        customer_email: contact
+            .and_then(|contact| contact.email.clone())
+            .or_else(|| recipients.to.first().cloned()),
+        agent_name: person.name.clone(),
+        inbox_name: mailbox.name.clone(),
+        subject: conversation.map(|conversation| conversation.subject.clone()).unwrap_or_default(),
+    }
+}
+
+/// What the mail ends with: the person's own signature, else the inbox's.
+pub async fn signature(
+    conn: &mut PgConnection,
+    person: &Person,
+    mailbox: MailboxId,
+    values: &Values,
+) -> Result<String> {
+    let own = preferences::of(conn, person.workspace, person.id).await?.signature;
+    if !own.is_empty() {
+        return Ok(own);
+    }
+    let of_inbox = signatures::of_mailbox(conn, person.workspace, mailbox).await?;
+    Ok(saved_replies::fill(&of_inbox, values))
+}
+
+fn signed(body: &str, signature: &str) -> String {
+    match (body.is_empty(), signature.is_empty()) {
+        (_, true) => body.to_owned(),
+        (true, false) => signature.to_owned(),
+        (false, false) => format!("{body}\n\n{signature}"),
+    }
+}
+
+/// One document a line; `(optional)` at its end marks it nice to have.
+fn asked(lines: &str) -> Result<Option<Asked>, String> {
+    let labels: Vec<String> = lines.lines().map(text::line).filter(|label| !label.is_empty()).collect();
+    if labels.len() > MOST_DOCUMENTS {
+        return Err(format!("Ask for at most {MOST_DOCUMENTS} documents at once."));
+    }
+    if labels.iter().any(|label| label.chars().count() > LONGEST_LABEL) {
+        return Err(format!("Name each document in at most {LONGEST_LABEL} characters."));
+    }
+    let items: Vec<Item> = labels
+        .into_iter()
+        .map(|label| match label.strip_suffix("(optional)") {
+            Some(short) => Item { label: short.trim_end().to_owned(), description: None, required: false },
+            None => Item { label, description: None, required: true },
+        })
+        .filter(|item| !item.label.is_empty())
+        .collect();
+    Ok((!items.is_empty()).then_some(Asked { items, due: None }))
+}
+
+/// A message that is answered, and what its header says.
+pub struct AnsweredMail {
+    pub message: MessageId,
+    pub headed: Headed,
+}
+
+/// The message that was chosen, or the newest that a person of theirs wrote, or the newest that went out.
+pub async fn answered(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    conversation: &Conversation,
+    chosen: Option<MessageId>,
+) -> Result<Option<AnsweredMail>> {
+    let row = sqlx::query!(
+        r#"select id as "id: MessageId", direction = 'outbound' as "ours!", from_email, reply_to,
+               coalesce(to_addresses, case when direction = 'outbound' then array[$4] else '{}' end) as "to!: Vec<Option<String>>",
+               coalesce(cc_addresses, case when direction = 'inbound' then also_to else '{}' end) as "cc!: Vec<String>"
+           from messages
+           where workspace_id = $1 and conversation_id = $2 and ($3::bigint is null or id = $3)
+             and (direction = 'inbound' or status in ('scheduled', 'sending', 'sent')) and forwards is null
+           order by direction = 'outbound', automatic, at desc, item desc limit 1"#,
+        workspace.0,
+        conversation.id.0,
+        chosen.map(|message| message.0),
+        conversation.contact.email
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(row.map(|row| AnsweredMail {
+        message: row.id,
+        headed: Headed {
+            ours: row.ours,
+            from: row.from_email,
+            reply_to: row.reply_to,
+            to: row.to.into_iter().flatten().collect(),
+            cc: row.cc,
+        },
+    }))
+}
+
+/// Whom an answer to it goes to: its sender, and everybody.
+pub async fn answering(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    conversation: &Conversation,
+    mail: &AnsweredMail,
+) -> Result<(Recipients, Recipients)> {
+    let headed = &mail.headed;
+    let named = headed.to.iter().chain(&headed.cc).chain(&headed.reply_to).chain([&headed.from]);
+    let named: Vec<String> = named.cloned().collect();
+    let ours = recipients::ours(conn, workspace, &named).await?;
+    let trusted = conversation.risk.is_none();
+    let is_ours = |address: &str| ours.contains(&recipients::untagged(address));
+    let found = |all: bool| {
+        let mut found = recipients::answering(headed, all, trusted, is_ours);
+        if found.to.is_empty() {
+            found.to.extend(conversation.contact.email.clone());
+        }
+        found
+    };
+    Ok((found(false), found(true)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_asked_for_line_by_line() {
+        let asked = asked("Passport\r\n\n  Payslip (optional) \n").unwrap().unwrap();
+        let items: Vec<_> = asked.items.iter().map(|item| (item.label.as_str(), item.required)).collect();
+        assert_eq!(items, [("Passport", true), ("Payslip", false)]);
+        assert!(super::asked(" \n").unwrap().is_none());
+        assert!(super::asked(&"a\n".repeat(21)).is_err());
+    }
+
+    #[test]
+    fn a_signature_stands_under_the_words_and_alone_without_any() {
+        assert_eq!(signed("Hello", "Mia"), "Hello\n\nMia");
+        assert_eq!(signed("", "Mia"), "Mia");
+        assert_eq!(signed("Hello", ""), "Hello");
+    }
+}

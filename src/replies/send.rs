@@ -1,0 +1,160 @@
+//! Sending what a person wrote: the draft's row becomes the message in one transaction, so a kill in between loses nothing
+//! and sends nothing twice. Whoever comes with the same draft again is told what it became.
+//!
+//! It stops when something came that its writer has not seen, when another page has newer words, and when it is not ready.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::app::App;
+use crate::conversations::conversation::Locked;
+use crate::conversations::lock::lock_visible;
+use crate::conversations::status::Status;
+use crate::conversations::{notes, start, transitions};
+use crate::error::{Error, Problem, Result};
+use crate::ids::{ConversationId, DraftId, MessageId};
+use crate::replies::crossing;
+use crate::replies::draft_end::{self, Fate};
+use crate::replies::drafts::{self, Draft, Kind, NO_DRAFT};
+use crate::replies::ready::{self, Ready};
+use crate::replies::write::{NewReply, write_to};
+use crate::store::db::Tx;
+use crate::workspace::people::Person;
+
+/// How far ahead a message can be sent later.
+const FURTHEST: TimeDelta = TimeDelta::days(366);
+
+/// A click on one of the buttons that send.
+#[derive(Clone, Copy, Debug)]
+pub struct Click {
+    pub draft: DraftId,
+    /// Of the words that the writer saw when they clicked.
+    pub version: i32,
+    pub close: bool,
+    /// Instead of after the undo window.
+    pub at: Option<DateTime<Utc>>,
+}
+
+#[derive(Debug)]
+pub enum Outcome {
+    Sent(Sent),
+    /// The same click came before.
+    Already(Sent),
+    /// Something came that the writer has not seen.
+    Crossed {
+        conversation: ConversationId,
+    },
+    NotReady(Vec<Problem>),
+    /// Another page has newer words.
+    Newer,
+    /// It was thrown away in another page.
+    Gone,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    pub conversation: ConversationId,
+    pub what: What,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    Message(MessageId),
+    Note,
+}
+
+pub async fn send(app: &App, tx: &mut Tx<'_>, person: &Person, click: Click) -> Result<Outcome> {
+    // The conversation is locked before the draft, as everybody does; so it is looked up first.
+    let conversation = match drafts::read(tx, person, click.draft).await? {
+        Some(Draft { conversation: Some(id), .. }) => Some(lock_visible(tx, person, &id.to_string()).await?),
+        _ => None,
+    };
+    let fate = draft_end::lock(tx, person, click.draft).await?;
+    if let Some(became) = fate.became {
+        return Ok(already(&fate, became));
+    }
+    let draft = drafts::read(tx, person, click.draft).await?.ok_or(NO_DRAFT)?;
+    if draft.conversation != conversation.as_ref().map(|conversation| conversation.id) {
+        return Ok(Outcome::Newer);
+    }
+    if fate.version != click.version {
+        return Ok(Outcome::Newer);
+    }
+    let ready = match ready::check(tx, person, &draft, conversation.as_deref()).await? {
+        Ok(ready) => ready,
+        Err(problems) => return Ok(Outcome::NotReady(problems)),
+    };
+    if let Some(wrong) = click.at.and_then(|at| cannot_wait_until(tx.now(), at)) {
+        return Ok(Outcome::NotReady(vec![wrong]));
+    }
+    let (sent, became) = match conversation {
+        Some(conversation) => {
+            let workspace = tx.workspace();
+            // A note crosses nothing: nobody outside gets it.
+            if draft.kind != Kind::Note
+                && !crossing::since(tx, workspace, &conversation, draft.words.seen).await?.is_empty()
+            {
+                return Ok(Outcome::Crossed { conversation: conversation.id });
+            }
+            write(app, tx, person, &conversation, &draft, ready, click).await?
+        }
+        None => {
+            let Some(mailbox) = &ready.mailbox else {
+                return Err(Error::internal("a mail that is ready has an inbox"));
+            };
+            let subject = ready.addressed.subject.clone().unwrap_or_default();
+            let started = start::start(tx, mailbox, &ready.contact, &subject).await?;
+            write(app, tx, person, &started, &draft, ready, click).await?
+        }
+    };
+    draft_end::promote(tx, draft.id, sent.conversation, became).await?;
+    Ok(Outcome::Sent(sent))
+}
+
+fn already(fate: &Fate, became: i64) -> Outcome {
+    match (fate.conversation, became) {
+        (Some(conversation), became) if became != 0 => {
+            let what = match fate.kind {
+                Kind::Note => What::Note,
+                _ => What::Message(MessageId(became)),
+            };
+            Outcome::Already(Sent { conversation, what })
+        }
+        _ => Outcome::Gone,
+    }
+}
+
+fn cannot_wait_until(now: DateTime<Utc>, at: DateTime<Utc>) -> Option<Problem> {
+    let what = match at - now {
+        ahead if ahead <= TimeDelta::zero() => "That time has passed. Choose a later one.",
+        ahead if ahead > FURTHEST => "Choose a time within a year.",
+        _ => return None,
+    };
+    Some(Problem { field: "at".into(), what: what.into() })
+}
+
+async fn write(
+    app: &App,
+    tx: &mut Tx<'_>,
+    person: &Person,
+    conversation: &Locked,
+    draft: &Draft,
+    ready: Ready,
+    click: Click,
+) -> Result<(Sent, i64)> {
+    let done = |what| Sent { conversation: conversation.id, what };
+    if draft.kind == Kind::Note {
+        let note = notes::add(tx, conversation, person, &ready.body).await?;
+        return Ok((done(What::Note), note.0));
+    }
+    let soonest = tx.now() + app.config.undo_window(conversation.livemode());
+    // Nothing leaves before anyone could stop it.
+    let sends_at = click.at.map_or(soonest, |at| at.max(soonest));
+    let to = ready.addressed.to.first().cloned().unwrap_or_default();
+    let reply = NewReply { body: &ready.body, summary: None, asks: ready.asks, send: true };
+    let addressed = (Some(&ready.addressed), to);
+    let written = write_to(app, tx, conversation, person, reply, addressed, Some(sends_at)).await?;
+    if click.close {
+        transitions::set_status(tx, conversation, person, Status::Closed).await?;
+    }
+    Ok((done(What::Message(written.message)), written.message.0))
+}

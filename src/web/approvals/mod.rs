@@ -1,0 +1,6 @@
+//! The approval queue (specification 3.3): what waits, one draft beside the customer's mail, and what a person decides
+//! about it or about several.
+
+pub mod deciding;
+pub mod many;
+pub mod queue;

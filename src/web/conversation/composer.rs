@@ -1,0 +1,324 @@
+//! The composer: what a page needs to show the form in which somebody writes. It stands outside whatever streams, and
+//! everything in it works as a plain form. What the form does is in `write`.
+//!
+//! Reading changes nothing: a draft that nobody saved yet has only an id, drawn for this very page.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::conversations::conversation::Conversation;
+use crate::conversations::messages::message::Direction;
+use crate::conversations::{inboxes, team};
+use crate::error::{Error, Problem, Result};
+use crate::ids::{DraftId, Id, MessageId};
+use crate::replies::crossing::{self, News};
+use crate::replies::drafts::{self, Copy, Draft, DraftFile, Kind, Words};
+use crate::replies::recipients::{self, Recipients};
+use crate::replies::{forward, ready, upload};
+use crate::web::conversation::later::{self, Later};
+use crate::web::show::Times;
+use crate::web::visit::Asked;
+use crate::workspace::access::MemberId;
+use crate::workspace::mailboxes::Mailbox;
+
+pub struct Composer {
+    /// Folded, it is one line of links.
+    pub open: bool,
+    /// It was opened by a click, so the cursor goes there.
+    pub focus: bool,
+    pub kind: Kind,
+    /// The page it stands on, and where its form goes.
+    pub here: String,
+    pub action: String,
+    pub draft: DraftId,
+    /// 0 before the first save.
+    pub version: i32,
+    pub words: Words,
+    pub files: Vec<DraftFile>,
+    pub copies: Vec<Copy>,
+    pub saved_at: Option<DateTime<Utc>>,
+    pub signature: String,
+    /// Whom a reply goes to by itself, for the folded line.
+    pub whom: String,
+    /// Others who were on the mail that is answered.
+    pub others: usize,
+    pub passed_on: Option<Passed>,
+    /// What came while it was written: shown, and with the next click it counts as seen.
+    pub news: Vec<News>,
+    pub problems: Vec<Problem>,
+    /// Another page wrote on in the same draft.
+    pub newer: bool,
+    /// Whom a note can call with `@`.
+    pub team: Vec<String>,
+    pub inboxes: Vec<(String, String, bool)>,
+    pub has_note: bool,
+    pub has_forward: bool,
+    pub times: Times,
+    pub later: Vec<Later>,
+    pub undo_minutes: i64,
+    pub most_files: String,
+    /// An answer to whom there is an address.
+    pub can_write: bool,
+}
+
+/// The message that is passed on, as the form shows it.
+pub struct Passed {
+    pub who: String,
+    pub at: DateTime<Utc>,
+    pub text: String,
+    /// Before the first save its files are not in the draft yet.
+    pub files: Vec<(String, i64)>,
+}
+
+impl Composer {
+    /// On a conversation's page. `compose=reply|note|forward` opens it; so does a reply that is begun.
+    pub async fn load(conn: &mut PgConnection, asked: &Asked, conversation: &Conversation) -> Result<Self> {
+        let person = &asked.person;
+        let begun = drafts::begun(conn, person, conversation).await?;
+        let asked_for = asked.query("compose").map(Kind::of).filter(|kind| *kind != Kind::New);
+        let kind = asked_for.unwrap_or(Kind::Reply);
+        let about: Option<MessageId> = asked.query("about").and_then(|id| id.parse().ok());
+        let has = |kind: Kind| begun.iter().any(|draft| draft.kind == kind && draft.says);
+        let (has_note, has_forward) = (has(Kind::Note), has(Kind::Forward));
+        let open = asked_for.is_some() || has(Kind::Reply);
+        let draft = match begun.iter().find(|draft| draft.kind == kind && open) {
+            Some(draft) => drafts::read(conn, person, draft.id).await?,
+            None => None,
+        };
+        let mut composer = Self::blank(asked, kind, format!("/conversations/{}", conversation.id));
+        (composer.open, composer.focus) = (open, asked_for.is_some());
+        (composer.has_note, composer.has_forward) = (has_note, has_forward);
+        let answered =
+            ready::answered(conn, person.workspace, conversation, about.filter(|_| kind == Kind::Reply))
+                .await?;
+        let mut to_all = Recipients::default();
+        if let Some(answered) = &answered {
+            let one;
+            (one, to_all) = ready::answering(conn, person.workspace, conversation, answered).await?;
+            composer.others = to_all.all().count().saturating_sub(one.all().count());
+            composer.words.to = recipients::line(&one.to);
+            composer.words.about = Some(answered.message);
+        } else {
+            composer.words.to = conversation.contact.email.clone().unwrap_or_default();
+        }
+        composer.can_write = !composer.words.to.is_empty();
+        composer.whom = conversation.contact.name.clone().unwrap_or_else(|| composer.words.to.clone());
+        match kind {
+            Kind::Reply if asked.query("all").is_some() => {
+                composer.words.to = recipients::line(&to_all.to);
+                composer.words.cc = recipients::line(&to_all.cc);
+            }
+            Kind::Forward => {
+                composer.words.to = String::new();
+                composer.words.subject = forward::subject(&conversation.subject);
+                composer.words.about = match about {
+                    Some(about) => Some(about),
+                    None => answered.map(|answered| answered.message),
+                };
+            }
+            Kind::Note => composer.words.to = String::new(),
+            _ => {}
+        }
+        let seen = crossing::newest_item(conn, person.workspace, conversation).await?;
+        if let Some(draft) = draft {
+            composer.take(draft, about);
+        }
+        if kind == Kind::Forward && composer.open {
+            composer.passed_on = composer.passed_on_by(conn, asked, conversation).await?;
+        }
+        if asked.query("check").is_some() && composer.version > 0 {
+            composer.check(conn, asked, Some(conversation)).await?;
+        }
+        composer.words.seen = seen;
+        if composer.open && kind == Kind::Note {
+            let members = team::of(conn, person.workspace, conversation).await?;
+            let people = members.into_iter().filter(|member| matches!(member.id, MemberId::Person(_)));
+            composer.team = people.map(|member| member.name).collect();
+        }
+        if composer.open && kind != Kind::Note {
+            let mailbox = conversation.mailbox();
+            let values = ready::values(person, Some(conversation), &mailbox, &Recipients::default());
+            composer.signature = ready::signature(conn, person, mailbox.id, &values).await?;
+        }
+        Ok(composer)
+    }
+
+    /// On the page of a new conversation. `draft=dft_…` goes on with one that is begun.
+    pub async fn load_new(conn: &mut PgConnection, asked: &Asked) -> Result<Self> {
+        let person = &asked.person;
+        let mut composer = Self::blank(asked, Kind::New, "/compose".to_owned());
+        (composer.open, composer.focus, composer.can_write) = (true, true, true);
+        if let Some(id) = asked.query("draft") {
+            let id: DraftId = id.parse().map_err(|_| drafts::NO_DRAFT)?;
+            match drafts::read(conn, person, id).await? {
+                Some(draft) if draft.kind == Kind::New => composer.take(draft, None),
+                _ => return Err(drafts::NO_DRAFT),
+            }
+        } else {
+            composer.words.to = asked.query("to").unwrap_or_default().chars().take(300).collect();
+        }
+        if asked.query("check").is_some() && composer.version > 0 {
+            composer.check(conn, asked, None).await?;
+        }
+        let inboxes = inboxes::list(conn, person, composer.times.now).await?;
+        let chosen = composer.words.mailbox.or(inboxes.first().map(|inbox| inbox.id));
+        let mailbox = inboxes.iter().find(|inbox| Some(inbox.id) == chosen);
+        if let Some(inbox) = mailbox {
+            let mailbox = Mailbox {
+                id: inbox.id,
+                audience: 0,
+                address: inbox.address.clone(),
+                name: inbox.name.clone(),
+            };
+            let values = ready::values(person, None, &mailbox, &Recipients::default());
+            composer.signature = ready::signature(conn, person, mailbox.id, &values).await?;
+        }
+        composer.inboxes = inboxes
+            .into_iter()
+            .map(|inbox| {
+                let is_chosen = Some(inbox.id) == chosen;
+                (inbox.id.to_string(), format!("{} <{}>", inbox.name, inbox.address), is_chosen)
+            })
+            .collect();
+        Ok(composer)
+    }
+
+    fn blank(asked: &Asked, kind: Kind, here: String) -> Self {
+        let app = asked.app();
+        let times = asked.times();
+        Self {
+            open: false,
+            focus: false,
+            kind,
+            action: if kind == Kind::New { here.clone() } else { format!("{here}/write") },
+            here,
+            draft: DraftId::mint(times.now, &app.random),
+            version: 0,
+            words: Words::default(),
+            files: Vec::new(),
+            copies: Vec::new(),
+            saved_at: None,
+            signature: String::new(),
+            whom: String::new(),
+            others: 0,
+            passed_on: None,
+            news: Vec::new(),
+            problems: Vec::new(),
+            newer: asked.query("check") == Some("newer"),
+            team: Vec::new(),
+            inboxes: Vec::new(),
+            has_note: false,
+            has_forward: false,
+            later: later::choices(&times),
+            times,
+            undo_minutes: app.config.undo_window(true).num_minutes(),
+            most_files: format!("{} MB", upload::MOST_BYTES / 1024 / 1024),
+            can_write: false,
+        }
+    }
+
+    /// Goes on with a draft. One that says nothing yet is about the message that was chosen now.
+    fn take(&mut self, draft: Draft, about: Option<MessageId>) {
+        let blank = is_blank(&draft);
+        let chosen = about.filter(|about| draft.words.about != Some(*about));
+        (self.draft, self.version, self.saved_at) = (draft.id, draft.version, Some(draft.saved_at));
+        (self.files, self.copies) = (draft.files, draft.copies);
+        if blank && chosen.is_some() {
+            return;
+        }
+        self.words = draft.words;
+    }
+
+    async fn passed_on_by(
+        &self,
+        conn: &mut PgConnection,
+        asked: &Asked,
+        conversation: &Conversation,
+    ) -> Result<Option<Passed>> {
+        let Some(about) = self.words.about else { return Ok(None) };
+        let passed = match forward::find(conn, asked.person.workspace, conversation, about).await {
+            Err(Error::Missing(_)) => return Ok(None),
+            found => found?,
+        };
+        let fresh = self.version == 0;
+        let files = passed.attachments.iter().filter(|_| fresh);
+        Ok(Some(Passed {
+            who: passed.from_name.unwrap_or(passed.from_email),
+            at: passed.at,
+            files: files.map(|file| (file.filename.clone(), file.size)).collect(),
+            text: passed.text.chars().take(4_000).collect(),
+        }))
+    }
+
+    /// What the click on Send would say.
+    async fn check(
+        &mut self,
+        conn: &mut PgConnection,
+        asked: &Asked,
+        conversation: Option<&Conversation>,
+    ) -> Result<()> {
+        let Some(draft) = drafts::read(conn, &asked.person, self.draft).await? else { return Ok(()) };
+        if asked.query("check") != Some("newer") {
+            self.problems =
+                ready::check(conn, &asked.person, &draft, conversation).await?.err().unwrap_or_default();
+            if asked.query("late").is_some() {
+                let what = "Choose a time that is still to come, within a year.".to_owned();
+                self.problems.push(Problem { field: "at".into(), what });
+            }
+        }
+        if let Some(conversation) = conversation.filter(|_| draft.kind != Kind::Note) {
+            self.news = crossing::since(conn, asked.person.workspace, conversation, draft.words.seen).await?;
+        }
+        Ok(())
+    }
+
+    // For the template.
+
+    pub fn is(&self, kind: &str) -> bool {
+        self.kind.as_str() == kind
+    }
+
+    pub fn is_mail(&self) -> bool {
+        self.kind != Kind::Note
+    }
+
+    pub fn label(&self) -> &'static str {
+        match self.kind {
+            Kind::Reply => "Reply",
+            Kind::Note => "Note",
+            Kind::Forward => "Forward",
+            Kind::New => "New message",
+        }
+    }
+
+    pub fn about(&self) -> String {
+        self.words.about.map(|about| about.to_string()).unwrap_or_default()
+    }
+
+    pub fn has_copies(&self) -> bool {
+        !self.words.cc.is_empty() || !self.words.bcc.is_empty()
+    }
+
+    /// Whether a field is why it cannot be sent.
+    pub fn wrong(&self, field: &str) -> bool {
+        self.problems.iter().any(|problem| problem.field == field)
+    }
+
+    pub fn from_customer(&self, news: &News) -> bool {
+        news.direction == Direction::Inbound
+    }
+
+    pub fn room(&self) -> i64 {
+        upload::MOST_BYTES - self.files.iter().map(|file| file.attachment.size).sum::<i64>()
+    }
+
+    pub fn saved_replies(&self) -> String {
+        format!("{}/saved-replies?kind={}&draft={}", self.here, self.kind.as_str(), self.draft)
+    }
+}
+
+fn is_blank(draft: &Draft) -> bool {
+    draft.words.body.trim().is_empty()
+        && draft.files.is_empty()
+        && (draft.kind == Kind::Note || draft.kind == Kind::Reply || draft.words.to.trim().is_empty())
+}

@@ -1,0 +1,77 @@
+//! Who writes, and what came before: the panel beside a conversation. Earlier conversations and documents are those that the
+//! person can see, in any inbox.
+
+use askama::Template;
+use sqlx::PgConnection;
+
+use crate::conversations::conversation::Conversation;
+use crate::conversations::earlier::{self, Past};
+use crate::conversations::status::Status;
+use crate::documents::library::{self, Document};
+use crate::error::Result;
+use crate::web::show::{Times, filters};
+use crate::web::visit::Asked;
+
+const SHOWN: usize = 5;
+
+#[derive(Template)]
+#[template(path = "conversation/_contact.html")]
+pub struct ContactPanel {
+    pub name: String,
+    pub email: Option<String>,
+    pub reference: Option<String>,
+    pub earlier: Vec<Past>,
+    pub earlier_count: String,
+    pub documents: Vec<Document>,
+    pub times: Times,
+}
+
+impl ContactPanel {
+    pub async fn load(conn: &mut PgConnection, asked: &Asked, conversation: &Conversation) -> Result<Self> {
+        let mut earlier = earlier::with_contact(conn, &asked.person, conversation).await?;
+        let conversations: Vec<_> = earlier.iter().map(|past| past.id).chain([conversation.id]).collect();
+        let documents = library::of_conversations(conn, &asked.person, &conversations, SHOWN as i64).await?;
+        let earlier_count = match earlier.len() as i64 {
+            earlier::MOST => format!("{}+", earlier::MOST),
+            n => n.to_string(),
+        };
+        earlier.truncate(SHOWN);
+        let contact = &conversation.contact;
+        let name = contact.name.clone().or(contact.email.clone()).unwrap_or_else(|| "Nobody".to_owned());
+        Ok(Self {
+            name,
+            email: contact.email.clone(),
+            reference: conversation.reference.clone(),
+            earlier,
+            earlier_count,
+            documents,
+            times: asked.times(),
+        })
+    }
+
+    /// Where all of them are listed.
+    pub fn all(&self) -> String {
+        let email = self.email.as_deref().unwrap_or_default();
+        let query = url::form_urlencoded::Serializer::new(String::new()).append_pair("q", email).finish();
+        format!("/search?{query}")
+    }
+}
+
+impl Past {
+    fn status_word(&self) -> &'static str {
+        match self.status {
+            Status::Open => "Open",
+            Status::Waiting => "Waiting",
+            Status::Closed => "Closed",
+        }
+    }
+}
+
+/// The icon of a status.
+pub fn icon_of(status: &Status) -> &'static str {
+    match status {
+        Status::Open => "circle-dot",
+        Status::Waiting => "hourglass",
+        Status::Closed => "check",
+    }
+}

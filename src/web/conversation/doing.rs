@@ -1,0 +1,146 @@
+//! What a person does with a conversation: status, assignment, tags and snooze. `POST /conversations/cnv_…/do` takes one of
+//! them; each is a job of one (bulk), so each can be undone. The menus are parts of the conversation's page.
+
+use axum::response::Response;
+use sqlx::PgConnection;
+
+use crate::conversations::bulk::action::Action;
+use crate::conversations::bulk::{self, work};
+use crate::conversations::conversation::{Conversation, Member};
+use crate::conversations::notifications::follows;
+use crate::conversations::snooze::times::{self, Choice};
+use crate::conversations::status::Status;
+use crate::conversations::{tags, team};
+use crate::error::{Error, NO_CONVERSATION, Result};
+use crate::ids::ConversationId;
+use crate::web::bulk::asked_action::{self, here, path_in, told};
+use crate::web::respond;
+use crate::web::toast::Toast;
+use crate::web::visit::Asked;
+use crate::workspace::access::MemberId;
+
+/// What the menus of a conversation offer.
+pub struct Doing {
+    pub id: ConversationId,
+    pub status: Status,
+    pub is_snoozed: bool,
+    pub assignee: Option<Member>,
+    pub me: MemberId,
+    pub tags: Vec<String>,
+    /// Names of the workspace's tags that it has not.
+    pub suggested: Vec<String>,
+    pub team: Vec<Member>,
+    /// Whether the person is told of what happens here.
+    pub is_followed: bool,
+    pub choices: Vec<Choice>,
+    /// The day it is for the person.
+    pub today: String,
+    /// This page.
+    pub back: String,
+    /// Where closing and snoozing lead: the next of the list.
+    pub next: Option<String>,
+}
+
+impl Doing {
+    pub async fn load(
+        conn: &mut PgConnection,
+        asked: &Asked,
+        conversation: &Conversation,
+        next: Option<String>,
+    ) -> Result<Self> {
+        let names = tags::names(conn, &asked.person).await?;
+        let has = |name: &String| conversation.tags.iter().any(|tag| tags::is_same(tag, name));
+        let times = asked.times();
+        Ok(Self {
+            id: conversation.id,
+            status: conversation.status,
+            is_snoozed: conversation.snoozed_until.is_some(),
+            assignee: conversation.assignee.clone(),
+            me: asked.person.member,
+            suggested: names.into_iter().filter(|name| !has(name)).collect(),
+            tags: conversation.tags.clone(),
+            team: team::of(conn, asked.person.workspace, conversation).await?,
+            is_followed: follows::is_following(conn, conversation, &asked.person).await?,
+            choices: times::choices(times.now, &times.zone),
+            today: times::day(times.now, &times.zone),
+            back: here(asked),
+            next,
+        })
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.status == Status::Closed
+    }
+
+    pub fn is_waiting(&self) -> bool {
+        self.status == Status::Waiting && !self.is_snoozed
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.status == Status::Open && !self.is_snoozed
+    }
+
+    pub fn status_name(&self) -> &'static str {
+        match (self.is_snoozed, self.status) {
+            (true, _) => "Snoozed",
+            (_, Status::Open) => "Open",
+            (_, Status::Waiting) => "Waiting",
+            (_, Status::Closed) => "Closed",
+        }
+    }
+
+    pub fn status_icon(&self) -> &'static str {
+        match (self.is_snoozed, self.status) {
+            (true, _) => "alarm-clock",
+            (_, Status::Open) => "circle-dot",
+            (_, Status::Waiting) => "hourglass",
+            (_, Status::Closed) => "check",
+        }
+    }
+
+    pub fn is_mine(&self) -> bool {
+        self.has(&self.me)
+    }
+
+    pub fn has(&self, member: &MemberId) -> bool {
+        self.assignee.as_ref().is_some_and(|assignee| assignee.id == *member)
+    }
+
+    pub fn is_agent(&self, member: &Member) -> bool {
+        matches!(member.id, MemberId::Agent(_))
+    }
+
+    /// Where a form leads that takes the conversation off the list.
+    pub fn onward(&self) -> &str {
+        self.next.as_deref().unwrap_or(&self.back)
+    }
+}
+
+pub async fn act(asked: Asked) -> Result<Response> {
+    let id: ConversationId = asked.id("id")?;
+    let form = asked.form().await?;
+    let missing = || Error::problem("act", "needs to be told what to put there");
+    let action = asked_action::read(&asked, &form)?.ok_or_else(missing)?;
+    let mut tx = asked.tx().await?;
+    let job = bulk::start(&mut tx, &asked.person, &action, &[id]).await?;
+    tx.commit().await?;
+    let job = work::begin_now(asked.app(), &asked.person, job).await?;
+    if job.failed > 0 {
+        let mut conn = asked.reading().await?;
+        let failure = bulk::failures(&mut conn, &asked.person, job.id).await?.into_iter().next();
+        let problem = |failure: bulk::Failure| Error::problem(field_of(&action), failure.problem);
+        return Err(failure.map_or(NO_CONVERSATION, problem));
+    }
+    let own = format!("/conversations/{id}");
+    let next = path_in(&form, "next").or(path_in(&form, "back")).unwrap_or(&own);
+    Ok(respond::see_other_with(next, Toast::new(told(&action), job.id)))
+}
+
+fn field_of(action: &Action) -> &'static str {
+    match action {
+        Action::Assign(_) | Action::Unassign => "to",
+        Action::Tag(_) | Action::Untag(_) => "tag",
+        Action::Snooze(_) => "until",
+        Action::Close | Action::Open | Action::Waiting | Action::Read => "status",
+    }
+}

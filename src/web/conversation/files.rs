@@ -1,0 +1,162 @@
+//! Files of messages and documents. A download is always an attachment of no type; a preview is what its bytes show to be
+//! a picture or a PDF. Neither the sender's name for its type nor its content can make a browser run it.
+//!
+//! A file is found by the query that knows what the person can see: hidden, foreign and unknown are the same 404.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt, stream};
+
+use crate::conversations::messages::html;
+use crate::conversations::timeline::Attachment;
+use crate::documents::library;
+use crate::error::{NO_ENDPOINT, NO_MESSAGE, Result};
+use crate::http::answers::insert;
+use crate::ids::{DocumentId, MessageId};
+use crate::net::pictures;
+use crate::store::blobs::Blob;
+use crate::web::visit::Asked;
+
+/// A picture up to this size is its own thumbnail.
+pub const MOST_THUMB: i64 = 400_000;
+/// Of a picture or PDF that is shown; larger ones are downloaded.
+const MOST_PREVIEW: i64 = 25_000_000;
+
+/// Nothing in it runs, loads or sends, should a browser open it all the same.
+const SANDBOX: &str = "sandbox; default-src 'none'";
+/// The viewer of PDF is a page of the browser's own, which a sandbox would keep from starting.
+const PDF: &str = "default-src 'none'; style-src 'unsafe-inline'; object-src 'self'; frame-ancestors 'none'; \
+                   base-uri 'none'; form-action 'none'";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preview {
+    Picture,
+    Pdf,
+}
+
+/// `GET /messages/{id}/files/{n}`
+pub async fn download(asked: Asked) -> Result<Response> {
+    let file = attachment(&asked).await?;
+    let blob = asked.app().blobs.read(&file.blob).await?;
+    Ok(attached(blob, &file.filename))
+}
+
+/// `GET /messages/{id}/files/{n}/preview`: pictures and PDF. What says it is one and is none is not there.
+pub async fn preview(asked: Asked) -> Result<Response> {
+    let file = attachment(&asked).await?;
+    if file.size > MOST_PREVIEW {
+        return Err(NO_MESSAGE);
+    }
+    shown(asked.app().blobs.read(&file.blob).await?, &file.filename).await
+}
+
+/// `GET /documents/{id}`
+pub async fn document(asked: Asked) -> Result<Response> {
+    let id: DocumentId = asked.id("id")?;
+    let file = library::find_visible(&mut *asked.reading().await?, &asked.person, id).await?;
+    let blob = asked.app().blobs.read(&file.blob).await?;
+    Ok(attached(blob, &file.filename))
+}
+
+async fn attachment(asked: &Asked) -> Result<Attachment> {
+    let id: MessageId = asked.id("id")?;
+    let n: usize = asked.id("n")?;
+    let parts = html::parts(&mut *asked.reading().await?, &asked.person, id).await?;
+    parts.attachments.into_iter().nth(n).ok_or(NO_ENDPOINT)
+}
+
+fn attached(blob: Blob, filename: &str) -> Response {
+    let mut response = Response::new(Body::empty());
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+    insert(headers, "content-length", &blob.length.to_string());
+    insert(headers, "content-disposition", &disposition("attachment", filename));
+    insert(headers, "content-security-policy", SANDBOX);
+    *response.body_mut() = Body::from_stream(blob.bytes);
+    response
+}
+
+async fn shown(mut blob: Blob, filename: &str) -> Result<Response> {
+    // The first piece tells what it is.
+    let first: Bytes = blob.bytes.try_next().await?.unwrap_or_default();
+    let (content_type, policy) = match pictures::kind(&first) {
+        Some(picture) => (picture, SANDBOX),
+        None if first.starts_with(b"%PDF-") => ("application/pdf", PDF),
+        None => return Err(NO_MESSAGE),
+    };
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::OK;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    insert(headers, "content-length", &blob.length.to_string());
+    insert(headers, "content-disposition", &disposition("inline", filename));
+    insert(headers, "content-security-policy", policy);
+    // A file never changes; only whoever may see it asks for it.
+    insert(headers, "cache-control", "private, max-age=86400");
+    let bytes = stream::once(async { Ok(first) }).chain(blob.bytes);
+    *response.body_mut() = Body::from_stream(bytes);
+    Ok(response)
+}
+
+/// A name that every browser reads and that cannot end the header: plain letters, and the true name encoded.
+fn disposition(how: &str, filename: &str) -> String {
+    let plain: String = filename
+        .chars()
+        .map(|letter| match letter {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '.' | '-' | '_' | ' ' | '(' | ')' => letter,
+            _ => '_',
+        })
+        .collect();
+    let whole: String =
+        filename.chars().filter(|letter| !letter.is_control() && !"/\\".contains(*letter)).collect();
+    let encoded = percent_encoding::utf8_percent_encode(&whole, percent_encoding::NON_ALPHANUMERIC);
+    format!("{how}; filename=\"{plain}\"; filename*=UTF-8''{encoded}")
+}
+
+/// Whether a file that is called so may be looked at. Its bytes decide when it is.
+pub fn preview_of(content_type: &str) -> Option<Preview> {
+    match content_type {
+        "image/png" | "image/jpeg" | "image/jpg" | "image/gif" | "image/webp" => Some(Preview::Picture),
+        "application/pdf" => Some(Preview::Pdf),
+        _ => None,
+    }
+}
+
+/// What a person calls such a file: `PDF`, `JPEG`, `Word`, else its ending.
+pub fn kind_of(filename: &str, content_type: &str) -> String {
+    let ending = filename.rsplit_once('.').map(|(_, ending)| ending).filter(|ending| ending.len() <= 5);
+    match (content_type, ending) {
+        ("application/pdf", _) => "PDF".to_owned(),
+        ("image/jpeg", _) => "JPEG".to_owned(),
+        (_, Some(ending)) => ending.to_uppercase(),
+        ("message/rfc822", _) => "Mail".to_owned(),
+        _ => "File".to_owned(),
+    }
+}
+
+pub fn icon_of(content_type: &str) -> &'static str {
+    match content_type.split('/').next() {
+        Some("image") => "image",
+        _ => "file-text",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_name_cannot_leave_its_header() {
+        let hostile = "a\"; filename=evil.html\r\nSet-Cookie: x=1\u{202e}ü/..\\b.pdf";
+        let header = disposition("attachment", hostile);
+        assert!(HeaderValue::from_str(&header).is_ok());
+        assert!(!header.contains(['\r', '\n']) && header.matches('"').count() == 2, "{header}");
+        assert!(header.is_ascii() && header.contains("filename*=UTF-8''a%22%3B"), "{header}");
+        assert_eq!(
+            disposition("attachment", "Übersicht 1.pdf"),
+            "attachment; filename=\"_bersicht 1.pdf\"; filename*=UTF-8''%C3%9Cbersicht%201%2Epdf"
+        );
+    }
+}

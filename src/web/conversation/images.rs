@@ -1,0 +1,80 @@
+//! `/images/…`: pictures that a mail names on the web, fetched by us for a person who asked to see them. The address is
+//! signed for that person and message, so that nobody can have us fetch anything else.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use url::Url;
+
+use crate::conversations::messages::html;
+use crate::error::{NO_ENDPOINT, Result};
+use crate::http::answers::insert;
+use crate::ids::{MessageId, PersonId, WorkspaceId};
+use crate::secrets::key_ring::KeyRing;
+use crate::secrets::link_tokens;
+use crate::web::visit::Asked;
+
+const PURPOSE: &str = "picture";
+const LONGEST: usize = 2_048;
+
+/// Writes addresses of pictures for one reader of one message.
+#[derive(Clone)]
+pub struct Signer {
+    keys: KeyRing,
+    workspace: WorkspaceId,
+    person: PersonId,
+    message: MessageId,
+}
+
+impl Signer {
+    pub fn of(asked: &Asked, message: MessageId) -> Result<Self> {
+        let keys = asked.app().config.needs_secret_key()?.clone();
+        Ok(Self { keys, workspace: asked.person.workspace, person: asked.person.id, message })
+    }
+
+    /// Our own address of a picture elsewhere.
+    pub fn address(&self, of: &Url) -> String {
+        let token = link_tokens::token(self.keys.newest(), PURPOSE, &self.signed(of.as_str()));
+        format!("/images/{}.{token}.{}", self.message, URL_SAFE_NO_PAD.encode(of.as_str()))
+    }
+
+    fn is_by(&self, address: &str, token: &str) -> bool {
+        link_tokens::is_ours(&self.keys, PURPOSE, &self.signed(address), token)
+    }
+
+    fn signed(&self, address: &str) -> String {
+        format!("{} {} {} {address}", self.workspace, self.person, self.message)
+    }
+}
+
+/// `GET /images/{signed}`
+pub async fn show(asked: Asked) -> Result<Response> {
+    let signed = asked.param("signed").unwrap_or_default();
+    let mut parts = signed.splitn(3, '.');
+    let mut next = || parts.next().ok_or(NO_ENDPOINT);
+    let message: MessageId = next()?.parse().map_err(|_| NO_ENDPOINT)?;
+    let (token, address) = (next()?, next()?);
+    let address = URL_SAFE_NO_PAD.decode(address).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let address = address.filter(|address| address.len() <= LONGEST).ok_or(NO_ENDPOINT)?;
+    if !Signer::of(&asked, message)?.is_by(&address, token) {
+        return Err(NO_ENDPOINT);
+    }
+    // What a person can see may have changed since the address was written.
+    html::parts(&mut *asked.reading().await?, &asked.person, message).await?;
+    let address = Url::parse(&address).map_err(|_| NO_ENDPOINT)?;
+    let mut response = match asked.app().pictures.fetch(&address).await {
+        Some(picture) => {
+            let mut response = Response::new(Body::from(picture.bytes));
+            let kind = HeaderValue::from_static(picture.content_type);
+            response.headers_mut().insert(header::CONTENT_TYPE, kind);
+            insert(response.headers_mut(), "cache-control", "private, max-age=86400");
+            response
+        }
+        // No picture: the browser shows the words that stand for it.
+        None => StatusCode::NOT_FOUND.into_response(),
+    };
+    insert(response.headers_mut(), "content-security-policy", "sandbox; default-src 'none'");
+    Ok(response)
+}

@@ -1,0 +1,17 @@
+//! One conversation: its timeline, what people do with it, what they write. A mail's HTML, its pictures and files have
+//! addresses of their own, each behind the query that knows who can see the message.
+
+pub mod composer;
+pub mod contact;
+pub mod doing;
+pub mod explain;
+pub mod files;
+pub mod frame;
+pub mod images;
+pub mod later;
+pub mod merge;
+pub mod release;
+pub mod show;
+pub mod timeline;
+pub mod words;
+pub mod write;

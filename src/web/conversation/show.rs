@@ -1,0 +1,69 @@
+//! `/conversations/cnv_…`: the conversation with its timeline, what is known of its customer, and where one answers. The
+//! timeline is one instant's. Everything else that can be done here has a file of its own.
+
+use askama::Template;
+use axum::response::Response;
+
+use crate::conversations::conversation::{self, Conversation};
+use crate::conversations::read::{self, AppSent};
+use crate::conversations::unread;
+use crate::error::Result;
+use crate::store::db::Handle;
+use crate::web::conversation::composer::Composer;
+use crate::web::conversation::contact::ContactPanel;
+use crate::web::conversation::doing::Doing;
+use crate::web::conversation::timeline::Timeline;
+use crate::web::conversation::{explain, words};
+use crate::web::inbox::list_column::{self, ListColumn};
+use crate::web::inbox::reading;
+use crate::web::respond;
+use crate::web::shell::Shell;
+use crate::web::show::filters;
+use crate::web::visit::Asked;
+
+#[derive(Template)]
+#[template(path = "conversation/show.html")]
+struct ConversationPage {
+    shell: Shell,
+    column: ListColumn,
+    conversation: Conversation,
+    /// Only where the timeline begins.
+    app_sent: Option<AppSent>,
+    timeline: Timeline,
+    contact: ContactPanel,
+    composer: Composer,
+    doing: Doing,
+}
+
+impl ConversationPage {
+    fn risk(&self) -> Option<&'static str> {
+        self.conversation.risk.as_deref().map(explain::risk)
+    }
+}
+
+pub async fn show(asked: Asked) -> Result<Response> {
+    let id = asked.param("id").unwrap_or_default();
+    let mut snapshot = asked.snapshot().await?;
+    let now = snapshot.now();
+    let conversation = conversation::find_visible(&mut snapshot, &asked.person, now, id).await?;
+    if conversation.id.to_string() != id {
+        // It became part of another one.
+        return Ok(respond::see_other(&format!("/conversations/{}", conversation.id)));
+    }
+    let seen_to = unread::seen_to(&mut snapshot, &asked.person, &conversation).await?;
+    let timeline = Timeline::load(&mut snapshot, &asked, &conversation, seen_to).await?;
+    let app_sent = match timeline.earlier {
+        None => read::app_sent(&mut snapshot, asked.person.workspace, conversation.id).await?,
+        Some(_) => None,
+    };
+    let contact = ContactPanel::load(&mut snapshot, &asked, &conversation).await?;
+    let column = list_column::load(&mut snapshot, &asked).await?.beside(conversation.id);
+    let composer = Composer::load(&mut snapshot, &asked, &conversation).await?;
+    let doing = Doing::load(&mut snapshot, &asked, &conversation, Some(column.onward())).await?;
+    let shell = Shell::load(&mut snapshot, &asked, column.here()).await?;
+    drop(snapshot);
+    let page = ConversationPage { shell, column, conversation, app_sent, timeline, contact, composer, doing };
+    let response = respond::page(&page)?;
+    reading::opened(&asked, &page.conversation).await;
+    Ok(response)
+}

@@ -1,0 +1,510 @@
+//! The timeline as the page shows it: messages, notes and runs of events, the newest thirty, earlier ones by fifty
+//! (specification 2.4). What approved a message or kept it from leaving stands with the message, not apart.
+
+use std::collections::HashMap;
+
+use askama::Template;
+use askama::filters::Safe;
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use sqlx::PgConnection;
+use url::form_urlencoded;
+
+use crate::conversations::conversation::Conversation;
+use crate::conversations::messages::message::{Author, Channel, Direction, MessageStatus};
+use crate::conversations::messages::shown::{self, Shown};
+use crate::conversations::timeline::{self, Attachment, Cursor, Item, Limit, SHOWN_TEXT};
+use crate::error::{NO_CONVERSATION, Result};
+use crate::ids::{ConversationId, MessageId, NoteId};
+use crate::web::conversation::explain::{self, Told};
+use crate::web::conversation::files::{self, Preview};
+use crate::web::conversation::words;
+use crate::web::outgoing::clock::Clock;
+use crate::web::show::{Times, filters};
+use crate::web::visit::Asked;
+
+/// Of the newest part of a timeline, and of each part before it.
+const NEWEST: i64 = 30;
+const EARLIER: i64 = 50;
+/// Of one page's texts.
+const BYTES: i64 = 400_000;
+/// Recipients that are named in an entry's head.
+const MOST_NAMED: usize = 4;
+/// Quoted history that is shown at once; the rest has a link.
+const SHOWN_QUOTE: usize = 1_500;
+
+/// The list of entries; also what a live update asks for.
+#[derive(Template)]
+#[template(path = "conversation/_timeline.html")]
+pub struct Timeline {
+    pub conversation: ConversationId,
+    pub entries: Vec<Entry>,
+    /// Where the items before these are.
+    pub earlier: Option<String>,
+    /// These are not the newest.
+    pub is_past: bool,
+    pub newest: String,
+    pub times: Times,
+}
+
+pub enum Entry {
+    Message(Box<Message>),
+    Note {
+        id: NoteId,
+        at: DateTime<Utc>,
+        who: String,
+        text: Safe<String>,
+    },
+    /// One or more events in a row; `by` are those who made them, when there are several.
+    Events {
+        id: String,
+        lines: Vec<Line>,
+        by: String,
+    },
+    /// What follows came since the person looked.
+    Since,
+}
+
+pub struct Line {
+    pub at: DateTime<Utc>,
+    pub told: Told,
+}
+
+pub struct Message {
+    pub id: MessageId,
+    /// The class that says what kind of entry it is.
+    pub kind: &'static str,
+    /// What it is called beside the name: Sent, Sending, Draft.
+    pub state: Option<(&'static str, &'static str)>,
+    pub who: String,
+    pub is_agent: bool,
+    pub address: String,
+    pub at: DateTime<Utc>,
+    pub summary: Option<String>,
+    pub body: Body,
+    /// The other way to see it: a link and what it says.
+    pub other: Option<(String, &'static str)>,
+    /// The whole text, when this is only its beginning.
+    pub whole: Option<String>,
+    pub quoted: Option<Quoted>,
+    pub files: Vec<Chip>,
+    pub why: Vec<(&'static str, String)>,
+    /// Until it leaves.
+    pub clock: Option<Clock>,
+    /// Of a draft: mail came or left after it, or may have.
+    pub is_outdated: bool,
+    pub failure: Option<String>,
+}
+
+pub enum Body {
+    Text(Safe<String>),
+    /// The address of the frame, and what the bar over it offers.
+    Frame {
+        source: String,
+        images: RemoteImages,
+    },
+}
+
+pub enum RemoteImages {
+    None,
+    /// A link that shows them.
+    Off(String),
+    On,
+}
+
+pub struct Quoted {
+    pub text: Safe<String>,
+    pub is_open: bool,
+}
+
+pub struct Chip {
+    pub address: String,
+    pub name: String,
+    pub kind: String,
+    pub size: i64,
+    pub icon: &'static str,
+    /// A picture or a PDF, which can be looked at in the browser.
+    pub preview: Option<String>,
+    /// Small enough to be its own thumbnail.
+    pub is_thumb: bool,
+}
+
+impl Message {
+    /// What a screen reader calls it.
+    pub fn label(&self) -> String {
+        let what = match self.kind {
+            "entry--in" => "Mail from",
+            "entry--draft" => "Draft by",
+            "entry--out entry--scheduled" => "Leaving soon, by",
+            "entry--out entry--failed" => "Not delivered, by",
+            _ => "Sent by",
+        };
+        format!("{what} {}", self.who)
+    }
+
+    pub fn is_draft(&self) -> bool {
+        self.kind == "entry--draft"
+    }
+}
+
+impl Timeline {
+    pub fn is_long(&self) -> bool {
+        self.entries.len() >= NEWEST as usize
+    }
+
+    /// In the same snapshot as the conversation.
+    pub async fn load(
+        conn: &mut PgConnection,
+        asked: &Asked,
+        conversation: &Conversation,
+        seen_to: Option<DateTime<Utc>>,
+    ) -> Result<Self> {
+        let workspace = asked.person.workspace;
+        let before: Option<Cursor> =
+            asked.query("earlier").map(str::parse).transpose().map_err(|_| NO_CONVERSATION)?;
+        let items = if before.is_some() { EARLIER } else { NEWEST };
+        let limit = Limit { items, bytes: BYTES };
+        let page = timeline::read(conn, workspace, conversation.id, before, limit).await?;
+        let messages: Vec<MessageId> = page
+            .items
+            .iter()
+            .filter_map(|item| match item {
+                Item::Message(message) => Some(message.id),
+                _ => None,
+            })
+            .collect();
+        let shown = shown::of(conn, workspace, conversation.id, &messages, SHOWN_TEXT).await?;
+        let whole = match asked.query("whole").and_then(|id| id.parse().ok()) {
+            Some(id) => shown::whole_text(conn, workspace, conversation.id, id).await?.map(|text| (id, text)),
+            None => None,
+        };
+        let reader = Reader::of(asked, conversation, &page.items, shown, whole);
+        Ok(Self {
+            conversation: conversation.id,
+            earlier: page.earlier.map(|earlier| {
+                format!("/conversations/{}?{}earlier={earlier}", conversation.id, list_of(asked))
+            }),
+            newest: format!("/conversations/{}?{}", conversation.id, list_of(asked)),
+            is_past: before.is_some(),
+            entries: with_mark(reader.entries(page.items, before.is_some()), seen_to),
+            times: asked.times(),
+        })
+    }
+}
+
+/// What is known while items become entries.
+struct Reader<'a> {
+    asked: &'a Asked,
+    conversation: &'a Conversation,
+    times: Times,
+    shown: HashMap<MessageId, Shown>,
+    /// By message: who approved it and whether they edited it, and why it failed.
+    approved: HashMap<String, (String, bool)>,
+    failed: HashMap<String, String>,
+    whole: Option<(MessageId, String)>,
+}
+
+impl<'a> Reader<'a> {
+    fn of(
+        asked: &'a Asked,
+        conversation: &'a Conversation,
+        items: &[Item],
+        shown: HashMap<MessageId, Shown>,
+        whole: Option<(MessageId, String)>,
+    ) -> Self {
+        let mut approved = HashMap::new();
+        let mut failed = HashMap::new();
+        for item in items {
+            let Item::Event { actor, event, data, .. } = item else { continue };
+            let Some(message) = data["messageId"].as_str().map(str::to_owned) else { continue };
+            match event.as_str() {
+                "approved" => drop(approved.insert(message, (actor.clone(), data["edited"] == true))),
+                "delivery-failed" => {
+                    let text = |key: &str| data[key].as_str().unwrap_or_default().to_owned();
+                    failed.insert(message, explain::failure(&text("reason"), &text("email")));
+                }
+                _ => {}
+            }
+        }
+        Self { asked, conversation, times: asked.times(), shown, approved, failed, whole }
+    }
+
+    fn entries(mut self, items: Vec<Item>, is_past: bool) -> Vec<Entry> {
+        let mut entries: Vec<Entry> = Vec::with_capacity(items.len());
+        for item in items {
+            match item {
+                Item::Message(message) => entries.push(Entry::Message(Box::new(self.message(message)))),
+                Item::Note { id, at, author, body } => {
+                    entries.push(Entry::Note { id, at, who: author, text: words::note(&body) });
+                }
+                Item::Event { at, actor, event, data } => {
+                    if self.is_told_elsewhere(&event, &data) {
+                        continue;
+                    }
+                    let line = Line { at, told: explain::event(&actor, &event, &data, &self.times) };
+                    match entries.last_mut() {
+                        Some(Entry::Events { lines, .. }) => lines.push(line),
+                        // Its place is its name: nothing is ever put before it.
+                        _ => entries.push(Entry::Events {
+                            id: format!("events-{}", at.timestamp_micros()),
+                            lines: vec![line],
+                            by: String::new(),
+                        }),
+                    }
+                }
+            }
+        }
+        let mut is_followed = is_past;
+        for entry in entries.iter_mut().rev() {
+            match entry {
+                Entry::Events { lines, by, .. } => *by = names(lines),
+                Entry::Message(message) if message.is_draft() => message.is_outdated = is_followed,
+                Entry::Message(_) => is_followed = true,
+                Entry::Note { .. } | Entry::Since => {}
+            }
+        }
+        entries
+    }
+
+    /// The message says it itself.
+    fn is_told_elsewhere(&self, event: &str, data: &Value) -> bool {
+        let message: Option<MessageId> = data["messageId"].as_str().and_then(|id| id.parse().ok());
+        // That mail which came makes it ours, and mail that left theirs, goes without saying.
+        let follows = [("waiting", "open", "reply"), ("open", "waiting", "sent")];
+        if event == "status"
+            && follows
+                .iter()
+                .any(|(from, to, why)| data["from"] == *from && data["to"] == *to && data["reason"] == *why)
+        {
+            return true;
+        }
+        matches!(event, "approved" | "delivery-failed")
+            && message.is_some_and(|id| self.shown.contains_key(&id))
+    }
+
+    fn message(&mut self, message: timeline::Message) -> Message {
+        let shown = self.shown.get(&message.id);
+        let inbound = message.direction == Direction::Inbound;
+        let author = shown.and_then(|shown| shown.author);
+        let (kind, state) = match (inbound, message.status) {
+            (true, _) => ("entry--in", None),
+            (_, Some(MessageStatus::Draft)) if matches!(author, Some(Author::Person(_))) => {
+                ("entry--draft", Some(("pencil", "Draft")))
+            }
+            (_, Some(MessageStatus::Draft)) => ("entry--draft", Some(("bot", "Draft, waits for a person"))),
+            (_, Some(MessageStatus::Scheduled)) => ("entry--out entry--scheduled", None),
+            (_, Some(MessageStatus::Sending)) => ("entry--out", Some(("send", "On its way"))),
+            (_, Some(MessageStatus::Failed)) => ("entry--out entry--failed", None),
+            (_, _) => ("entry--out", Some(("arrow-up-right", "Sent"))),
+        };
+        let named = |email: &str| {
+            message.from_name.clone().filter(|name| !name.is_empty()).unwrap_or(email.to_owned())
+        };
+        let who = match (inbound, shown.and_then(|shown| shown.author_name.clone()), author) {
+            (true, ..) => named(&message.from_email),
+            (_, Some(name), _) => name,
+            (_, None, Some(Author::Assistant)) => "Assistant".to_owned(),
+            _ => self.conversation.mailbox_name.clone(),
+        };
+        let (body, other) = self.body(&message, shown);
+        let whole = shown.filter(|shown| shown.is_cut).map(|_| self.link("whole", message.id));
+        let is_scheduled = message.status == Some(MessageStatus::Scheduled);
+        Message {
+            id: message.id,
+            kind,
+            state,
+            who,
+            is_agent: matches!(author, Some(Author::Agent(_) | Author::Assistant)),
+            address: self.address(&message),
+            at: message.at,
+            summary: shown.and_then(|shown| shown.summary.clone()).filter(|_| kind == "entry--draft"),
+            whole: whole.filter(|_| matches!(body, Body::Text(_)) && !self.is_whole(message.id)),
+            quoted: self.quoted(&message, shown, &body),
+            body,
+            other,
+            files: chips(message.id, &message.attachments),
+            why: if inbound { why(&message, shown) } else { Vec::new() },
+            clock: shown
+                .and_then(|shown| shown.sends_at)
+                .filter(|_| is_scheduled)
+                .map(|sends_at| Clock::new(self.asked, sends_at)),
+            is_outdated: false,
+            failure: (message.status == Some(MessageStatus::Failed)).then(|| {
+                let told = self.failed.get(&message.id.to_string());
+                told.cloned().unwrap_or_else(|| explain::failure("", ""))
+            }),
+        }
+    }
+
+    /// To whom it went, and who approved it.
+    fn address(&self, message: &timeline::Message) -> String {
+        let (contact, ours) = (&self.conversation.contact, &self.conversation.mailbox_address);
+        // The contact and the inbox by name, everybody else by their address.
+        let named = |address: &String| match () {
+            () if Some(address) == contact.email.as_ref() => {
+                contact.name.clone().unwrap_or_else(|| address.clone())
+            }
+            () if address == ours => self.conversation.mailbox_name.clone(),
+            () => address.clone(),
+        };
+        let list = |addresses: &Option<Vec<String>>| -> Vec<String> {
+            let addresses = addresses.iter().flatten();
+            let many = addresses.clone().count();
+            let mut names: Vec<String> = addresses.take(MOST_NAMED).map(named).collect();
+            if many > MOST_NAMED {
+                names.push(format!("{} more", many - MOST_NAMED));
+            }
+            names
+        };
+        let mut to = list(&message.to);
+        if to.is_empty() {
+            to.push(match message.direction {
+                Direction::Inbound => self.conversation.mailbox_name.clone(),
+                Direction::Outbound => {
+                    contact.name.clone().or(contact.email.clone()).unwrap_or("nobody".to_owned())
+                }
+            });
+        }
+        let cc = list(&message.cc);
+        let cc = if cc.is_empty() { String::new() } else { format!(", cc {}", cc.join(", ")) };
+        let approved = self
+            .approved
+            .get(&message.id.to_string())
+            .map(|(who, edited)| format!(" · approved by {who}{}", if *edited { ", edited" } else { "" }));
+        format!("to {}{cc}{}", to.join(", "), approved.unwrap_or_default())
+    }
+
+    fn body(
+        &self,
+        message: &timeline::Message,
+        shown: Option<&Shown>,
+    ) -> (Body, Option<(String, &'static str)>) {
+        let asked_for = |what: &str| self.asked.queries().all(what).any(|id| id == message.id.to_string());
+        let html = shown.and_then(|shown| shown.html);
+        let as_html = match html {
+            None => false,
+            Some(_) if asked_for("html") || asked_for("images") => true,
+            Some(html) => html.laid_out && !asked_for("text") && !asked_for("whole"),
+        };
+        if let (true, Some(html)) = (as_html, html) {
+            let shows_images = asked_for("images");
+            let images = match (html.remote_images, shows_images) {
+                (false, _) => RemoteImages::None,
+                (true, false) => RemoteImages::Off(self.link("images", message.id)),
+                (true, true) => RemoteImages::On,
+            };
+            let source =
+                format!("/messages/{}/html{}", message.id, if shows_images { "?images=on" } else { "" });
+            return (Body::Frame { source, images }, Some((self.link("text", message.id), "Plain text")));
+        }
+        let text = match &self.whole {
+            Some((id, text)) if *id == message.id => words::message(text),
+            _ => words::message(&message.text),
+        };
+        (Body::Text(text), html.map(|_| (self.link("html", message.id), "As it was laid out")))
+    }
+
+    fn is_whole(&self, message: MessageId) -> bool {
+        self.whole.as_ref().is_some_and(|(id, _)| *id == message)
+    }
+
+    /// What the mail quoted of earlier mail, folded.
+    fn quoted(&self, message: &timeline::Message, shown: Option<&Shown>, body: &Body) -> Option<Quoted> {
+        if self.is_whole(message.id) || matches!(body, Body::Frame { .. }) {
+            return None;
+        }
+        let whole = shown?.whole_text.as_deref()?;
+        let quote = whole.strip_prefix(message.text.as_str()).unwrap_or(whole).trim();
+        let end = quote.floor_char_boundary(SHOWN_QUOTE);
+        let mut text = words::message(&quote[..end]).0;
+        if end < quote.len() {
+            text.push_str(&format!("<p><a href=\"{}\">All of it</a></p>", self.link("whole", message.id)));
+        }
+        (!quote.is_empty()).then_some(Quoted { text: Safe(text), is_open: false })
+    }
+
+    /// This very page with one message shown otherwise.
+    fn link(&self, how: &str, message: MessageId) -> String {
+        let earlier = self.asked.query("earlier").and_then(|cursor| cursor.parse::<Cursor>().ok());
+        let earlier = earlier.map(|earlier| format!("earlier={earlier}&")).unwrap_or_default();
+        let list = list_of(self.asked);
+        format!("/conversations/{}?{list}{earlier}{how}={message}#{message}", self.conversation.id)
+    }
+}
+
+/// With a line before the first mail that the reader has not seen, when they have seen some.
+fn with_mark(mut entries: Vec<Entry>, seen_to: Option<DateTime<Utc>>) -> Vec<Entry> {
+    let Some(seen_to) = seen_to else { return entries };
+    let is_new = |entry: &Entry| matches!(entry, Entry::Message(message) if message.kind == "entry--in" && message.at > seen_to);
+    if let Some(at) = entries.iter().position(is_new).filter(|at| *at > 0) {
+        entries.insert(at, Entry::Since);
+    }
+    entries
+}
+
+/// What says which list stands beside the conversation, for links that stay on it.
+fn list_of(asked: &Asked) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    for name in ["view", "inbox", "assignee", "unread", "order", "before"] {
+        if let Some(value) = asked.query(name) {
+            query.append_pair(name, value);
+        }
+    }
+    match query.finish() {
+        query if query.is_empty() => query,
+        query => query + "&",
+    }
+}
+
+/// `Ada and Scout`, `Ada, Scout and 2 more`
+fn names(lines: &[Line]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for name in lines.iter().filter_map(|line| line.told.who.as_deref()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    match names.as_slice() {
+        [] => String::new(),
+        [one] => format!(" by {one}"),
+        [one, two] => format!(" by {one} and {two}"),
+        [one, two, rest @ ..] => format!(" by {one}, {two} and {} more", rest.len()),
+    }
+}
+
+fn why(message: &timeline::Message, shown: Option<&Shown>) -> Vec<(&'static str, String)> {
+    let Some(shown) = shown else { return Vec::new() };
+    let mut why = Vec::new();
+    if let Some(placed) = &shown.placed {
+        why.push(("Filed", explain::filed(placed)));
+    }
+    if let Some(verdict) = &shown.verdict {
+        why.push(("Sender", explain::sender(verdict, &message.from_email)));
+    }
+    why.push(("From", message.from_email.clone()));
+    if shown.automatic {
+        why.push(("Kind", "Sent by a machine, so it changed no status.".to_owned()));
+    }
+    if shown.channel == Channel::Secure {
+        why.push(("Way", "Written on a private page.".to_owned()));
+    }
+    why.push(("Message", message.id.to_string()));
+    why
+}
+
+fn chips(message: MessageId, attachments: &[Attachment]) -> Vec<Chip> {
+    let chip = |(n, file): (usize, &Attachment)| {
+        let address = format!("/messages/{message}/files/{n}");
+        let preview = files::preview_of(&file.content_type);
+        Chip {
+            name: file.filename.clone(),
+            kind: files::kind_of(&file.filename, &file.content_type),
+            size: file.size,
+            icon: files::icon_of(&file.content_type),
+            is_thumb: preview == Some(Preview::Picture) && file.size <= files::MOST_THUMB,
+            preview: preview.map(|_| format!("{address}/preview")),
+            address,
+        }
+    };
+    attachments.iter().enumerate().map(chip).collect()
+}

@@ -1,0 +1,438 @@
+//! What the composer's form does: save, send, send and close, send later, throw away, take files in and out, insert a
+//! saved reply. Whatever the button, the words are saved first, in a commit of their own; so nothing that stops a send
+//! loses them.
+
+use std::time::Duration;
+
+use axum::extract::{DefaultBodyLimit, FromRequest, Multipart, Request};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use futures::TryStreamExt;
+use tokio::time::timeout;
+
+use crate::conversations::conversation::{Conversation, find_visible};
+use crate::conversations::timeline::Attachment;
+use crate::error::{Error, Result};
+use crate::http::answers::insert;
+use crate::ids::{ConversationId, DraftFileId, DraftId, SavedReplyId};
+use crate::replies::drafts::{self, Kind, Save, Saved, Words};
+use crate::replies::recipients::{self, Recipients};
+use crate::replies::send::{self, Click, Outcome, Sent, What};
+use crate::replies::{draft_end, ready, saved_replies, upload};
+use crate::store::db::Tx;
+use crate::web::conversation::later;
+use crate::web::respond::{self, see_other, see_other_with};
+use crate::web::toast::{Done, Toast};
+use crate::web::visit::{Asked, Fields};
+use crate::workspace::mailboxes;
+
+/// Of an upload with everything around it.
+const MOST_UPLOAD: usize = upload::MOST_BYTES as usize + (1 << 20);
+/// An upload that takes longer is given up.
+const UPLOAD_TIME: Duration = Duration::from_secs(15 * 60);
+/// Of the words that come with files.
+const MOST_WORDS: usize = 2 << 20;
+
+/// `POST /conversations/{id}/write`
+pub async fn in_conversation(asked: Asked) -> Result<Response> {
+    let form = asked.form().await?;
+    let id: ConversationId = asked.id("id")?;
+    act(&asked, &form, Some(id)).await
+}
+
+/// `POST /compose`
+pub async fn new_conversation(asked: Asked) -> Result<Response> {
+    let form = asked.form().await?;
+    act(&asked, &form, None).await
+}
+
+/// `POST /conversations/{id}/write/files`
+pub async fn files_in_conversation(asked: Asked) -> Result<Response> {
+    let id: ConversationId = asked.id("id")?;
+    take_files(&asked, Some(id)).await
+}
+
+/// `POST /compose/files`
+pub async fn files_of_new_conversation(asked: Asked) -> Result<Response> {
+    take_files(&asked, None).await
+}
+
+/// `POST /drafts/{id}/restore`: brings back what was thrown away.
+pub async fn restore(asked: Asked) -> Result<Response> {
+    let draft: DraftId = asked.id("id")?;
+    let mut tx = asked.tx().await?;
+    draft_end::restore(&mut tx, &asked.person, draft).await?;
+    let back = drafts::read(&mut tx, &asked.person, draft).await?.ok_or(drafts::NO_DRAFT)?;
+    tx.commit().await?;
+    Ok(see_other(&page_of(back.conversation, back.kind, draft, "")))
+}
+
+/// Where the composer of a draft is, with something for its page to look at.
+fn page_of(conversation: Option<ConversationId>, kind: Kind, draft: DraftId, check: &str) -> String {
+    let (joint, check) = if check.is_empty() { ("", check) } else { ("&", check) };
+    match conversation {
+        Some(id) => format!("/conversations/{id}?compose={}{joint}{check}#composer", kind.as_str()),
+        None => format!("/compose?draft={draft}{joint}{check}#composer"),
+    }
+}
+
+/// The words and buttons of the form.
+struct Filled<'a> {
+    form: &'a Fields,
+    conversation: Option<ConversationId>,
+    kind: Kind,
+    draft: DraftId,
+}
+
+impl<'a> Filled<'a> {
+    fn read(form: &'a Fields, conversation: Option<ConversationId>) -> Result<Self> {
+        let kind = match conversation {
+            Some(_) => Kind::of(form.get("kind").unwrap_or_default()),
+            None => Kind::New,
+        };
+        let draft = form.parse("draft")?.ok_or(drafts::NO_DRAFT)?;
+        Ok(Self { form, conversation, kind, draft })
+    }
+
+    fn text(&self, field: &str) -> String {
+        self.form.get(field).unwrap_or_default().to_owned()
+    }
+
+    fn number(&self, field: &str) -> i32 {
+        self.form.get(field).and_then(|text| text.parse().ok()).unwrap_or_default()
+    }
+
+    fn words(&self) -> Result<Words> {
+        Ok(Words {
+            mailbox: self.form.parse("mailbox")?,
+            about: self.form.parse("about")?,
+            to: self.text("to"),
+            cc: self.text("cc"),
+            bcc: self.text("bcc"),
+            subject: self.text("subject"),
+            // Browsers end lines in two characters; what is kept has one.
+            body: self.text("body").replace("\r\n", "\n"),
+            documents: self.text("documents"),
+            seen: self.number("seen"),
+        })
+    }
+
+    fn save(&'a self, words: Words) -> Save<'a> {
+        let page = self.form.get("page").unwrap_or_default();
+        let is_name = page.len() <= 40 && page.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        Save {
+            draft: self.draft,
+            kind: self.kind,
+            base: self.number("version"),
+            page: if is_name { page } else { "" },
+            save: self.number("save"),
+            over: self.form.flag("mine"),
+            words,
+        }
+    }
+
+    fn page(&self, draft: DraftId, check: &str) -> Response {
+        see_other(&page_of(self.conversation, self.kind, draft, check))
+    }
+}
+
+async fn visible(asked: &Asked, tx: &mut Tx<'_>, id: Option<ConversationId>) -> Result<Option<Conversation>> {
+    match id {
+        Some(id) => {
+            let now = tx.now();
+            Ok(Some(find_visible(tx, &asked.person, now, &id.to_string()).await?))
+        }
+        None => Ok(None),
+    }
+}
+
+async fn act(asked: &Asked, form: &Fields, id: Option<ConversationId>) -> Result<Response> {
+    let filled = Filled::read(form, id)?;
+    let mut words = filled.words()?;
+    let mut tx = asked.tx().await?;
+    let conversation = visible(asked, &mut tx, id).await?;
+    if let Some(mailbox) = words.mailbox {
+        mailboxes::find_visible(&mut tx, &asked.person, &mailbox.to_string()).await?;
+    }
+    let button = form.get("do").unwrap_or("save");
+    if let (Some(conversation), "all" | "one") = (&conversation, button) {
+        readdress(asked, &mut tx, conversation, &mut words, button == "all").await?;
+    }
+    let inserted: Option<SavedReplyId> = form.parse("insert")?;
+    if let Some(reply) = inserted {
+        // From the list of saved replies, before anything was written.
+        if let (Some(conversation), Kind::Reply, true) = (&conversation, filled.kind, words.to.is_empty()) {
+            readdress(asked, &mut tx, conversation, &mut words, false).await?;
+        }
+        insert_reply(asked, &mut tx, conversation.as_ref(), &mut words, reply).await?;
+    }
+    let saved = drafts::save(&mut tx, &asked.person, conversation.as_ref(), &filled.save(words)).await?;
+    if let (Some(reply), Saved::Kept { draft, .. }) = (inserted, &saved) {
+        let reply = saved_replies::find(&mut tx, asked.person.workspace, reply).await?;
+        for (_, file) in &reply.files {
+            upload::attach(&mut tx, &asked.person, *draft, file, true).await?;
+        }
+    }
+    tx.commit().await?;
+    if form.flag("quiet") {
+        return Ok(told(asked, &saved));
+    }
+    let (draft, version) = match saved {
+        Saved::Kept { draft, version, .. } => (draft, version),
+        Saved::Newer(newer) => return Ok(filled.page(newer.id, "check=newer")),
+        // The same click may have come before; then it is told what came of it.
+        Saved::Gone => (filled.draft, 0),
+    };
+    if let Some(file) = form.parse::<DraftFileId>("drop")? {
+        take_out(asked, draft, file).await?;
+        return Ok(filled.page(draft, ""));
+    }
+    let at = match (form.get("later"), button) {
+        (Some(at), _) => Some(at),
+        (None, "later") => Some(form.get("at").unwrap_or_default()),
+        _ => None,
+    };
+    match (at, button) {
+        (Some(at), _) => match later::read(&asked.times(), at) {
+            Some(at) => click(asked, &filled, Click { draft, version, close: false, at: Some(at) }).await,
+            None => Ok(filled.page(draft, "check=send&late=1")),
+        },
+        (_, "send") => click(asked, &filled, Click { draft, version, close: false, at: None }).await,
+        (_, "close") => click(asked, &filled, Click { draft, version, close: true, at: None }).await,
+        (_, "discard") => discard(asked, &filled, draft).await,
+        _ => Ok(filled.page(draft, "")),
+    }
+}
+
+/// The answer to a save that the page made by itself.
+fn told(asked: &Asked, saved: &Saved) -> Response {
+    let mut response = match saved {
+        Saved::Kept { .. } => respond::nothing(),
+        Saved::Newer(newer) => (StatusCode::CONFLICT, newer.words.body.clone()).into_response(),
+        Saved::Gone => StatusCode::GONE.into_response(),
+    };
+    let (draft, version, at) = match saved {
+        Saved::Kept { draft, version, at } => (*draft, *version, *at),
+        Saved::Newer(newer) => (newer.id, newer.version, newer.saved_at),
+        Saved::Gone => return response,
+    };
+    let headers = response.headers_mut();
+    insert(headers, "x-draft", &draft.to_string());
+    insert(headers, "x-draft-version", &version.to_string());
+    insert(headers, "x-draft-saved", &asked.times().brief(&at));
+    response
+}
+
+async fn readdress(
+    asked: &Asked,
+    tx: &mut Tx<'_>,
+    conversation: &Conversation,
+    words: &mut Words,
+    all: bool,
+) -> Result<()> {
+    let workspace = asked.person.workspace;
+    if let Some(mail) = ready::answered(tx, workspace, conversation, words.about).await? {
+        let (one, everybody) = ready::answering(tx, workspace, conversation, &mail).await?;
+        let found = if all { everybody } else { one };
+        words.to = recipients::line(&found.to);
+        words.cc = recipients::line(&found.cc);
+    }
+    Ok(())
+}
+
+async fn insert_reply(
+    asked: &Asked,
+    tx: &mut Tx<'_>,
+    conversation: Option<&Conversation>,
+    words: &mut Words,
+    reply: SavedReplyId,
+) -> Result<()> {
+    let reply = saved_replies::find(tx, asked.person.workspace, reply).await?;
+    let typed = recipients::read(&words.to, "", "").unwrap_or_default();
+    let values = values(asked, tx, conversation, words, &typed).await?;
+    let filled = saved_replies::fill(&reply.body, &values);
+    let gap = if words.body.trim().is_empty() { "" } else { "\n\n" };
+    words.body = format!("{}{gap}{filled}", words.body.trim_end());
+    Ok(())
+}
+
+/// What variables stand for in this form.
+pub(super) async fn values(
+    asked: &Asked,
+    conn: &mut sqlx::PgConnection,
+    conversation: Option<&Conversation>,
+    words: &Words,
+    typed: &Recipients,
+) -> Result<saved_replies::Values> {
+    let mailbox = match (conversation, words.mailbox) {
+        (Some(conversation), _) => conversation.mailbox_id,
+        (None, Some(mailbox)) => mailbox,
+        (None, None) => {
+            return Ok(saved_replies::Values { agent_name: asked.person.name.clone(), ..Default::default() });
+        }
+    };
+    let mailbox = mailboxes::find_visible(conn, &asked.person, &mailbox.to_string()).await?;
+    Ok(ready::values(&asked.person, conversation, &mailbox, typed))
+}
+
+async fn click(asked: &Asked, filled: &Filled<'_>, click: Click) -> Result<Response> {
+    let mut tx = asked.tx().await?;
+    let outcome = send::send(asked.app(), &mut tx, &asked.person, click).await?;
+    match outcome {
+        Outcome::Sent(sent) => {
+            let forgotten = draft_end::forget(&mut tx, &asked.person).await?;
+            tx.commit().await?;
+            asked.app().blobs.discard(&forgotten).await;
+            Ok(gone_on(sent, click))
+        }
+        Outcome::Already(sent) => Ok(gone_on(sent, click)),
+        Outcome::Crossed { .. } | Outcome::NotReady(_) => {
+            let late = if click.at.is_some_and(|at| at <= asked.times().now) { "&late=1" } else { "" };
+            Ok(filled.page(click.draft, &format!("check=send{late}")))
+        }
+        Outcome::Newer => Ok(filled.page(click.draft, "check=newer")),
+        Outcome::Gone => Err(drafts::NO_DRAFT),
+    }
+}
+
+fn gone_on(sent: Sent, click: Click) -> Response {
+    let here = format!("/conversations/{}", sent.conversation);
+    match sent.what {
+        What::Note => see_other_with(&here, Toast::new(Done::Noted, "")),
+        What::Message(message) if click.at.is_some() => {
+            see_other_with(&here, Toast::new(Done::SendsLater, message))
+        }
+        What::Message(message) if click.close => {
+            see_other_with("/inbox", Toast::new(Done::SentAndClosed, message))
+        }
+        What::Message(message) => see_other_with(&here, Toast::new(Done::Sends, message)),
+    }
+}
+
+async fn discard(asked: &Asked, filled: &Filled<'_>, draft: DraftId) -> Result<Response> {
+    let mut tx = asked.tx().await?;
+    draft_end::discard(&mut tx, &asked.person, draft).await?;
+    tx.commit().await?;
+    let here = match filled.conversation {
+        Some(id) => format!("/conversations/{id}"),
+        None => "/drafts".to_owned(),
+    };
+    Ok(see_other_with(&here, Toast::new(Done::DraftGone, draft)))
+}
+
+async fn take_out(asked: &Asked, draft: DraftId, file: DraftFileId) -> Result<()> {
+    let mut tx = asked.tx().await?;
+    let blob = upload::detach(&mut tx, &asked.person, draft, file).await?;
+    tx.commit().await?;
+    asked.app().blobs.discard(&Vec::from_iter(blob)).await;
+    Ok(())
+}
+
+/// Files come with the words around them: the words are saved, and each file is stored as it comes and named after.
+async fn take_files(asked: &Asked, id: Option<ConversationId>) -> Result<Response> {
+    // Whose conversation it is, is asked before a byte is stored.
+    let mut tx = asked.tx().await?;
+    visible(asked, &mut tx, id).await?;
+    drop(tx);
+    let quiet = asked.query("quiet").is_some();
+    let taken = async {
+        let (fields, files) = receive(asked).await?;
+        match name_files(asked, id, &fields, &files).await {
+            Err(error) if !error.is_uncertain() => {
+                let blobs: Vec<String> = files.into_iter().map(|file| file.blob).collect();
+                asked.app().blobs.discard(&blobs).await;
+                Err(error)
+            }
+            named => named,
+        }
+    };
+    match taken.await {
+        Ok((saved, _)) if quiet => Ok(told(asked, &saved)),
+        Ok((Saved::Kept { draft, .. }, kind)) => Ok(see_other(&page_of(id, kind, draft, ""))),
+        Ok((_, _)) => Err(drafts::NO_DRAFT),
+        // The page tells what is wrong beside the file.
+        Err(Error::Problems(problems)) if quiet => {
+            let sentences: Vec<String> = problems.into_iter().map(|problem| problem.what).collect();
+            Ok((StatusCode::BAD_REQUEST, sentences.join(" ")).into_response())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+async fn name_files(
+    asked: &Asked,
+    id: Option<ConversationId>,
+    fields: &Fields,
+    files: &[Attachment],
+) -> Result<(Saved, Kind)> {
+    let filled = Filled::read(fields, id)?;
+    let mut tx = asked.tx().await?;
+    let conversation = visible(asked, &mut tx, id).await?;
+    let saved =
+        drafts::save(&mut tx, &asked.person, conversation.as_ref(), &filled.save(filled.words()?)).await?;
+    // Words that another page wrote meanwhile stay; the files go with them.
+    let (draft, version, at) = match saved {
+        Saved::Kept { draft, version, at } => (draft, version, at),
+        Saved::Newer(newer) => (newer.id, newer.version, newer.saved_at),
+        Saved::Gone => return Err(drafts::NO_DRAFT),
+    };
+    for file in files {
+        upload::attach(&mut tx, &asked.person, draft, file, false).await?;
+    }
+    tx.commit().await?;
+    Ok((Saved::Kept { draft, version, at }, filled.kind))
+}
+
+/// Reads a form with files. What was stored of one that breaks off is removed again.
+pub(crate) async fn receive(asked: &Asked) -> Result<(Fields, Vec<Attachment>)> {
+    let mut request = Request::new(asked.take_body());
+    *request.headers_mut() = asked.parts.headers.clone();
+    DefaultBodyLimit::max(MOST_UPLOAD).apply(&mut request);
+    let not_a_form = |_| Error::problem("file", "choose a file and try again");
+    let mut parts = Multipart::from_request(request, &()).await.map_err(not_a_form)?;
+    let (mut fields, mut files) = (Vec::new(), Vec::new());
+    let read = async {
+        let mut words = 0;
+        while let Some(part) = parts.next_field().await.map_err(broken)? {
+            let name = part.name().unwrap_or_default().to_owned();
+            if name != "file" {
+                let text = part.text().await.map_err(broken)?;
+                words += text.len();
+                if words > MOST_WORDS {
+                    return Err(Error::TooLarge);
+                }
+                fields.push((name, text));
+                continue;
+            }
+            let filename = part.file_name().unwrap_or_default().to_owned();
+            let kind = part.content_type().unwrap_or_default().to_owned();
+            // A form without a chosen file has an empty one.
+            if filename.is_empty() {
+                part.bytes().await.map_err(broken)?;
+                continue;
+            }
+            if files.len() as i64 >= upload::MOST_FILES {
+                return Err(Error::problem("file", "these are too many files at once"));
+            }
+            let bytes = part.map_err(broken);
+            files.push(upload::store(asked.app(), asked.person.workspace, &filename, &kind, bytes).await?);
+        }
+        Ok(())
+    };
+    let too_long = |_| Error::problem("file", "the upload took too long; try again");
+    match timeout(UPLOAD_TIME, read).await.map_err(too_long).flatten() {
+        Ok(()) => Ok((Fields::of(fields), files)),
+        Err(error) => {
+            let blobs: Vec<String> = files.into_iter().map(|file: Attachment| file.blob).collect();
+            asked.app().blobs.discard(&blobs).await;
+            Err(error)
+        }
+    }
+}
+
+fn broken(error: axum::extract::multipart::MultipartError) -> Error {
+    match error.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => Error::TooLarge,
+        _ => Error::problem("file", "the upload broke off; try again"),
+    }
+}

@@ -1,0 +1,231 @@
+//! The table of pages, and what every request of a browser passes before its page: the session, the role, where a form
+//! came from. One set of headers for every answer, one page for every error.
+//!
+//! A page that somebody may not see and one that is not there are the same 404.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use axum::RequestPartsExt;
+use axum::Router;
+use axum::extract::{RawPathParams, Request, State};
+use axum::http::{HeaderMap, Method, header};
+use axum::response::Response;
+use axum::routing::{MethodFilter, on};
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate};
+use url::form_urlencoded;
+
+use crate::app::App;
+use crate::error::{Error, Result};
+use crate::http::bodies::Bodies;
+use crate::web::visit::{Asked, Visit, Web};
+use crate::web::{
+    approvals, assets, bulk, compose, conversation, inbox, live, notices, outgoing, presence, respond,
+    saved_replies, search, settings, sign_in,
+};
+use crate::workspace::sessions;
+use crate::workspace::tokens::Token;
+
+/// Who may open a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// Also people who are not signed in.
+    Anyone,
+    /// Everybody of the team.
+    Member,
+    /// Owners and admins.
+    Admin,
+}
+
+type Answering = Pin<Box<dyn Future<Output = Result<Response>> + Send>>;
+
+#[derive(Clone, Copy)]
+pub enum Run {
+    Visit(fn(Visit) -> Answering),
+    Asked(fn(Asked) -> Answering),
+}
+
+/// A row of the table.
+pub struct Page {
+    pub method: Method,
+    pub path: &'static str,
+    pub who: Who,
+    pub run: Run,
+}
+
+macro_rules! pages {
+    ($($method:ident $path:literal $who:ident $($handler:ident)::+;)*) => {
+        /// Every page and every form.
+        pub const PAGES: &[Page] = &[$(Page {
+            method: Method::$method,
+            path: $path,
+            who: Who::$who,
+            run: pages!(@run $who $($handler)::+),
+        }),*];
+    };
+    (@run Anyone $($handler:ident)::+) => { Run::Visit(|visit| Box::pin($($handler)::+(visit))) };
+    (@run $who:ident $($handler:ident)::+) => { Run::Asked(|asked| Box::pin($($handler)::+(asked))) };
+}
+
+pages! {
+    GET  "/"                   Member inbox::home;
+    GET  "/inbox"              Member inbox::list::show;
+    POST "/inbox/density"      Member inbox::density::set;
+    GET  "/search"             Member search::show::show;
+    GET  "/conversations/{id}" Member conversation::show::show;
+    POST "/conversations/{id}/read"   Member inbox::reading::mark_read;
+    POST "/conversations/{id}/unread" Member inbox::reading::mark_unread;
+    GET  "/approvals"                     Member approvals::queue::show;
+    GET  "/approvals/{id}"           Member approvals::queue::draft;
+    POST "/approvals/many"                Member approvals::many::decide;
+    POST "/messages/{id}/approve"    Member approvals::deciding::approve;
+    POST "/messages/{id}/edit"       Member approvals::deciding::edit;
+    POST "/messages/{id}/discard"    Member approvals::deciding::discard;
+    POST "/messages/{id}/take-over"  Member approvals::deciding::take_over;
+    POST "/messages/{id}/undo"       Member outgoing::undo::undo;
+    GET  "/outgoing"                      Member outgoing::show::show;
+    POST "/conversations/{id}/do" Member conversation::doing::act;
+    GET  "/conversations/{id}/merge" Member conversation::merge::show;
+    POST "/conversations/{id}/merge" Member conversation::merge::merge_them;
+    POST "/bulk" Member bulk::start::start;
+    GET  "/bulk/{id}" Member bulk::job::show;
+    POST "/bulk/{id}/cancel" Member bulk::job::cancel;
+    POST "/bulk/{id}/undo" Member bulk::job::undo;
+    POST "/conversations/{id}/release" Member conversation::release::release;
+    GET  "/messages/{id}/html" Member conversation::frame::show;
+    GET  "/messages/{id}/files/{n}" Member conversation::files::download;
+    GET  "/messages/{id}/files/{n}/preview" Member conversation::files::preview;
+    GET  "/documents/{id}"     Member conversation::files::document;
+    GET  "/images/{signed}"    Member conversation::images::show;
+    POST "/conversations/{id}/write" Member conversation::write::in_conversation;
+    POST "/conversations/{id}/write/files" Member conversation::write::files_in_conversation;
+    GET  "/conversations/{id}/saved-replies" Member saved_replies::choose::show;
+    GET  "/compose"            Member compose::new::show;
+    POST "/compose"            Member conversation::write::new_conversation;
+    POST "/compose/files"      Member conversation::write::files_of_new_conversation;
+    GET  "/compose/saved-replies" Member saved_replies::choose::show;
+    GET  "/drafts"             Member compose::drafts::show;
+    POST "/drafts/{id}/restore" Member conversation::write::restore;
+    GET  "/settings/saved-replies" Member saved_replies::edit::show;
+    POST "/settings/saved-replies" Member saved_replies::edit::put;
+    POST "/settings/saved-replies/{id}/files" Member saved_replies::edit::attach;
+    POST "/settings/signatures/{id}" Member saved_replies::edit::sign;
+    GET  "/sign-in"            Anyone sign_in::form::show;
+    POST "/sign-in"            Anyone sign_in::form::send_link;
+    POST "/sign-in/password"   Anyone sign_in::form::sign_in;
+    GET  "/sign-in/{token}"    Anyone sign_in::link::show;
+    POST "/sign-in/{token}"    Anyone sign_in::link::sign_in;
+    POST "/sign-out"           Member sign_in::out::sign_out;
+
+    GET  "/live"                        Member live::stream;
+    GET  "/presence"                    Member presence::show;
+    POST "/conversations/{id}/presence" Member presence::say;
+    POST "/conversations/{id}/follow"   Member notices::follow;
+    GET  "/notices"                     Member notices::list::show;
+    POST "/notices/read"                Member notices::list::read;
+    GET  "/notices/choices"             Member notices::choices::show;
+    POST "/notices/choices"             Member notices::choices::save;
+
+    GET  "/settings"                             Member settings::home::show;
+    GET  "/settings/profile"                     Member settings::profile::show;
+    POST "/settings/profile"                     Member settings::profile::save;
+    POST "/settings/profile/password"            Member settings::password::change;
+    POST "/settings/profile/sessions/end-others" Member settings::sessions::end_others;
+    POST "/settings/profile/sessions/{id}/end"   Member settings::sessions::end;
+}
+
+pub fn routes(app: Arc<App>, bodies: Arc<Bodies>) -> Router {
+    let origin = app.config.public_url.origin().ascii_serialization();
+    let web = Arc::new(Web { app, bodies, origin });
+    let mut router = Router::new();
+    for page in PAGES {
+        let filter = if page.method == Method::POST { MethodFilter::POST } else { MethodFilter::GET };
+        let answer = move |State(web): State<Arc<Web>>, request: Request| async move {
+            let (parts, body) = request.into_parts();
+            let response = web.answer(page, Request::from_parts(parts, body)).await;
+            respond::dress(response)
+        };
+        router = router.route(page.path, on(filter, answer));
+    }
+    router.layer(CompressionLayer::new().compress_when(is_text())).merge(assets::routes()).with_state(web)
+}
+
+/// Files come as they are, with their length.
+fn is_text() -> impl Predicate {
+    let file = NotForContentType::const_new("application/octet-stream");
+    DefaultPredicate::new().and(file).and(NotForContentType::const_new("application/pdf"))
+}
+
+/// The sign-in page, which leads back to the page that was asked for.
+fn way_in(page: &Page, here: &str) -> String {
+    match page.method == Method::GET && here != "/" {
+        true => {
+            format!("/sign-in?next={}", form_urlencoded::byte_serialize(here.as_bytes()).collect::<String>())
+        }
+        false => "/sign-in".to_owned(),
+    }
+}
+
+impl Web {
+    async fn answer(self: Arc<Self>, page: &'static Page, request: Request) -> Response {
+        let (mut parts, body) = request.into_parts();
+        let params = match parts.extract::<RawPathParams>().await {
+            Ok(params) => params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+            Err(_) => Vec::new(),
+        };
+        let visit = Visit::new(self, parts, params, body);
+        let door = way_in(page, visit.here());
+        match visit.web.clone().run(page, visit).await {
+            Ok(response) => response,
+            Err(Error::Unauthorized) if page.who != Who::Anyone => respond::see_other(&door),
+            Err(error) => respond::refusal(&error),
+        }
+    }
+
+    async fn run(&self, page: &'static Page, visit: Visit) -> Result<Response> {
+        if page.method == Method::POST {
+            self.check_origin(page.who, &visit.parts.headers)?;
+        }
+        match page.run {
+            Run::Visit(run) => run(visit).await,
+            Run::Asked(run) => {
+                let asked = self.signed_in(visit).await?;
+                if page.who == Who::Admin && !asked.person.role.administers() {
+                    return Err(Error::Forbidden("Only owners and admins can open this page.".into()));
+                }
+                run(asked).await
+            }
+        }
+    }
+
+    /// The session of the cookie. It is looked up on every request, so that one that was ended is over at once.
+    async fn signed_in(&self, visit: Visit) -> Result<Asked> {
+        let token = visit.session_token().and_then(Token::read).ok_or(Error::Unauthorized)?;
+        let mut conn = self.app.connection().await?;
+        let now = self.app.clock.now();
+        let found = sessions::find(&mut conn, &token, now).await?;
+        drop(conn);
+        let (session, person) = found.ok_or(Error::Unauthorized)?;
+        if session.is_stale {
+            let mut tx = self.app.begin(token.workspace).await?;
+            sessions::seen(&mut tx, session.id).await?;
+            tx.commit().await?;
+        }
+        Ok(Asked { visit, person, session })
+    }
+
+    /// A form is taken from our own pages only. Browsers say where it came from in `Sec-Fetch-Site`, `Origin` or both; what
+    /// says neither is no browser, and may sign in but not use a session.
+    fn check_origin(&self, who: Who, headers: &HeaderMap) -> Result<()> {
+        let site = headers.get("sec-fetch-site");
+        let origin = headers.get(header::ORIGIN);
+        let own = site.is_none_or(|site| site == "same-origin")
+            && origin.is_none_or(|origin| origin.as_bytes() == self.origin.as_bytes())
+            && (site.is_some() || origin.is_some() || who == Who::Anyone);
+        match own {
+            true => Ok(()),
+            false => Err(Error::Forbidden(format!("Open {} and try again from there.", self.origin))),
+        }
+    }
+}

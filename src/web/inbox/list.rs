@@ -1,0 +1,26 @@
+//! `/inbox`: the conversations of a view, and an empty pane beside them.
+//! A view that is not there, and an inbox that the person cannot see, are the same 404.
+
+use askama::Template;
+use axum::response::Response;
+
+use crate::error::Result;
+use crate::web::inbox::list_column::{self, ListColumn};
+use crate::web::respond;
+use crate::web::shell::Shell;
+use crate::web::show::filters;
+use crate::web::visit::Asked;
+
+#[derive(Template)]
+#[template(path = "inbox/list.html")]
+struct ListPage {
+    shell: Shell,
+    column: ListColumn,
+}
+
+pub async fn show(asked: Asked) -> Result<Response> {
+    let mut reading = asked.reading().await?;
+    let column = list_column::load(&mut reading, &asked).await?;
+    let shell = Shell::load(&mut reading, &asked, column.here()).await?;
+    respond::page(&ListPage { shell, column })
+}

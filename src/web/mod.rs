@@ -1,0 +1,26 @@
+//! The app for people: pages of server-rendered HTML over the same verbs as the API. `door` has the one table of pages;
+//! a page is one file with its form, its template and its handler.
+//!
+//! Everything works as plain links and forms; script makes it faster and live.
+
+pub mod approvals;
+pub mod assets;
+pub mod bulk;
+pub mod compose;
+pub mod conversation;
+pub mod door;
+pub mod inbox;
+pub mod live;
+pub mod notices;
+pub mod outgoing;
+pub mod presence;
+pub mod respond;
+pub mod saved_replies;
+pub mod search;
+pub mod session;
+pub mod settings;
+pub mod shell;
+pub mod show;
+pub mod sign_in;
+pub mod toast;
+pub mod visit;

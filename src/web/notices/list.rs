@@ -1,0 +1,77 @@
+//! `/notices`: what the person was told of, newest first, a line for each conversation and reason. Opening a
+//! conversation makes its lines old; a button does the same for all.
+
+use askama::Template;
+use axum::response::Response;
+use chrono::{DateTime, SecondsFormat, Utc};
+
+use crate::conversations::notifications::{self, Notification, Reason};
+use crate::error::Result;
+use crate::ids::ConversationId;
+use crate::web::respond;
+use crate::web::shell::{Here, Shell};
+use crate::web::show::filters;
+use crate::web::visit::Asked;
+
+const PAGE: usize = 50;
+
+#[derive(Template)]
+#[template(path = "notices/list.html")]
+struct NoticesPage {
+    shell: Shell,
+    lines: Vec<Line>,
+    unread: i64,
+    /// Where the next page begins.
+    before: Option<String>,
+    /// What is read with the button: what was there when the page was made.
+    until: String,
+}
+
+struct Line {
+    told: Notification,
+    icon: &'static str,
+    sentence: String,
+}
+
+impl From<Notification> for Line {
+    fn from(told: Notification) -> Self {
+        let name = told.by_name.as_deref().unwrap_or("Somebody");
+        let (icon, sentence) = match told.reason {
+            Reason::Assigned => ("user", format!("{name} gave you this conversation")),
+            Reason::Mentioned => ("at-sign", format!("{name} mentioned you")),
+            Reason::Replied => ("mail", format!("{name} wrote")),
+            Reason::Noted => ("sticky-note", format!("{name} wrote a note")),
+        };
+        Self { told, icon, sentence }
+    }
+}
+
+pub async fn show(asked: Asked) -> Result<Response> {
+    let before: Option<DateTime<Utc>> = asked.queries().parse("before")?;
+    let mut reading = asked.reading().await?;
+    let shell = Shell::load(&mut reading, &asked, Here::Notices).await?;
+    let mut told = notifications::list(&mut reading, &asked.person, before, PAGE as i64 + 1).await?;
+    let unread = notifications::unread(&mut reading, &asked.person).await?;
+    let more = told.len() > PAGE;
+    told.truncate(PAGE);
+    let before = told.last().filter(|_| more).map(|last| written(last.at));
+    let until = written(told.first().map_or(shell.times.now, |newest| newest.at));
+    let lines = told.into_iter().map(Line::from).collect();
+    respond::page(&NoticesPage { shell, lines, unread, before, until })
+}
+
+/// `POST /notices/read`: all that was there at a time, or all of one conversation.
+pub async fn read(asked: Asked) -> Result<Response> {
+    let form = asked.form().await?;
+    let conversation: Option<ConversationId> = form.parse("conversation")?;
+    let until: Option<DateTime<Utc>> = form.parse("until")?;
+    let mut tx = asked.tx().await?;
+    let until = until.unwrap_or(tx.now());
+    notifications::read(&mut tx, &asked.person, conversation, until).await?;
+    tx.commit().await?;
+    Ok(respond::see_other("/notices"))
+}
+
+fn written(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Millis, true)
+}

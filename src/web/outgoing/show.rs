@@ -1,0 +1,90 @@
+//! `/outgoing`: what leaves soon and can be stopped, what is on its way, what could not be delivered, what leaves later,
+//! and what somebody stopped.
+
+use askama::Template;
+use axum::response::Response;
+
+use crate::conversations::messages::message::Author;
+use crate::error::Result;
+use crate::replies::leaving::{self, Leaving, List};
+use crate::store::db::Handle;
+use crate::web::approvals::queue::named;
+use crate::web::outgoing::clock::Clock;
+use crate::web::respond;
+use crate::web::shell::{Here, Shell};
+use crate::web::show::filters;
+use crate::web::visit::Asked;
+
+#[derive(Template)]
+#[template(path = "outgoing/show.html")]
+struct OutgoingPage {
+    shell: Shell,
+    window: i64,
+    soon: Vec<(Leaving, Clock)>,
+    on_its_way: Vec<Leaving>,
+    failed: Vec<Leaving>,
+    later: Vec<Leaving>,
+    stopped: Vec<Leaving>,
+}
+
+pub async fn show(asked: Asked) -> Result<Response> {
+    let mut snapshot = asked.snapshot().await?;
+    let now = snapshot.now();
+    let window = asked.app().config.undo_window(true);
+    let until = now + window;
+    let person = &asked.person;
+    let soon = leaving::list(&mut snapshot, person, List::Soon(until)).await?;
+    let with_clock = |leaving: Leaving| {
+        let clock = Clock::new(&asked, leaving.sends_at.unwrap_or(now));
+        (leaving, clock)
+    };
+    let page = OutgoingPage {
+        window: window.num_minutes(),
+        soon: soon.into_iter().map(with_clock).collect(),
+        on_its_way: leaving::list(&mut snapshot, person, List::OnItsWay).await?,
+        failed: leaving::list(&mut snapshot, person, List::failed_lately(now)).await?,
+        later: leaving::list(&mut snapshot, person, List::Later(until)).await?,
+        stopped: leaving::list(&mut snapshot, person, List::Stopped).await?,
+        shell: Shell::load(&mut snapshot, &asked, Here::Outgoing).await?,
+    };
+    respond::page(&page)
+}
+
+impl OutgoingPage {
+    /// Whom it goes to: the contact by name, unless it goes to somebody else.
+    fn who(&self, row: &Leaving) -> String {
+        let is_contact = |to: &&String| row.contact.email.as_ref() == Some(*to);
+        let others: Vec<&str> = row.to.iter().filter(|to| !is_contact(to)).map(String::as_str).collect();
+        match (row.to.is_empty() || others.len() < row.to.len(), others.as_slice()) {
+            (true, []) => named(&row.contact).to_owned(),
+            (true, [other]) => format!("{}, {other}", named(&row.contact)),
+            (true, more) => format!("{} and {} others", named(&row.contact), more.len()),
+            (false, []) => String::new(),
+            (false, [one]) => (*one).to_owned(),
+            (false, [one, more @ ..]) => format!("{one} and {} others", more.len()),
+        }
+    }
+
+    fn by_agent(&self, row: &Leaving) -> bool {
+        !matches!(row.author, Author::Person(_))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.soon.is_empty()
+            && self.on_its_way.is_empty()
+            && self.failed.is_empty()
+            && self.later.is_empty()
+            && self.stopped.is_empty()
+    }
+
+    /// Why it could not be delivered.
+    fn why(&self, row: &Leaving) -> &'static str {
+        match row.reason.as_deref() {
+            Some("bounce") => "It came back: their server could not deliver it.",
+            Some("rejected") => "Their server refused it.",
+            Some("suppressed") => "This address is not written to: it does not exist or complained.",
+            Some("gave-up") => "Their server could not be reached for a day.",
+            _ => "It could not be delivered.",
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! `POST /messages/msg_…/undo`: anybody of the team stops a message that has not left. The person stays on the page they
+//! were on; too late is an answer there, not an error.
+
+use axum::response::Response;
+use url::Url;
+
+use crate::error::Result;
+use crate::ids::MessageId;
+use crate::replies::undo::{Undone, undo as undoing};
+use crate::web::respond;
+use crate::web::toast::{Done, Toast};
+use crate::web::visit::Asked;
+
+pub async fn undo(asked: Asked) -> Result<Response> {
+    let message: MessageId = asked.id("id")?;
+    let mut tx = asked.tx().await?;
+    let (undone, conversation) = undoing(&mut tx, &asked.person, message).await?;
+    tx.commit().await?;
+    let done = match undone {
+        Undone::Stopped => Done::Stopped,
+        Undone::Already => Done::StoppedAlready,
+        Undone::TooLate => Done::TooLate,
+    };
+    let back = came_from(&asked).unwrap_or_else(|| format!("/conversations/{conversation}"));
+    Ok(respond::see_other_with(&back, Toast::new(done, message)))
+}
+
+/// The page of ours that the form stood on, without what it told.
+fn came_from(asked: &Asked) -> Option<String> {
+    let page = Url::parse(asked.header("referer")?).ok()?;
+    if page.origin() != asked.app().config.public_url.origin() {
+        return None;
+    }
+    let told = ["done", "of"];
+    let kept = page.query_pairs().filter(|(name, _)| !told.contains(&name.as_ref()));
+    let query = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(kept).finish();
+    match query.as_str() {
+        "" => Some(page.path().to_owned()),
+        query => Some(format!("{}?{query}", page.path())),
+    }
+}

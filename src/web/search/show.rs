@@ -1,0 +1,320 @@
+//! `/search?q=…`: conversations that have all words, or files whose names do, newest first, with the words marked.
+//!
+//! Marks are pieces of text that the template escapes one by one. What the search could not do, it says: mail that is
+//! not indexed yet, and a search that was given up.
+
+use std::collections::BTreeSet;
+
+use askama::Template;
+use axum::response::Response;
+use sqlx::PgConnection;
+use url::form_urlencoded;
+
+use crate::conversations::filter::{Assigned, Cursor, Filter, View};
+use crate::conversations::messages::message::Direction;
+use crate::conversations::search::excerpts::{self, Excerpt, Piece};
+use crate::conversations::search::index;
+use crate::conversations::status::Status;
+use crate::conversations::views::rows::{self, Page};
+use crate::conversations::views::view::Order;
+use crate::documents::library::{self, Document};
+use crate::error::{NO_ENDPOINT, Result};
+use crate::ids::{ConversationId, MailboxId};
+use crate::search_terms;
+use crate::web::inbox::item::Item;
+use crate::web::respond;
+use crate::web::shell::{Here, Shell};
+use crate::web::show::filters;
+use crate::web::visit::Asked;
+use crate::workspace::access::MemberId;
+use crate::workspace::mailboxes;
+
+const PAGE: i64 = 20;
+/// As the API has it.
+const LONGEST_QUERY: usize = 200;
+
+#[derive(Template)]
+#[template(path = "search/show.html")]
+struct SearchPage {
+    shell: Shell,
+    asked: Wanted,
+    hits: Vec<Hit>,
+    files: Vec<File>,
+    next: Option<Cursor>,
+    state: State,
+    /// Whose recent searches the browser keeps.
+    whose: String,
+}
+
+/// What was asked for, as the address has it.
+struct Wanted {
+    q: String,
+    status: View,
+    inbox: Option<MailboxId>,
+    assigned: Option<Assigned>,
+    files: bool,
+    before: Option<Cursor>,
+}
+
+struct Hit {
+    row: Item,
+    subject: Vec<Piece>,
+    excerpt: Option<Excerpt>,
+}
+
+struct File {
+    conversation: Option<ConversationId>,
+    name: Vec<Piece>,
+    document: Document,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nothing was asked for yet.
+    Blank,
+    TooLong,
+    /// There is no word in it that could be found.
+    NoWord,
+    Done,
+    /// Mail that came just now may be missing.
+    Behind,
+    /// It took too long.
+    Stopped,
+}
+
+pub async fn show(asked: Asked) -> Result<Response> {
+    let mut reading = asked.reading().await?;
+    let wanted = Wanted::read(&mut reading, &asked).await?;
+    let shell = Shell::load(&mut reading, &asked, Here::Search).await?;
+    let (words, hashes) =
+        (search_terms::query_words(&wanted.q), search_terms::hash_query(asked.person.workspace, &wanted.q));
+    let mut page = SearchPage {
+        hits: Vec::new(),
+        files: Vec::new(),
+        next: None,
+        whose: asked.person.id.to_string(),
+        state: match () {
+            () if wanted.q.is_empty() => State::Blank,
+            () if wanted.q.chars().count() > LONGEST_QUERY => State::TooLong,
+            () if hashes.is_empty() => State::NoWord,
+            () => State::Done,
+        },
+        shell,
+        asked: wanted,
+    };
+    if page.state != State::Done {
+        return respond::page(&page);
+    }
+    if page.asked.files {
+        page.files = files(&mut reading, &asked, &page.asked.q, &words).await?;
+        return respond::page(&page);
+    }
+    if !index::catch_up(asked.app(), &mut reading).await {
+        page.state = State::Behind;
+    }
+    match find(&mut reading, &asked, &page.asked, hashes).await {
+        Ok(found) => {
+            page.next = found.next;
+            page.hits = hits(&mut reading, &asked, found, &words).await?;
+        }
+        // The database gives a statement up that takes too long.
+        Err(error) if error.may_pass() && !error.is_outage() => page.state = State::Stopped,
+        Err(error) => return Err(error),
+    }
+    respond::page(&page)
+}
+
+async fn find(conn: &mut PgConnection, asked: &Asked, wanted: &Wanted, words: Vec<i64>) -> Result<Page> {
+    let filter = Filter {
+        view: wanted.status,
+        mailbox: wanted.inbox,
+        assigned: wanted.assigned,
+        reference: None,
+        words: Some(words),
+        before: wanted.before,
+        limit: PAGE,
+    };
+    rows::page(conn, &asked.person, asked.app().clock.now(), &filter, Order::Newest).await
+}
+
+async fn hits(
+    conn: &mut PgConnection,
+    asked: &Asked,
+    found: Page,
+    words: &BTreeSet<String>,
+) -> Result<Vec<Hit>> {
+    let ids: Vec<ConversationId> = found.rows.iter().map(|row| row.id).collect();
+    let mut excerpts = excerpts::of(conn, asked.person.workspace, &ids, words).await?;
+    let hit = |row: rows::Row| Hit {
+        subject: excerpts::marked(&row.subject, words),
+        excerpt: excerpts.remove(&row.id),
+        row: Item(row),
+    };
+    Ok(found.rows.into_iter().map(hit).collect())
+}
+
+async fn files(
+    conn: &mut PgConnection,
+    asked: &Asked,
+    query: &str,
+    words: &BTreeSet<String>,
+) -> Result<Vec<File>> {
+    let filter = library::Filter { words: Some(query.to_owned()), kind: None, limit: PAGE };
+    let found = library::search(conn, &asked.person, &filter).await?;
+    let file = |document: Document| File {
+        conversation: document.conversation_id,
+        name: excerpts::marked(&document.filename, words),
+        document,
+    };
+    Ok(found.into_iter().map(file).collect())
+}
+
+impl Wanted {
+    /// What is not there or cannot be seen is the same 404.
+    async fn read(conn: &mut PgConnection, asked: &Asked) -> Result<Self> {
+        let given = |name| asked.query(name).map(str::trim).filter(|text| !text.is_empty());
+        let inbox = match given("inbox") {
+            Some(inbox) => Some(mailboxes::find_visible(conn, &asked.person, inbox).await?.id),
+            None => None,
+        };
+        let status = match given("status") {
+            None => View::All,
+            Some(status) => STATUSES.iter().find(|(name, ..)| *name == status).ok_or(NO_ENDPOINT)?.2,
+        };
+        let assigned = match given("assigned") {
+            None => None,
+            Some("me") => Some(Assigned::To(asked.person.member)),
+            Some("nobody") => Some(Assigned::ToNobody),
+            Some(member) => Some(Assigned::To(member.parse::<MemberId>().map_err(|_| NO_ENDPOINT)?)),
+        };
+        let before = given("before").map(|place| place.parse().map_err(|_| NO_ENDPOINT)).transpose()?;
+        let q = given("q").unwrap_or_default().to_owned();
+        Ok(Self { q, status, inbox, assigned, files: given("kind") == Some("files"), before })
+    }
+
+    /// This search with one thing changed: where a link leads.
+    fn with(&self, name: &str, value: &str) -> String {
+        let text = |of: Option<String>| of.unwrap_or_default();
+        let status =
+            STATUSES.iter().find(|(.., view)| *view == self.status).map(|(name, ..)| (*name).to_owned());
+        let all = [
+            ("q", self.q.clone()),
+            ("kind", if self.files { "files".into() } else { String::new() }),
+            ("status", text(status)),
+            ("inbox", text(self.inbox.map(|inbox| inbox.to_string()))),
+            ("assigned", text(self.assigned_field())),
+            ("before", String::new()),
+        ];
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        for (own, now) in &all {
+            let shown = if *own == name { value } else { now };
+            if !shown.is_empty() {
+                query.append_pair(own, shown);
+            }
+        }
+        format!("/search?{}", query.finish())
+    }
+
+    fn next(&self, place: &Cursor) -> String {
+        self.with("before", &place.to_string())
+    }
+
+    fn status_title(&self) -> Option<&'static str> {
+        STATUSES.iter().find(|(.., view)| *view == self.status).map(|(_, title, _)| *title)
+    }
+
+    fn in_inbox(&self, id: &MailboxId) -> String {
+        self.with("inbox", &id.to_string())
+    }
+
+    fn of_member(&self, id: &MemberId) -> String {
+        self.with("assigned", &id.to_string())
+    }
+
+    fn assigned_field(&self) -> Option<String> {
+        self.assigned.map(|assigned| match assigned {
+            Assigned::To(member) => member.to_string(),
+            Assigned::ToNobody => "nobody".to_owned(),
+        })
+    }
+
+    fn has_several(&self) -> bool {
+        self.q.contains(char::is_whitespace)
+    }
+
+    fn is_narrowed(&self) -> bool {
+        self.status != View::All || self.inbox.is_some() || self.assigned.is_some()
+    }
+
+    /// Where the words are looked for, in all inboxes and whatever the status.
+    fn widened(&self) -> String {
+        let wide = Self {
+            q: self.q.clone(),
+            status: View::All,
+            inbox: None,
+            assigned: None,
+            files: self.files,
+            before: None,
+        };
+        wide.with("", "")
+    }
+}
+
+/// As addresses and as people call them.
+const STATUSES: [(&str, &str, View); 4] = [
+    ("open", "Open", View::Open),
+    ("waiting", "Waiting", View::Waiting),
+    ("snoozed", "Snoozed", View::Snoozed),
+    ("closed", "Closed", View::Closed),
+];
+
+impl SearchPage {
+    fn is(&self, name: &str) -> bool {
+        match self.state {
+            State::Blank => name == "blank",
+            State::TooLong => name == "too long",
+            State::NoWord => name == "no word",
+            State::Done => name == "done",
+            State::Behind => name == "behind",
+            State::Stopped => name == "stopped",
+        }
+    }
+
+    fn counted(&self) -> String {
+        format!("{} {}", self.hits.len(), if self.hits.len() == 1 { "conversation" } else { "conversations" })
+    }
+
+    fn statuses(&self) -> &'static [(&'static str, &'static str, View)] {
+        &STATUSES
+    }
+
+    fn inbox_name(&self) -> Option<&str> {
+        let id = self.asked.inbox?;
+        self.shell.inboxes.iter().find(|inbox| inbox.id == id).map(|inbox| inbox.name.as_str())
+    }
+
+    fn assigned_name(&self) -> Option<&str> {
+        match self.asked.assigned? {
+            Assigned::ToNobody => Some("nobody"),
+            Assigned::To(id) => {
+                let member = self.shell.team.iter().find(|member| member.id == id);
+                Some(member.map_or("somebody", |member| member.name.as_str()))
+            }
+        }
+    }
+}
+
+impl Hit {
+    fn status(&self) -> &'static str {
+        match (self.row.snoozed_until, self.row.status) {
+            (Some(_), _) => "Snoozed",
+            (None, Status::Open) => "Open",
+            (None, Status::Waiting) => "Waiting",
+            (None, Status::Closed) => "Closed",
+        }
+    }
+
+    fn is_ours(&self) -> bool {
+        self.excerpt.as_ref().is_some_and(|excerpt| excerpt.direction == Direction::Outbound)
+    }
+}

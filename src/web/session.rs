@@ -1,0 +1,76 @@
+//! The session of a browser: a cookie that only this host gets, that script cannot read and that other sites cannot send
+//! along with a form. Every sign-in begins a new one and ends the one that was there, so nobody can plant theirs.
+
+use axum::response::Response;
+use chrono::TimeDelta;
+
+use crate::app::App;
+use crate::error::Result;
+use crate::http::answers::insert;
+use crate::web::respond;
+use crate::web::visit::{Visit, cookie_name};
+use crate::workspace::passwords::Recognized;
+use crate::workspace::sessions::{self, SignedInWith};
+use crate::workspace::tokens::Token;
+
+const LONGEST_NEXT: usize = 500;
+const FIRST_PAGE: &str = "/inbox";
+
+/// Signs somebody in: the answer carries the cookie and leads to where they wanted to go.
+pub async fn begin(
+    visit: &Visit,
+    who: Recognized,
+    with: SignedInWith,
+    next: Option<&str>,
+) -> Result<Response> {
+    let app = visit.app();
+    if let Some(old) = visit.session_token().and_then(Token::read) {
+        end_earlier(app, &old).await?;
+    }
+    let mut tx = app.begin(who.workspace).await?;
+    let token =
+        sessions::begin(&mut tx, who.person, visit.header("user-agent").unwrap_or_default(), with).await?;
+    tx.commit().await?;
+    tracing::info!(workspace = %who.workspace, person = %who.person, with = with.as_str(), "signed in");
+    let mut response = respond::see_other(next.filter(|next| is_ours(app, next)).unwrap_or(FIRST_PAGE));
+    set_cookie(app, &mut response, &token);
+    Ok(response)
+}
+
+pub fn set_cookie(app: &App, response: &mut Response, token: &str) {
+    cookie(app, response, token, sessions::WHOLE);
+}
+
+pub fn clear_cookie(app: &App, response: &mut Response) {
+    cookie(app, response, "", TimeDelta::zero());
+}
+
+fn cookie(app: &App, response: &mut Response, value: &str, lasts: TimeDelta) {
+    let secure = if app.config.public_url.scheme() == "https" { "; Secure" } else { "" };
+    let line = format!(
+        "{}={value}; Path=/; Max-Age={}; HttpOnly; SameSite=Lax{secure}",
+        cookie_name(app),
+        lasts.num_seconds()
+    );
+    insert(response.headers_mut(), "set-cookie", &line);
+}
+
+/// Whatever session the browser came with. It may be of another workspace, or of one that is not there.
+async fn end_earlier(app: &App, token: &Token) -> Result<()> {
+    let found = sessions::find(&mut *app.connection().await?, token, app.clock.now()).await?;
+    if let Some((session, person)) = found {
+        let mut tx = app.begin(token.workspace).await?;
+        sessions::end(&mut tx, person.id, session.id).await?;
+        tx.commit().await?;
+    }
+    Ok(())
+}
+
+/// Whether a path leads to a page of ours and nowhere else.
+pub fn is_ours(app: &App, path: &str) -> bool {
+    let sound = path.starts_with('/')
+        && path.len() <= LONGEST_NEXT
+        && path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    let joined = app.config.public_url.join(path);
+    sound && joined.is_ok_and(|url| url.origin() == app.config.public_url.origin())
+}

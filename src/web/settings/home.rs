@@ -1,0 +1,24 @@
+//! `/settings`: which settings there are. On a phone it is the list that the side bar is elsewhere.
+//! Everybody of the team opens it; what they may not change is not offered.
+
+use askama::Template;
+use axum::response::Response;
+
+use crate::error::Result;
+use crate::web::respond;
+use crate::web::shell::{Here, Shell};
+use crate::web::show::filters;
+use crate::web::visit::Asked;
+
+#[derive(Template)]
+#[template(path = "settings/home.html")]
+struct HomePage {
+    shell: Shell,
+    page: &'static str,
+}
+
+pub async fn show(asked: Asked) -> Result<Response> {
+    let mut reading = asked.reading().await?;
+    let shell = Shell::load(&mut reading, &asked, Here::Settings).await?;
+    respond::page(&HomePage { shell, page: "home" })
+}

@@ -1,0 +1,8 @@
+//! `/settings`: the first page, and a person's own.
+//! What concerns the whole workspace is for owners and admins.
+
+pub mod device;
+pub mod home;
+pub mod password;
+pub mod profile;
+pub mod sessions;

@@ -1,0 +1,49 @@
+//! `/settings/profile/password`: a new password. It takes the old one, or a session that a link by mail has just begun.
+//! Everywhere else the person is signed out, and this session gets a new token.
+
+use axum::response::Response;
+
+use crate::error::{Error, Result};
+use crate::limits::sign_in::SignInKey;
+use crate::secrets::hashes::sha256;
+use crate::web::settings::profile;
+use crate::web::toast::{Done, Toast};
+use crate::web::visit::Asked;
+use crate::web::{respond, session};
+use crate::workspace::passwords::{self, Recognized};
+use crate::workspace::sessions;
+
+pub async fn change(asked: Asked) -> Result<Response> {
+    let form = asked.form().await?;
+    let hash = match hash(&asked, form.get("current").unwrap_or_default(), form.text("password")?).await {
+        Ok(hash) => hash,
+        Err(error @ (Error::Problems(_) | Error::SlowDown { .. })) => {
+            return profile::with_password_problem(&asked, &error).await;
+        }
+        Err(error) => return Err(error),
+    };
+    let mut tx = asked.tx().await?;
+    passwords::set(&mut tx, asked.person.id, &hash).await?;
+    sessions::end_others(&mut tx, asked.person.id, asked.session.id).await?;
+    let token = sessions::renew(&mut tx, asked.session.id).await?;
+    tx.commit().await?;
+    let mut response = respond::see_other_with(profile::PATH, Toast::new(Done::PasswordChanged, ""));
+    session::set_cookie(asked.app(), &mut response, &token);
+    Ok(response)
+}
+
+async fn hash(asked: &Asked, current: &str, new: &str) -> Result<String> {
+    let app = asked.app();
+    let who = Recognized { workspace: asked.person.workspace, person: asked.person.id };
+    let now = app.clock.now();
+    let has_one = passwords::has_one(&mut *app.connection().await?, who).await?;
+    if has_one && !asked.session.is_fresh_from_mail(now) {
+        let key = [SignInKey::Account(sha256(format!("{} {}", who.workspace, who.person)))];
+        app.sign_in_limit.try_one(&key, now)?;
+        if !passwords::is_of(app, who, current).await? {
+            return Err(Error::problem("Current password", "is not right"));
+        }
+        app.sign_in_limit.succeeded(&key, now);
+    }
+    passwords::hash(app, "New password", new).await
+}

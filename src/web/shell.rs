@@ -1,0 +1,155 @@
+//! What every page of the app shows around itself: the side bar with its counts, what was just done, the person's
+//! choices of look. No count grows with the workspace.
+
+use sqlx::PgConnection;
+
+use crate::conversations::conversation::Member;
+use crate::conversations::inboxes::{self, CountedMailbox};
+use crate::conversations::notifications;
+use crate::conversations::team;
+use crate::conversations::views::counts::{self, Counts};
+use crate::error::Result;
+use crate::ids::MailboxId;
+use crate::web::outgoing::strip::Strip;
+use crate::web::show::{Times, capped_of, grouped_of};
+use crate::web::toast::Toast;
+use crate::web::visit::Asked;
+use crate::workspace::access::MemberId;
+
+/// Which link of the side bar is the current one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Here {
+    View(&'static str),
+    Inbox(MailboxId),
+    Member(MemberId),
+    Approvals,
+    Outgoing,
+    Search,
+    Settings,
+    Notices,
+}
+
+impl Here {
+    /// For templates: `{% if shell.here.is("open") %}`
+    pub fn is(&self, name: &str) -> bool {
+        match self {
+            Self::View(view) => *view == name,
+            Self::Inbox(_) => name == "inbox",
+            Self::Member(_) => name == "member",
+            Self::Approvals => name == "approvals",
+            Self::Outgoing => name == "outgoing",
+            Self::Search => name == "search",
+            Self::Settings => name == "settings",
+            Self::Notices => name == "notices",
+        }
+    }
+
+    pub fn is_inbox(&self, id: &MailboxId) -> bool {
+        matches!(self, Self::Inbox(here) if here == id)
+    }
+
+    pub fn is_member(&self, id: &MemberId) -> bool {
+        matches!(self, Self::Member(here) if here == id)
+    }
+
+    /// Anything that is a list of conversations.
+    pub fn is_list(&self) -> bool {
+        matches!(self, Self::View(_) | Self::Inbox(_) | Self::Member(_))
+    }
+}
+
+/// A link of the side bar.
+pub struct Link {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub icon: &'static str,
+    pub path: String,
+    /// The keys that lead there.
+    pub key: &'static str,
+    pub count: i64,
+}
+
+pub struct Shell {
+    pub here: Here,
+    pub workspace: String,
+    pub person: String,
+    pub administers: bool,
+    pub times: Times,
+    /// `auto`, `light` or `dark`.
+    pub theme: &'static str,
+    /// Whether single keys do something.
+    pub keys: bool,
+    /// Rows of lists take one line each.
+    pub compact: bool,
+    pub inboxes: Vec<CountedMailbox>,
+    pub team: Vec<Member>,
+    pub counts: Counts,
+    /// What the person was told of and has not read.
+    pub notices: i64,
+    /// What leaves next.
+    pub leaving: Option<Strip>,
+    pub toast: Option<Toast>,
+}
+
+impl Shell {
+    pub async fn load(conn: &mut PgConnection, asked: &Asked, here: Here) -> Result<Self> {
+        let times = asked.times();
+        Ok(Self {
+            here,
+            workspace: asked.session.workspace_name.clone(),
+            person: asked.person.name.clone(),
+            administers: asked.person.role.administers(),
+            inboxes: inboxes::list(conn, &asked.person, times.now).await?,
+            team: team::everybody(conn, asked.person.workspace).await?,
+            counts: counts::of(conn, &asked.person, times.now).await?,
+            notices: notifications::unread(conn, &asked.person).await?,
+            leaving: Strip::load(conn, asked).await?,
+            theme: asked.session.theme.as_str(),
+            keys: asked.session.keys,
+            compact: asked.cookie(DENSITY) == Some("compact"),
+            toast: Toast::read(asked.queries()),
+            times,
+        })
+    }
+
+    /// Open conversations of all inboxes that the person sees.
+    pub fn open(&self) -> i64 {
+        self.inboxes.iter().map(|inbox| inbox.open).sum()
+    }
+
+    pub fn views(&self) -> Vec<Link> {
+        let view = |name, title, icon, key, count| {
+            let path = format!("/inbox?view={name}");
+            Link { name, title, icon, path, key, count }
+        };
+        let page = |name, title, icon, key, count| Link {
+            path: format!("/{name}"),
+            ..view(name, title, icon, key, count)
+        };
+        let counts = &self.counts;
+        vec![
+            view("mine", "Mine", "user", "g m", counts.mine),
+            view("mentioned", "Mentioned", "at-sign", "g n", 0),
+            view("open", "Open", "inbox", "g o", self.open()),
+            view("unassigned", "Unassigned", "user-round-x", "g u", counts.unassigned),
+            page("approvals", "To approve", "list-checks", "g a", counts.to_approve),
+            view("waiting", "Waiting", "hourglass", "g w", counts.waiting),
+            view("snoozed", "Snoozed", "alarm-clock", "g h", counts.snoozed),
+            page("outgoing", "Outgoing", "send", "g t", counts.outgoing),
+            view("closed", "Closed", "archive", "g c", 0),
+        ]
+    }
+}
+
+/// The cookie that keeps how dense lists are, by browser: it goes with the screen, not with the person.
+pub const DENSITY: &str = "density";
+
+impl Link {
+    /// `42`, `1,204`; what is counted only so far ends with `99+`.
+    pub fn counted(&self) -> String {
+        match self.name {
+            "open" => grouped_of(self.count),
+            _ => capped_of(self.count),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What the next page tells of a form that was just sent: a code and an id in the address, never a text, so that nobody
+//! can make our pages say something.
+
+use std::fmt;
+
+use crate::web::visit::Fields;
+
+/// The parameter of the address that holds the code; `of` holds what it is about.
+const DONE: &str = "done";
+
+/// A change of conversations is a job, and is taken back by its id.
+const TAKE_BACK: Option<(&str, &str)> = Some(("/bulk/", "/undo"));
+
+macro_rules! toasts {
+    ($($name:ident $code:literal $sentence:literal $undo:expr;)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Done { $($name),* }
+
+        impl Done {
+            const ALL: &[Self] = &[$(Self::$name),*];
+
+            pub fn code(self) -> &'static str {
+                match self { $(Self::$name => $code),* }
+            }
+
+            pub fn sentence(self) -> &'static str {
+                match self { $(Self::$name => $sentence),* }
+            }
+
+            /// The form that takes it back: its path before and behind the id.
+            fn undo(self) -> Option<(&'static str, &'static str)> {
+                match self { $(Self::$name => $undo),* }
+            }
+        }
+    };
+}
+
+toasts! {
+    Saved "saved" "Saved." None;
+    PasswordChanged "password" "The password is set. Everywhere else you are signed out." None;
+    SignedOut "signed-out" "Signed out there." None;
+    Read "read" "Marked as read." Some(("/conversations/", "/unread"));
+    Unread "unread" "Marked as unread." Some(("/conversations/", "/read"));
+    Approved "approved" "Approved. It leaves when its undo time is over." Some(("/messages/", "/undo"));
+    Discarded "discarded" "Discarded." None;
+    TakenOver "taken-over" "It is yours now. Write on below." None;
+    NoDraft "no-draft" "Somebody was quicker: it is no draft any more." None;
+    Outdated "outdated" "Not sent yet: read what is new first." None;
+    Crossed "crossed" "Not sent yet: a colleague changed this draft." None;
+    Stopped "stopped" "Stopped. It is a draft again." None;
+    StoppedAlready "stopped-already" "It was stopped already and is a draft." None;
+    TooLate "too-late" "Too late to stop: it is already on its way." None;
+    Closed "closed" "Closed." TAKE_BACK;
+    Opened "opened" "Open again." TAKE_BACK;
+    Waiting "waiting" "Waiting on the customer." TAKE_BACK;
+    Assigned "assigned" "Assigned." TAKE_BACK;
+    Unassigned "unassigned" "Assigned to nobody." TAKE_BACK;
+    Tagged "tagged" "Tagged." TAKE_BACK;
+    Untagged "untagged" "Tag removed." TAKE_BACK;
+    Snoozed "snoozed" "Snoozed." TAKE_BACK;
+    ManyRead "many-read" "Marked as read." TAKE_BACK;
+    Undone "undone" "Undone." None;
+    NotUndone "not-undone" "Something happened since, so it stays as it is." None;
+    Merged "merged" "Merged into one conversation." None;
+    Released "released" "Released: it is no scam." None;
+    Sends "sends" "On its way. Anyone can stop it until it leaves." Some(("/messages/", "/undo"));
+    SentAndClosed "sent-closed" "On its way, and closed." Some(("/messages/", "/undo"));
+    SendsLater "later" "It leaves at the time you chose." Some(("/messages/", "/undo"));
+    Noted "noted" "Note added." None;
+    Follows "follows" "You are told of what happens here." None;
+    FollowsNot "follows-not" "You are told of nothing more here, unless somebody mentions you." None;
+    DraftGone "draft-gone" "Draft thrown away." Some(("/drafts/", "/restore"));
+    SavedReplyGone "saved-reply-gone" "Saved reply removed." None;
+}
+
+/// Something that was done, and what to.
+#[derive(Clone, Debug)]
+pub struct Toast {
+    pub done: Done,
+    /// An id. It is only ever shown inside the address of a form.
+    of: String,
+}
+
+impl Toast {
+    pub fn new(done: Done, of: impl fmt::Display) -> Self {
+        Self { done, of: of.to_string() }
+    }
+
+    /// What the address of a page says was done.
+    pub fn read(query: &Fields) -> Option<Self> {
+        let code = query.get(DONE)?;
+        let done = *Done::ALL.iter().find(|done| done.code() == code)?;
+        let of = query.get("of").unwrap_or_default();
+        let is_id = of.len() <= 40 && of.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        Some(Self { done, of: if is_id { of.to_owned() } else { String::new() } })
+    }
+
+    /// Where a form that takes it back goes.
+    pub fn undo(&self) -> Option<String> {
+        let (before, behind) = self.done.undo().filter(|_| !self.of.is_empty())?;
+        Some(format!("{before}{}{behind}", self.of))
+    }
+}
+
+/// As the address has it.
+impl fmt::Display for Toast {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{DONE}={}&of={}", self.done.code(), self.of)
+    }
+}

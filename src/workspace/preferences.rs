@@ -1,0 +1,99 @@
+//! What a person chose for themselves: the zone their times are written in, light or dark, single keys, a signature.
+//! They stand in the person's row, because every page asks for them.
+
+use jiff::tz::TimeZone;
+use sqlx::PgConnection;
+
+use crate::error::{Error, Result};
+use crate::ids::{PersonId, WorkspaceId};
+use crate::store::db::Tx;
+use crate::text;
+use crate::workspace::people::a_name;
+
+const LONGEST_SIGNATURE: usize = 2000;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, sqlx::Type)]
+#[sqlx(type_name = "text", rename_all = "lowercase")]
+pub enum Theme {
+    /// As the device has it.
+    #[default]
+    Auto,
+    Light,
+    Dark,
+}
+
+impl Theme {
+    pub const ALL: [Self; 3] = [Self::Auto, Self::Light, Self::Dark];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Light => "light",
+            Self::Dark => "dark",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|theme| theme.as_str() == name)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preferences {
+    /// An IANA name; the workspace's when the person has chosen none.
+    pub zone: String,
+    pub theme: Theme,
+    /// Whether single keys do something.
+    pub keys: bool,
+    /// Under the mails this person writes; may be empty.
+    pub signature: String,
+}
+
+pub async fn of(conn: &mut PgConnection, workspace: WorkspaceId, person: PersonId) -> Result<Preferences> {
+    Ok(sqlx::query_as!(
+        Preferences,
+        r#"select coalesce(zone, time_zone) as "zone!", theme as "theme: Theme", single_keys as keys, signature
+           from people join workspaces on workspaces.id = workspace_id
+           where workspace_id = $1 and people.id = $2"#,
+        workspace.0,
+        person.0
+    )
+    .fetch_one(conn)
+    .await?)
+}
+
+/// What a person can say of themselves.
+pub struct Profile<'a> {
+    pub name: &'a str,
+    pub zone: &'a str,
+    pub theme: &'a str,
+    pub keys: bool,
+    pub signature: &'a str,
+}
+
+pub async fn change(tx: &mut Tx<'_>, person: PersonId, profile: &Profile<'_>) -> Result<()> {
+    let name = a_name("name", profile.name, 100)?;
+    let zone = TimeZone::get(profile.zone).ok().and_then(|zone| zone.iana_name().map(str::to_owned));
+    let zone = zone.ok_or_else(|| Error::problem("zone", "must be the name of a time zone"))?;
+    let theme =
+        Theme::named(profile.theme).ok_or_else(|| Error::problem("theme", "must be auto, light or dark"))?;
+    let signature = text::lines(profile.signature).trim_end().to_owned();
+    if signature.chars().count() > LONGEST_SIGNATURE {
+        return Err(Error::problem("signature", format!("must be at most {LONGEST_SIGNATURE} characters")));
+    }
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "update people set name = $3, zone = $4, theme = $5, single_keys = $6, signature = $7
+         where workspace_id = $1 and id = $2",
+        workspace,
+        person.0,
+        name,
+        zone,
+        theme as Theme,
+        profile.keys,
+        signature
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}

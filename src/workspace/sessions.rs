@@ -1,0 +1,270 @@
+//! Sessions of people in the app: an opaque token in a cookie, whose hash is kept here. A session ends 12 hours after its
+//! last use, 30 days after it began, when it is signed out, and when its person leaves the team.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::PgConnection;
+
+use crate::error::Result;
+use crate::ids::{PersonId, SessionId, WorkspaceId};
+use crate::live::topic::Topic;
+use crate::store::db::Tx;
+use crate::text;
+use crate::workspace::people::{self, Person, Role};
+use crate::workspace::preferences::Theme;
+use crate::workspace::tokens::Token;
+
+const IDLE: TimeDelta = TimeDelta::hours(12);
+pub const WHOLE: TimeDelta = TimeDelta::days(30);
+/// Who has just read their mail may set a password without the old one.
+const FRESH: TimeDelta = TimeDelta::minutes(15);
+/// How stale `seen_at` may become before a request writes it anew.
+const SEEN: TimeDelta = TimeDelta::minutes(5);
+const MOST_BROWSER: usize = 200;
+const FORGOTTEN_AT_ONCE: i64 = 1000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::Type)]
+#[sqlx(type_name = "text", rename_all = "lowercase")]
+pub enum SignedInWith {
+    Link,
+    Password,
+}
+
+impl SignedInWith {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Link => "link",
+            Self::Password => "password",
+        }
+    }
+}
+
+/// A session that is good now, and what its person chose for every page.
+#[derive(Clone, Debug)]
+pub struct Session {
+    pub id: SessionId,
+    pub workspace_name: String,
+    pub began_at: DateTime<Utc>,
+    pub with: SignedInWith,
+    /// `seen_at` is old enough to be written anew.
+    pub is_stale: bool,
+    /// An IANA name.
+    pub zone: String,
+    pub theme: Theme,
+    /// Whether single keys do something.
+    pub keys: bool,
+}
+
+impl Session {
+    /// Whether this person has just read a mail to their address.
+    pub fn is_fresh_from_mail(&self, now: DateTime<Utc>) -> bool {
+        self.with == SignedInWith::Link && self.began_at + FRESH > now
+    }
+}
+
+/// A session in its person's list.
+pub struct Listed {
+    pub id: SessionId,
+    pub browser: String,
+    pub with: SignedInWith,
+    pub began_at: DateTime<Utc>,
+    pub seen_at: DateTime<Utc>,
+}
+
+/// Begins a session and gives the text of its token, which is not kept.
+pub async fn begin(tx: &mut Tx<'_>, person: PersonId, browser: &str, with: SignedInWith) -> Result<String> {
+    let (token, text) = Token::mint(tx.workspace(), &tx.frame().random);
+    let (workspace, now) = (tx.workspace().0, tx.now());
+    let id: SessionId = tx.mint();
+    let browser: String = text::line(browser).chars().take(MOST_BROWSER).collect();
+    sqlx::query!(
+        "insert into sessions
+             (workspace_id, id, token_hash, person_id, created_at, seen_at, ends_at, browser, signed_in_with)
+         values ($1, $2, $3, $4, $5, $5, $6, $7, $8)",
+        workspace,
+        id.0,
+        token.hash.as_slice(),
+        person.0,
+        now,
+        now + WHOLE,
+        browser,
+        with as SignedInWith
+    )
+    .execute(&mut **tx)
+    .await?;
+    sqlx::query!(
+        "update people set signed_in_at = $3 where workspace_id = $1 and id = $2",
+        workspace,
+        person.0,
+        now
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(text)
+}
+
+/// Whose session it is, if it is good.
+pub async fn find(
+    conn: &mut PgConnection,
+    token: &Token,
+    now: DateTime<Utc>,
+) -> Result<Option<(Session, Person)>> {
+    let row = sqlx::query!(
+        r#"select sessions.id as "id: SessionId", person_id as "person: PersonId", sessions.created_at, seen_at,
+                  signed_in_with as "with: SignedInWith", people.name, people.role as "role: Role",
+                  coalesce(zone, time_zone) as "zone!", theme as "theme: Theme", single_keys,
+                  workspaces.name as workspace_name
+           from sessions
+           join people on people.workspace_id = $1 and people.id = person_id and removed_at is null
+           join workspaces on workspaces.id = $1
+           where sessions.workspace_id = $1 and token_hash = $2 and ends_at > $3 and seen_at > $4"#,
+        token.workspace.0,
+        token.hash.as_slice(),
+        now,
+        now - IDLE
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(row.map(|row| {
+        let session = Session {
+            id: row.id,
+            workspace_name: row.workspace_name,
+            began_at: row.created_at,
+            with: row.with,
+            is_stale: row.seen_at < now - SEEN,
+            zone: row.zone,
+            theme: row.theme,
+            keys: row.single_keys,
+        };
+        (session, people::at_work(token.workspace, row.person, row.name, row.role))
+    }))
+}
+
+/// Which of these sessions are still good, in one query.
+pub async fn good(
+    conn: &mut PgConnection,
+    asked: &[(WorkspaceId, i64)],
+    now: DateTime<Utc>,
+) -> Result<HashSet<(WorkspaceId, i64)>> {
+    let (workspaces, ids): (Vec<i64>, Vec<i64>) =
+        asked.iter().map(|(workspace, id)| (workspace.0, *id)).unzip();
+    let good = sqlx::query!(
+        r#"select sessions.workspace_id as "workspace: WorkspaceId", sessions.id
+           from unnest($1::bigint[], $2::bigint[]) as asked (workspace_id, id)
+           join sessions on sessions.workspace_id = asked.workspace_id and sessions.id = asked.id
+           join people on people.workspace_id = asked.workspace_id and people.id = person_id and removed_at is null
+           where ends_at > $3 and seen_at > $4"#,
+        &workspaces,
+        &ids,
+        now,
+        now - IDLE
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(good.into_iter().map(|row| (row.workspace, row.id)).collect())
+}
+
+/// Notes that a session is in use.
+pub async fn seen(tx: &mut Tx<'_>, session: SessionId) -> Result<()> {
+    let (workspace, now) = (tx.workspace().0, tx.now());
+    sqlx::query!(
+        "update sessions set seen_at = $3 where workspace_id = $1 and id = $2 and seen_at < $3",
+        workspace,
+        session.0,
+        now
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Those of a person that are good now, the one used last first.
+pub async fn list(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    person: PersonId,
+    now: DateTime<Utc>,
+) -> Result<Vec<Listed>> {
+    Ok(sqlx::query_as!(
+        Listed,
+        r#"select id as "id: SessionId", browser, signed_in_with as "with: SignedInWith", created_at as began_at, seen_at
+           from sessions where workspace_id = $1 and person_id = $2 and ends_at > $3 and seen_at > $4
+           order by seen_at desc, id desc limit 100"#,
+        workspace.0,
+        person.0,
+        now,
+        now - IDLE
+    )
+    .fetch_all(conn)
+    .await?)
+}
+
+/// Signs a session of this person out. Another's is not touched.
+pub async fn end(tx: &mut Tx<'_>, person: PersonId, session: SessionId) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "delete from sessions where workspace_id = $1 and id = $2 and person_id = $3",
+        workspace,
+        session.0,
+        person.0
+    )
+    .execute(&mut **tx)
+    .await?;
+    tx.touch(person.0, Topic::Rights);
+    Ok(())
+}
+
+/// Signs a person out everywhere but here.
+pub async fn end_others(tx: &mut Tx<'_>, person: PersonId, here: SessionId) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "delete from sessions where workspace_id = $1 and person_id = $2 and id <> $3",
+        workspace,
+        person.0,
+        here.0
+    )
+    .execute(&mut **tx)
+    .await?;
+    tx.touch(person.0, Topic::Rights);
+    Ok(())
+}
+
+/// Gives a session a new token, after a change of what it opens. The old one opens nothing any more.
+pub async fn renew(tx: &mut Tx<'_>, session: SessionId) -> Result<String> {
+    let (token, text) = Token::mint(tx.workspace(), &tx.frame().random);
+    sqlx::query!(
+        "update sessions set token_hash = $3 where workspace_id = $1 and id = $2",
+        token.workspace.0,
+        session.0,
+        token.hash.as_slice()
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(text)
+}
+
+/// Deletes sessions that have ended, some at a time, except of workspaces that cannot be entered now.
+pub async fn forget(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<()> {
+    loop {
+        let forgotten = sqlx::query!(
+            "with old as (
+                 select ctid, workspace_id from sessions
+                 where ends_at <= $1
+                   and workspace_id <> all (array(select id from workspaces where fenced_at is not null))
+                 order by ends_at limit $2 for update skip locked),
+             entered as materialized (
+                 select workspace_id from (select distinct workspace_id from old) those
+                 where try_enter_workspace(workspace_id))
+             delete from sessions using old, entered
+             where sessions.ctid = old.ctid and entered.workspace_id = old.workspace_id",
+            now,
+            FORGOTTEN_AT_ONCE
+        )
+        .execute(&mut *conn)
+        .await?;
+        if (forgotten.rows_affected() as i64) < FORGOTTEN_AT_ONCE {
+            return Ok(());
+        }
+    }
+}

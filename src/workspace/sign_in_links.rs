@@ -1,0 +1,169 @@
+//! Links that sign somebody in: used once, by a POST, within half an hour, by whoever reads the mail of that very address.
+//! A link is made at the moment its mail leaves, so its text stands nowhere but in that mail.
+//!
+//! An address may be a person of several workspaces; each gets a mail of its own.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::PgConnection;
+use url::form_urlencoded;
+
+use crate::app::App;
+use crate::error::{Error, Result};
+use crate::ids::{PersonId, WorkspaceId};
+use crate::store::db::Tx;
+use crate::workspace::notices::{self, Claimed, Notice};
+use crate::workspace::tokens::Token;
+
+/// The kind of the notices that carry one.
+pub const NOTICE: &str = "sign_in";
+/// Where the link stands in such a notice until it is sent.
+const PLACE: &str = "{link}";
+const LASTS: TimeDelta = TimeDelta::minutes(30);
+/// How many people of one address get a mail.
+const MOST_PEOPLE: i64 = 10;
+const FORGOTTEN_AT_ONCE: i64 = 1000;
+
+/// Who would be signed in.
+pub struct Waiting {
+    pub name: String,
+    pub workspace_name: String,
+}
+
+/// Makes a link for somebody on the team and gives its address.
+pub async fn make(tx: &mut Tx<'_>, person: PersonId) -> Result<String> {
+    let (token, text) = Token::mint(tx.workspace(), &tx.frame().random);
+    let (workspace, ends_at) = (tx.workspace().0, tx.now() + LASTS);
+    let made = sqlx::query!(
+        "insert into sign_in_links (workspace_id, token_hash, person_id, email, ends_at)
+         select $1, $2, id, email, $4 from people where workspace_id = $1 and id = $3 and removed_at is null",
+        workspace,
+        token.hash.as_slice(),
+        person.0,
+        ends_at
+    )
+    .execute(&mut **tx)
+    .await?;
+    match made.rows_affected() {
+        0 => Err(Error::Missing("No such person in this workspace.")),
+        _ => {
+            tx.frame().public_url.join(&format!("sign-in/{text}")).map(String::from).map_err(Error::internal)
+        }
+    }
+}
+
+/// Has a link sent to everybody with this address. It leads on to a path of ours.
+pub async fn send(app: &App, email: &str, next: Option<&str>) -> Result<()> {
+    let people = sqlx::query!(
+        r#"select people.workspace_id as "workspace: WorkspaceId", people.id as "id: PersonId", workspaces.name
+           from people join workspaces on workspaces.id = people.workspace_id
+           where email = $1 and removed_at is null and fenced_at is null
+           order by people.workspace_id limit $2"#,
+        email,
+        MOST_PEOPLE
+    )
+    .fetch_all(&mut *app.connection().await?)
+    .await?;
+    let next = next.map(|next| {
+        format!("?next={}", form_urlencoded::byte_serialize(next.as_bytes()).collect::<String>())
+    });
+    let next = next.unwrap_or_default();
+    for person in people {
+        let mut tx = app.begin(person.workspace).await?;
+        let (workspace, now) = (tx.workspace(), tx.now());
+        let subject = format!("Sign in to {}", person.name);
+        let body = format!(
+            "Somebody, hopefully you, asked for a link that signs in to {}. It works once, for 30 minutes:\n\n{PLACE}{next}\n\n\
+             If it was not you, there is nothing to do: without this mail nobody gets in.\n",
+            person.name
+        );
+        let notice = Notice { to: person.id, kind: NOTICE, subject: &subject, body: &body };
+        notices::write(&mut tx, workspace, now, &app.random, notice).await?;
+        tx.commit().await?;
+    }
+    Ok(())
+}
+
+/// The words of a notice that carries a link, with a link made for this try; nothing when it comes too late or the
+/// address is nobody's any more.
+pub async fn words(app: &App, notice: &Claimed) -> Result<Option<String>> {
+    let mut tx = app.begin(notice.workspace).await?;
+    let person = sqlx::query_scalar!(
+        r#"select id as "id: PersonId" from people where workspace_id = $1 and email = $2 and removed_at is null"#,
+        notice.workspace.0,
+        notice.recipient
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
+    let Some(person) = person.filter(|_| notice.created_at + LASTS > tx.now()) else { return Ok(None) };
+    let link = make(&mut tx, person).await?;
+    tx.commit().await?;
+    Ok(Some(notice.body.replace(PLACE, &link)))
+}
+
+/// Whom a link would sign in. It stays good: mail programs open links before people do.
+pub async fn find(conn: &mut PgConnection, token: &Token, now: DateTime<Utc>) -> Result<Option<Waiting>> {
+    Ok(sqlx::query_as!(
+        Waiting,
+        "select people.name, workspaces.name as workspace_name from sign_in_links links
+         join people on people.workspace_id = $1 and people.id = person_id and people.email = links.email
+             and removed_at is null
+         join workspaces on workspaces.id = $1
+         where links.workspace_id = $1 and token_hash = $2 and ends_at > $3",
+        token.workspace.0,
+        token.hash.as_slice(),
+        now
+    )
+    .fetch_optional(conn)
+    .await?)
+}
+
+/// Uses a link up, and with it every other link of that person. Nobody when it is not good.
+pub async fn take(tx: &mut Tx<'_>, token: &Token) -> Result<Option<PersonId>> {
+    let (workspace, now) = (tx.workspace().0, tx.now());
+    let person = sqlx::query_scalar!(
+        r#"delete from sign_in_links links using people
+           where links.workspace_id = $1 and token_hash = $2 and ends_at > $3 and people.workspace_id = $1
+             and people.id = person_id and people.email = links.email and removed_at is null
+           returning person_id as "id: PersonId""#,
+        workspace,
+        token.hash.as_slice(),
+        now
+    )
+    .fetch_optional(&mut **tx)
+    .await?;
+    if let Some(person) = person {
+        sqlx::query!(
+            "delete from sign_in_links where workspace_id = $1 and person_id = $2",
+            workspace,
+            person.0
+        )
+        .execute(&mut **tx)
+        .await?;
+    }
+    Ok(person)
+}
+
+/// Deletes links that have ended, some at a time, except of workspaces that cannot be entered now.
+pub async fn forget(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<()> {
+    loop {
+        let forgotten = sqlx::query!(
+            "with old as (
+                 select ctid, workspace_id from sign_in_links
+                 where ends_at <= $1
+                   and workspace_id <> all (array(select id from workspaces where fenced_at is not null))
+                 order by ends_at limit $2 for update skip locked),
+             entered as materialized (
+                 select workspace_id from (select distinct workspace_id from old) those
+                 where try_enter_workspace(workspace_id))
+             delete from sign_in_links using old, entered
+             where sign_in_links.ctid = old.ctid and entered.workspace_id = old.workspace_id",
+            now,
+            FORGOTTEN_AT_ONCE
+        )
+        .execute(&mut *conn)
+        .await?;
+        if (forgotten.rows_affected() as i64) < FORGOTTEN_AT_ONCE {
+            return Ok(());
+        }
+    }
+}

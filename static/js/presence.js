@@ -1,0 +1,114 @@
+// Says that this person looks at a conversation or writes in it, and shows who else does: in rows of a list, and in
+// every element with data-live="presence:cnv_…". Both are hints, which end by themselves.
+(() => {
+  "use strict";
+  const BEAT = 15_000;
+  let on = null;
+  let doing = "looking";
+  let wrote = 0;
+
+  const conversation = () => /^\/conversations\/(cnv_[0-9a-z]+)$/.exec(location.pathname)?.[1] || null;
+
+  const say = (id, what, seen) => {
+    const body = new URLSearchParams({ doing: what });
+    if (seen) body.set("seen", "");
+    // Whoever leaves a page says so even while it goes.
+    fetch(`/conversations/${id}/presence`, { method: "POST", body, keepalive: true }).catch(() => {});
+  };
+
+  const beat = (seen = false) => {
+    if (!on || document.hidden) return;
+    doing = Date.now() - wrote < BEAT ? "writing" : "looking";
+    say(on, doing, seen);
+  };
+
+  const arrive = () => {
+    const here = document.hidden ? null : conversation();
+    if (here === on) return;
+    if (on) say(on, "gone");
+    on = here;
+    wrote = 0;
+    beat(true);
+  };
+
+  document.addEventListener("input", (event) => {
+    if (!on || !event.target.closest?.(".composer, .app__main form") || !event.target.matches("textarea, [contenteditable]")) return;
+    const began = Date.now() - wrote >= BEAT;
+    wrote = Date.now();
+    if (began) beat();
+  });
+  document.addEventListener("submit", () => { wrote = 0; });
+
+  // ---- who else ----
+
+  const there = new Map();
+  const icon = (name) => {
+    const sprite = document.querySelector("svg use")?.getAttribute("href")?.split("#")[0];
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    svg.setAttribute("class", "icon icon--xs");
+    svg.setAttribute("aria-hidden", "true");
+    const use = document.createElementNS("http://www.w3.org/2000/svg", "use");
+    use.setAttribute("href", `${sprite}#${name}`);
+    svg.append(use);
+    return svg;
+  };
+  const fill = (place, id) => {
+    const shown = there.get(id);
+    const words = shown ? shown.text : "";
+    if (place.dataset.said === words) return;
+    place.dataset.said = words;
+    place.replaceChildren(...(shown ? [icon(shown.writing ? "pencil-line" : "eye"), words] : []));
+  };
+  const draw = () => {
+    for (const row of document.querySelectorAll(".item[id^=cnv_]")) {
+      let place = row.querySelector(".presence");
+      if (!place && there.has(row.id)) {
+        let marks = row.querySelector(".item__marks");
+        if (!marks) {
+          marks = Object.assign(document.createElement("span"), { className: "item__marks" });
+          row.querySelector(".item__body")?.append(marks);
+        }
+        place = Object.assign(document.createElement("span"), { className: "presence" });
+        marks.append(place);
+      }
+      if (place) fill(place, row.id);
+      if (place && !there.has(row.id)) place.remove();
+    }
+    for (const place of document.querySelectorAll("[data-live^='presence:']")) fill(place, place.dataset.live.slice("presence:".length));
+  };
+  let asking = false;
+  const ask = async () => {
+    if (asking || document.hidden || !document.querySelector("[data-live]")) return;
+    asking = true;
+    try {
+      const answer = await fetch("/presence", { cache: "no-store" });
+      if (!answer.ok || answer.redirected) return;
+      there.clear();
+      for (const [id, shown] of Object.entries(await answer.json())) there.set(id, shown);
+      draw();
+    } catch {
+      // The next word of it brings it.
+    } finally {
+      asking = false;
+    }
+  };
+
+  document.addEventListener("live:presence", ask);
+  document.addEventListener("live:refreshed", (event) => {
+    draw();
+    // What came while they look at it is read.
+    if (event.detail.topics.has(`conversation:${on}`)) beat(true);
+  });
+  document.addEventListener("page:shown", () => {
+    arrive();
+    draw();
+  });
+  document.addEventListener("visibilitychange", arrive);
+  window.addEventListener("pagehide", () => {
+    if (on) say(on, "gone");
+    on = null;
+  });
+  setInterval(beat, BEAT);
+  arrive();
+  ask();
+})();

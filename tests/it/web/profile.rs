@@ -1,0 +1,153 @@
+//! A person's own page: what they choose, their password, and where they are signed in.
+
+use chrono::TimeDelta;
+use rookery::workspace::people::Role;
+use rookery::workspace::preferences;
+
+use super::sign_in::{PASSWORD, by_password, link, set_password, with_cookie_of};
+use crate::world::story;
+
+const NEW: &str = "another horse another staple";
+
+#[tokio::test]
+async fn a_person_chooses_name_zone_theme_keys_and_signature() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let owner = world.browser(acme.id, acme.owner).await;
+        let page = owner.get("/settings/profile").await.page();
+        assert!(page.contains(r#"<option selected>UTC</option>"#), "the workspace's zone");
+        assert!(!page.contains("data-theme") && !page.contains("data-keys"), "as the device has it");
+
+        let fields = [
+            ("name", " Olga <b>Ovchinnikova</b> "),
+            ("zone", "Europe/Berlin"),
+            ("theme", "dark"),
+            ("signature", "Olga\r\n+49 30 1234"),
+        ];
+        let saved = owner.post("/settings/profile", &fields).await;
+        assert!(saved.location().starts_with("/settings/profile?done=saved"), "{}", saved.location());
+        let page = owner.get(saved.location()).await.page();
+        assert!(
+            page.contains("Olga &#60;b&#62;Ovchinnikova&#60;/b&#62;") && page.contains("Saved."),
+            "{page}"
+        );
+        assert!(page.contains(r#"<html lang="en" data-theme="dark" data-keys="off">"#), "{page}");
+        assert!(page.contains("10:00"), "nine in the morning in Berlin");
+        let mut conn = world.app.connection().await.unwrap();
+        let chosen = preferences::of(&mut conn, acme.id, acme.owner).await.unwrap();
+        assert_eq!((chosen.zone.as_str(), chosen.signature.as_str()), ("Europe/Berlin", "Olga\n+49 30 1234"));
+
+        // What is wrong is said, and nothing that was typed is lost.
+        let long = "x".repeat(2001);
+        let wrong: [[(&str, &str); 4]; 4] = [
+            [("name", " "), ("zone", "UTC"), ("theme", "light"), ("signature", "kept words")],
+            [("name", "Olga"), ("zone", "Mars/Olympus"), ("theme", "light"), ("signature", "kept words")],
+            [("name", "Olga"), ("zone", "UTC"), ("theme", "pink"), ("signature", "kept words")],
+            [("name", "Olga"), ("zone", "UTC"), ("theme", "light"), ("signature", &long)],
+        ];
+        for fields in wrong {
+            let shown = owner.post("/settings/profile", &fields).await;
+            assert_eq!(shown.status, 400, "{fields:?}");
+            assert!(
+                shown.html.contains(r#"role="alert""#) && shown.html.contains(fields[3].1),
+                "{}",
+                shown.html
+            );
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_new_password_needs_the_old_one_and_signs_out_everywhere_else() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let mia = acme.person("Mia", Role::Member).await;
+        set_password(world, acme.id, mia, PASSWORD).await;
+        let here = with_cookie_of(world, &by_password(world, "mia@rookery.example", PASSWORD).await);
+        let there = world.browser(acme.id, mia).await;
+        let olgas = world.browser(acme.id, acme.owner).await;
+        assert!(here.get("/settings/profile").await.page().contains(r#"name="current""#));
+
+        let change = "/settings/profile/password";
+        let wrong = here.post(change, &[("current", "not the right one"), ("password", NEW)]).await;
+        assert_eq!(wrong.status, 400);
+        assert!(wrong.html.contains("Current password: is not right"), "{}", wrong.html);
+        let short = here.post(change, &[("current", PASSWORD), ("password", "elevenchars")]).await;
+        assert!(short.status == 400 && short.html.contains("at least 12 characters"), "{}", short.html);
+        assert_eq!(there.get("/settings").await.status, 200, "nothing has changed");
+
+        let changed = here.post(change, &[("current", PASSWORD), ("password", NEW)]).await;
+        assert!(changed.location().contains("done=password"), "{}", changed.location());
+        assert_eq!(here.get("/settings").await.status, 303, "the old token opens nothing");
+        assert_eq!(there.get("/settings").await.status, 303, "signed out there");
+        assert_eq!(olgas.get("/settings").await.status, 200, "others are not touched");
+        assert_eq!(with_cookie_of(world, &changed).get("/settings").await.status, 200);
+        assert_eq!(by_password(world, "mia@rookery.example", PASSWORD).await.status, 401);
+        assert_eq!(by_password(world, "mia@rookery.example", NEW).await.status, 303);
+    })
+    .await;
+}
+
+/// Who forgot their password has just read their mail.
+#[tokio::test]
+async fn who_came_by_a_link_sets_a_password_without_the_old_one_for_a_quarter_of_an_hour() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        set_password(world, acme.id, acme.owner, PASSWORD).await;
+        let path = link(world, acme.id, acme.owner).await;
+        let owner = with_cookie_of(world, &world.browser_with("").post(&path, &[]).await);
+        let change = "/settings/profile/password";
+        world.wait(TimeDelta::minutes(15));
+        assert_eq!(owner.post(change, &[("password", NEW)]).await.status, 400, "too late");
+        let path = link(world, acme.id, acme.owner).await;
+        let owner = with_cookie_of(world, &world.browser_with("").post(&path, &[]).await);
+        assert!(!owner.get("/settings/profile").await.page().contains(r#"name="current""#));
+        assert_eq!(owner.post(change, &[("password", NEW)]).await.status, 303);
+        assert_eq!(by_password(world, "olga@rookery.example", NEW).await.status, 303);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_person_sees_where_they_are_signed_in_and_signs_out_of_each() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let mia = acme.person("Mia", Role::Member).await;
+        let olgas = world.browser(acme.id, acme.owner).await;
+        let browsers = [
+            world.browser(acme.id, mia).await,
+            world.browser(acme.id, mia).await,
+            world.browser(acme.id, mia).await,
+        ];
+        let [here, there, elsewhere] = &browsers;
+        world.sql("update sessions set browser = '<script>alert(1)</script>'").await;
+        let page = here.get("/settings/profile").await.page();
+        assert_eq!(page.matches("Now, this one").count(), 1);
+        assert!(page.contains("&#60;script&#62;") && !page.contains("<script>alert"), "{page}");
+        let ends: Vec<&str> = page
+            .split(r#"action=""#)
+            .filter_map(|rest| rest.split('"').next())
+            .filter(|action| action.ends_with("/end"))
+            .collect();
+        assert_eq!(ends.len(), 2, "{ends:?}");
+
+        // Another person's session is as if it were not there.
+        let answer = olgas.post(ends[0], &[]).await;
+        assert_eq!(answer.status, 303);
+        assert_eq!(
+            (there.get("/settings").await.status, elsewhere.get("/settings").await.status),
+            (200, 200)
+        );
+
+        assert_eq!(here.post(ends[0], &[]).await.status, 303);
+        let mut left = [there.get("/settings").await.status, elsewhere.get("/settings").await.status];
+        left.sort();
+        assert_eq!(left, [200, 303], "one of them");
+        here.post("/settings/profile/sessions/end-others", &[]).await;
+        let left = [there.get("/settings").await.status, elsewhere.get("/settings").await.status];
+        assert_eq!((left, here.get("/settings").await.status), ([303, 303], 200));
+        assert_eq!(olgas.get("/settings").await.status, 200, "others are not touched");
+    })
+    .await;
+}

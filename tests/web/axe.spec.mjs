@@ -1,0 +1,56 @@
+// axe finds nothing on any page, in both themes, at a desk and on a phone.
+
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+import { violations } from './axe.mjs';
+import { DESK, demonstration, find, finish, PHONE, story, stranger } from './world.mjs';
+
+after(finish);
+let world, pages;
+before(async () => {
+  world = await demonstration();
+  const of = (words) => find(world.key, words);
+  pages = {
+    inbox: '/inbox',
+    mine: '/inbox?view=mine',
+    waiting: '/inbox?view=waiting',
+    snoozed: '/inbox?view=snoozed',
+    closed: '/inbox?view=closed',
+    'a busy conversation': `/conversations/${await of('Kastanienallee')}`,
+    'a long conversation': `/conversations/${await of('Tannery')}`,
+    'an HTML mail': `/conversations/${await of('Nestfinder')}`,
+    'right to left': `/conversations/${await of('שרברב')}`,
+    approvals: '/approvals',
+    outgoing: '/outgoing',
+    'search with hits': '/search?q=deposit',
+    'search without hits': '/search?q=nosuchword',
+    'writing a reply': `/conversations/${await of('Whitfield')}?compose=reply`,
+    'writing a note': `/conversations/${await of('Whitfield')}?compose=note`,
+    merging: `/conversations/${await of('Whitfield')}/merge`,
+    compose: '/compose',
+    drafts: '/drafts',
+    'saved replies': '/settings/saved-replies',
+    notices: '/notices',
+    'what one is told': '/notices/choices',
+    profile: '/settings/profile',
+    settings: '/settings',
+    'no such page': '/conversations/cnv_nosuch',
+  };
+});
+
+for (const scheme of ['light', 'dark']) {
+  for (const size of [DESK, PHONE]) {
+    story(test, `no violations, ${scheme}, ${size.width} px`, async () => {
+      const found = [];
+      const door = await stranger({ size, scheme });
+      await door.page.goto('/sign-in');
+      found.push(...(await violations(door.page)).map((one) => `sign-in: ${one}`));
+      const { page } = await world.browser(world.owner, { size, scheme, allow: [/404/] });
+      for (const [name, where] of Object.entries(pages)) {
+        await page.goto(where);
+        found.push(...(await violations(page)).map((one) => `${name}: ${one}`));
+      }
+      assert.deepEqual(found, []);
+    });
+  }
+}

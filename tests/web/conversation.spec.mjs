@@ -1,0 +1,91 @@
+// The conversation: what came in, in its own frame, files as downloads, a reply that can be stopped, a note with @.
+
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+import { finish, focused, send, stop, story, until, workspace, write } from './world.mjs';
+
+after(finish);
+let world, inbox, agent;
+before(async () => {
+  world = await workspace();
+  inbox = await world.inbox('Lettings');
+  agent = await world.agent();
+});
+
+async function conversation(subject, mail = {}) {
+  await world.mail(inbox, { from: 'priya@customer.test', name: 'Priya Raghunathan', subject, text: 'When do I get the keys?', ...mail });
+  const found = await until('the conversation', async () => (await world.conversations(agent)).find((one) => one.subject === subject));
+  return found.id;
+}
+
+story(test, 'a reply leaves after the window, and stopping it brings the words back', async () => {
+  const id = await conversation('Keys for flat 7');
+  const { page } = await world.browser(world.owner);
+  await page.goto(`/conversations/${id}`);
+  await write(page, 'r', 'On Monday at ten, at the office.');
+  assert.equal(await focused(page), '#body', 'one can write at once');
+  await send(page);
+  await stop(page).first().waitFor();
+  assert.match(JSON.stringify(await agent.api('GET', `/conversations/${id}`)), /On Monday at ten/, 'the agent reads it too');
+  await until('the focus is somewhere', async () => (await focused(page)) !== 'body');
+  await stop(page).first().click();
+  await until('the words are back', async () => {
+    const fields = await page.locator('textarea').evaluateAll((all) => all.map((one) => one.value).join(' '));
+    return /On Monday at ten/.test((await page.locator('#pane').innerText()) + fields);
+  });
+  assert.equal(await stop(page).count(), 0);
+});
+
+story(test, 'the HTML of a mail is shown in a frame, pictures of others only on a click, plain text beside it', async () => {
+  const id = await conversation('Your order', { html: '<h1 style="color:#a33">Thank you!</h1><p>It is <b>on its way</b>.</p><img src="https://tracker.example/open.gif" width="200" height="40">', text: undefined });
+  const visit = await world.browser(world.owner);
+  const { page } = visit;
+  await page.goto(`/conversations/${id}`);
+  // A mail that is little more than its words is shown as words; the other form is a click away.
+  await page.locator('#timeline').getByText('on its way').first().waitFor();
+  await page.getByRole('link', { name: 'As it was laid out' }).click();
+  const frame = page.frameLocator('iframe').first();
+  await frame.getByText('Thank you!').waitFor();
+  assert.deepEqual(visit.foreign, [], 'nothing is asked of the tracker');
+  const height = await page.locator('iframe').first().evaluate((one) => one.getBoundingClientRect().height);
+  assert.ok(height > 60 && height < 800, `the frame is as high as the mail: ${height}`);
+  await page.locator('.mailframe').getByRole('link', { name: /text/i }).last().click();
+  await until('no frame', async () => (await page.locator('iframe').count()) === 0);
+  await page.locator('#timeline').getByText('on its way').first().waitFor();
+});
+
+story(test, 'a file is a download, never a page', async () => {
+  const boundary = 'b0undary';
+  const raw = Buffer.from(['From: Priya <priya@customer.test>', `To: ${inbox.address}`, 'Subject: The floor plan', 'Message-ID: <files1@customer.test>', 'MIME-Version: 1.0', `Content-Type: multipart/mixed; boundary=${boundary}`, '', `--${boundary}`, 'Content-Type: text/plain', '', 'Here it is.', `--${boundary}`, 'Content-Type: text/html; name="plan.html"', 'Content-Disposition: attachment; filename="plan.html"', '', '<script>alert(1)</script>', `--${boundary}--`, ''].join('\r\n'));
+  await world.mail(inbox, { raw });
+  const id = (await until('it', async () => (await world.conversations(agent)).find((one) => one.subject === 'The floor plan'))).id;
+  const { page } = await world.browser(world.owner);
+  await page.goto(`/conversations/${id}`);
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: /plan\.html/ }).first().click()]);
+  assert.equal(download.suggestedFilename(), 'plan.html');
+  assert.match(page.url(), /conversations/);
+});
+
+story(test, 'a note is for the team, and @ tells a colleague', async () => {
+  const colleague = await world.person('Ada Okonkwo');
+  const id = await conversation('Who calls her?');
+  const { page } = await world.browser(world.owner);
+  await page.goto(`/conversations/${id}`);
+  await write(page, 'n', '@Ada could you call her?');
+  await send(page);
+  await page.locator('.entry--note').getByText('could you call her?').waitFor();
+  const other = await world.browser(colleague);
+  await other.page.goto('/notices');
+  await other.page.getByText(/Who calls her/).first().waitFor();
+});
+
+story(test, 'status, assignee and tags change without a new page, and the focus stays', async () => {
+  const id = await conversation('The hedge again');
+  const { page } = await world.browser(world.owner);
+  await page.goto(`/conversations/${id}`);
+  await page.keyboard.press('i');
+  await until('assigned', async () => JSON.stringify(await agent.api('GET', `/conversations/${id}`)).includes('Tomás Herrera'));
+  assert.match(page.url(), new RegExp(id), 'it is the same page');
+  await page.keyboard.press('e');
+  await until('closed', async () => JSON.stringify(await agent.api('GET', `/conversations/${id}`)).includes('"status":"closed"'));
+});

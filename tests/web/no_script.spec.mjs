@@ -1,0 +1,67 @@
+// Without JavaScript everything is a page and a form: read, answer, stop, close, tag, approve, search.
+
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+import { finish, story, until, workspace } from './world.mjs';
+
+after(finish);
+let world, inbox, agent, visit;
+before(async () => {
+  world = await workspace();
+  inbox = await world.inbox('Lettings');
+  agent = await world.agent();
+  await world.mails(inbox, [
+    { from: 'ada@customer.test', name: 'Ada', subject: 'Keys', text: 'When do I get them?' },
+    { from: 'theo@customer.test', name: 'Theo', subject: 'Bike room', text: 'May I have a place?' },
+  ]);
+  visit = await world.browser(world.owner, { script: false });
+});
+const whole = async (id) => JSON.stringify(await agent.api('GET', `/conversations/${id}`));
+
+story(test, 'a conversation is opened, answered and stopped by links and forms alone', async () => {
+  const { page } = visit;
+  await page.goto('/inbox');
+  await page.getByRole('link', { name: /Keys/ }).first().click();
+  await page.waitForURL('**/conversations/**');
+  const id = page.url().match(/cnv_[0-9a-z]+/)[0];
+  await page.locator('#begin-reply').click();
+  await page.locator('#composer-form #body').fill('On Monday.');
+  await page.locator('#send').click();
+  await page.waitForURL('**/conversations/**');
+  await page.locator('#timeline').getByText('On Monday.').first().waitFor();
+  assert.match(await whole(id), /On Monday\./);
+  await page.locator('#timeline').getByRole('button', { name: /^stop/i }).first().click();
+  await until('a draft', async () => /"status":"draft"/.test(await whole(id)));
+});
+
+story(test, 'a conversation is closed by a form', async () => {
+  const { page } = visit;
+  await page.goto('/inbox');
+  await page.getByRole('link', { name: /Bike room/ }).first().click();
+  await page.waitForURL('**/conversations/**');
+  const id = page.url().match(/cnv_[0-9a-z]+/)[0];
+  await page.getByRole('button', { name: /^Close/ }).first().click();
+  await until('closed', async () => /"status":"closed"/.test(await whole(id)));
+  await page.goto('/inbox');
+  assert.equal(await page.getByRole('link', { name: /Bike room/ }).count(), 0);
+});
+
+story(test, 'a draft is approved by a form', async () => {
+  const { page } = visit;
+  await world.mail(inbox, { from: 'gwen@customer.test', name: 'Gwen', subject: 'Thermostat', text: 'It is dead.' });
+  const { id } = await until('it', async () => (await world.conversations(agent)).find((one) => one.subject === 'Thermostat'));
+  await agent.api('POST', `/conversations/${id}/replies`, { body: 'We change the batteries.', summary: 'Batteries' });
+  await page.goto('/approvals');
+  await page.getByRole('link', { name: /Thermostat/ }).first().click();
+  await page.locator('#approve').click();
+  await until('scheduled', async () => /"status":"scheduled"/.test(await whole(id)));
+});
+
+story(test, 'search is a form too', async () => {
+  const { page } = visit;
+  await page.goto('/search?q=batteries');
+  const box = page.getByRole('searchbox').or(page.locator('input[name=q]')).first();
+  await box.fill('dead');
+  await box.press('Enter');
+  await page.getByText('Thermostat').first().waitFor();
+});

@@ -1,0 +1,32 @@
+// What is leaving: the page and the strip show it with its clock, and anybody can stop it.
+
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+import { finish, story, until, workspace } from './world.mjs';
+
+after(finish);
+let world, inbox, agent;
+before(async () => {
+  world = await workspace();
+  inbox = await world.inbox('Lettings');
+  agent = await world.agent();
+});
+
+story(test, 'what an agent sends stands on the page with its time, and stopping makes it a draft', async () => {
+  await world.mail(inbox, { from: 'ada@customer.test', name: 'Ada', subject: 'Receipt', text: 'Could I have one?' });
+  const { id } = await until('it', async () => (await world.conversations(agent)).find((one) => one.subject === 'Receipt'));
+  await agent.api('POST', `/conversations/${id}/replies`, { body: 'It is attached.', send: true });
+  const { page } = await world.browser(world.owner);
+  await page.goto('/outgoing');
+  await page.getByText('Receipt').first().waitFor();
+  await until('the clock runs', async () => {
+    const read = () => page.locator('.clock').first().innerText();
+    const before = await read();
+    await page.waitForTimeout(1500);
+    return /\d:\d\d/.test(before) && (await read()) !== before;
+  });
+  await page.locator('main').getByRole('button', { name: /stop/i }).first().click();
+  await until('a draft', async () => /"status":"draft"/.test(JSON.stringify(await agent.api('GET', `/conversations/${id}`))));
+  await until('nothing is left to stop', async () => (await page.locator('main').getByRole('button', { name: /^stop/i }).count()) === 0);
+  assert.ok(await page.getByText('Nothing is on its way').isVisible());
+});

@@ -1,0 +1,33 @@
+// Search: by word, sender and file name; hits are marked; nothing found is said in words.
+
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+import { finish, focused, story, until, workspace } from './world.mjs';
+
+after(finish);
+let world;
+before(async () => {
+  world = await workspace();
+  const inbox = await world.inbox('Lettings');
+  await world.mails(inbox, [
+    { from: 'gwen@customer.test', name: 'Gwen Parry', subject: 'Thermostat', text: 'The thermostat in the hall is dead.' },
+    { from: 'theo@customer.test', name: 'Theo Marchetti', subject: 'Bike room', text: 'May I have a place for my bicycle?' },
+    { from: 'x@customer.test', name: '<b>Mallory</b>', subject: '<img src=x onerror=alert(1)> bicycle', text: 'A bicycle too.' },
+  ]);
+});
+
+story(test, 'a word finds its conversations and is marked; markup in subjects is only text', async () => {
+  const { page } = await world.browser(world.owner);
+  await page.goto('/inbox');
+  await page.keyboard.press('/');
+  await until('the search field has the focus', async () => (await focused(page)) === '#q');
+  await page.keyboard.type('bicycle');
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**/search?**');
+  await until('two hits', async () => (await page.locator('main').getByText(/Bike room/).count()) > 0);
+  await page.getByText('<img src=x onerror=alert(1)> bicycle').first().waitFor();
+  assert.ok((await page.locator('main mark').count()) > 0, 'hits are marked');
+  assert.equal(await page.getByText('Thermostat').count(), 0);
+  await page.goto('/search?q=nosuchword');
+  assert.match(await page.locator('main').innerText(), /no|nothing/i);
+});
