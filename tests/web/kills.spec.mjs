@@ -63,6 +63,7 @@ story(test, `no draft is lost in ${KILLS} kills of the server`, async () => {
         await page.reload();
         await box.waitFor();
         const back = page.getByRole('button', { name: 'Bring it back' });
+        await until('the words are there, or offered', async () => (await box.inputValue()) === words || (await back.count()) > 0);
         if (await back.count()) await back.click();
       }
       let seen;

@@ -260,7 +260,10 @@ export function focused(page) {
 export async function until(what, ask, seconds = 15) {
   const end = Date.now() + seconds * 1000;
   for (;;) {
-    const seen = await ask();
+    // A page that is on its way to the next one cannot be asked.
+    const seen = await ask().catch((error) => {
+      if (!/context was destroyed/.test(error.message)) throw error;
+    });
     if (seen) return seen;
     assert.ok(Date.now() < end, `not within ${seconds} s: ${what}`);
     await new Promise((done) => setTimeout(done, 100));
