@@ -22,6 +22,10 @@ pub fn tree(folders: &[&str]) -> Vec<File> {
         // A folder may not exist yet.
         for entry in std::fs::read_dir(folder).into_iter().flatten() {
             let path = entry.expect("read a folder").path();
+            // What is linked in was installed and is not ours.
+            if path.is_symlink() {
+                continue;
+            }
             if path.is_dir() {
                 open.push(path);
             } else if let Ok(text) = std::fs::read_to_string(&path) {
