@@ -156,6 +156,8 @@ fn start_logging() {
         .with_env_var("ROOKERY_LOG")
         .try_from_env()
         .unwrap_or_else(|_| EnvFilter::new("info"))
+        // It warns of what any mail can do to it.
+        .add_directive("html5ever=error".parse().expect("a directive"))
         .add_directive("rmcp=error".parse().expect("a directive"))
         .add_directive("sqlx=warn".parse().expect("a directive"))
         .add_directive("hyper=warn".parse().expect("a directive"));

@@ -21,6 +21,10 @@ const MAX_ELEMENTS: usize = 20_000;
 const MAX_ATTRIBUTES: usize = 24;
 /// A longer attribute is left out. Addresses of images are the longest that anybody needs.
 const MAX_ATTRIBUTE_BYTES: usize = 4 * 1024;
+/// Letters of one piece of text that are written as `&amp;` and the like. For each of them html5ever looks for a bracket up
+/// to the end of the piece (`write_escaped`), so many in a long one would take hours. A longer piece is cut in two by a
+/// `<wbr>`, which nobody sees.
+const MAX_ESCAPED: usize = 256;
 
 const FORMATTING: &[&str] =
     &["a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"];
@@ -71,6 +75,8 @@ struct State {
     open: Vec<String>,
     formatting: usize,
     written: usize,
+    /// Letters to escape since the last tag.
+    escaped: usize,
     /// Inside of a silent element, and how many of its kind are open.
     silent: Option<(String, usize)>,
 }
@@ -81,7 +87,7 @@ impl TokenSink for Bound<'_> {
     fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
         let mut state = self.state.borrow_mut();
         match token {
-            Token::CharacterTokens(text) if state.silent.is_none() => escape(&mut state.html, &text, false),
+            Token::CharacterTokens(text) if state.silent.is_none() => state.text(&text),
             Token::TagToken(tag) => return state.tag(&tag, self.elements),
             _ => {}
         }
@@ -128,6 +134,20 @@ impl State {
         TokenSinkResult::Continue
     }
 
+    fn text(&mut self, text: &str) {
+        let escaped = |(_, letter): &(usize, char)| matches!(letter, '&' | '\u{80}'..='\u{bf}');
+        let mut rest = 0;
+        for (at, _) in text.char_indices().filter(escaped) {
+            self.escaped += 1;
+            if self.escaped > MAX_ESCAPED {
+                escape(&mut self.html, &text[rest..at], false);
+                self.html.push_str("<wbr>");
+                (self.escaped, rest) = (1, at);
+            }
+        }
+        escape(&mut self.html, &text[rest..], false);
+    }
+
     fn start(&mut self, tag: &Tag, name: &str) {
         let formatting = FORMATTING.contains(&name);
         if self.written >= MAX_ELEMENTS
@@ -137,6 +157,7 @@ impl State {
             return;
         }
         self.written += 1;
+        self.escaped = 0;
         self.html.push('<');
         self.html.push_str(name);
         let sound = tag.attrs.iter().filter(|attribute| attribute.value.len() <= MAX_ATTRIBUTE_BYTES);
@@ -172,6 +193,7 @@ impl State {
 
     fn close(&mut self, name: &str) {
         self.formatting -= usize::from(FORMATTING.contains(&name));
+        self.escaped = 0;
         self.html.push_str("</");
         self.html.push_str(name);
         self.html.push('>');
@@ -196,6 +218,15 @@ mod tests {
     use super::*;
 
     const FEW: &[&str] = &["b", "br", "div", "img", "p", "table", "td", "tr"];
+
+    #[test]
+    fn text_with_very_much_to_escape_is_cut_and_loses_nothing() {
+        let few = "a & b\u{a0}".repeat(MAX_ESCAPED / 2);
+        assert!(!bounded(&few, FEW).contains("<wbr>"));
+        let many = bounded(&"&amp;\u{a7}x".repeat(100_000), FEW);
+        assert_eq!(many.replace("<wbr>", ""), "&amp;\u{a7}x".repeat(100_000));
+        assert!(many.split("<wbr>").all(|piece| piece.matches(['&', '\u{a7}']).count() <= MAX_ESCAPED));
+    }
 
     #[test]
     fn what_is_not_on_the_list_loses_its_tags_or_its_content() {
