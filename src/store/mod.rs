@@ -4,4 +4,5 @@
 pub mod blobs;
 pub mod db;
 pub mod directory;
+pub mod forget;
 pub mod partitions;

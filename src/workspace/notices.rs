@@ -8,10 +8,10 @@ use crate::error::Result;
 use crate::ids::{Id, NoticeId, PersonId, WorkspaceId};
 use crate::random::Random;
 use crate::store::db::Tx;
+use crate::store::forget::forget;
 
 /// How long a notice is kept after it was sent.
 const KEPT: TimeDelta = TimeDelta::days(30);
-const FORGOTTEN_AT_ONCE: i64 = 1000;
 
 pub struct Notice<'a> {
     /// Who looks after it; when they are gone, all owners are told.
@@ -97,29 +97,9 @@ pub async fn claim(
     .await?)
 }
 
-/// Deletes notices that were sent long ago, some at a time, except of workspaces that cannot be entered now.
+/// Deletes notices that were sent long ago.
 pub async fn forget(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<()> {
-    loop {
-        let forgotten = sqlx::query!(
-            "with old as (
-                 select ctid, workspace_id from notices
-                 where sent_at <= $1
-                   and workspace_id <> all (array(select id from workspaces where fenced_at is not null))
-                 order by sent_at limit $2 for update skip locked),
-             entered as materialized (
-                 select workspace_id from (select distinct workspace_id from old) those
-                 where try_enter_workspace(workspace_id))
-             delete from notices using old, entered
-             where notices.ctid = old.ctid and entered.workspace_id = old.workspace_id",
-            now - KEPT,
-            FORGOTTEN_AT_ONCE
-        )
-        .execute(&mut *conn)
-        .await?;
-        if (forgotten.rows_affected() as i64) < FORGOTTEN_AT_ONCE {
-            return Ok(());
-        }
-    }
+    forget!(conn, "notices", "sent_at", now - KEPT, 1000)
 }
 
 /// When the next notice is due.

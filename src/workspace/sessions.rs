@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::ids::{PersonId, SessionId, WorkspaceId};
 use crate::live::topic::Topic;
 use crate::store::db::Tx;
+use crate::store::forget::forget;
 use crate::text;
 use crate::workspace::people::{self, Person, Role};
 use crate::workspace::preferences::Theme;
@@ -22,7 +23,6 @@ const FRESH: TimeDelta = TimeDelta::minutes(15);
 /// How stale `seen_at` may become before a request writes it anew.
 const SEEN: TimeDelta = TimeDelta::minutes(5);
 const MOST_BROWSER: usize = 200;
-const FORGOTTEN_AT_ONCE: i64 = 1000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::Type)]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
@@ -244,27 +244,7 @@ pub async fn renew(tx: &mut Tx<'_>, session: SessionId) -> Result<String> {
     Ok(text)
 }
 
-/// Deletes sessions that have ended, some at a time, except of workspaces that cannot be entered now.
+/// Deletes sessions that have ended.
 pub async fn forget(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<()> {
-    loop {
-        let forgotten = sqlx::query!(
-            "with old as (
-                 select ctid, workspace_id from sessions
-                 where ends_at <= $1
-                   and workspace_id <> all (array(select id from workspaces where fenced_at is not null))
-                 order by ends_at limit $2 for update skip locked),
-             entered as materialized (
-                 select workspace_id from (select distinct workspace_id from old) those
-                 where try_enter_workspace(workspace_id))
-             delete from sessions using old, entered
-             where sessions.ctid = old.ctid and entered.workspace_id = old.workspace_id",
-            now,
-            FORGOTTEN_AT_ONCE
-        )
-        .execute(&mut *conn)
-        .await?;
-        if (forgotten.rows_affected() as i64) < FORGOTTEN_AT_ONCE {
-            return Ok(());
-        }
-    }
+    forget!(conn, "sessions", "ends_at", now, 1000)
 }

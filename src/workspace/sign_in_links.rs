@@ -11,6 +11,7 @@ use crate::app::App;
 use crate::error::{Error, Result};
 use crate::ids::{PersonId, WorkspaceId};
 use crate::store::db::Tx;
+use crate::store::forget::forget;
 use crate::workspace::notices::{self, Claimed, Notice};
 use crate::workspace::tokens::Token;
 
@@ -21,7 +22,6 @@ const PLACE: &str = "{link}";
 const LASTS: TimeDelta = TimeDelta::minutes(30);
 /// How many people of one address get a mail.
 const MOST_PEOPLE: i64 = 10;
-const FORGOTTEN_AT_ONCE: i64 = 1000;
 
 /// Who would be signed in.
 pub struct Waiting {
@@ -143,27 +143,7 @@ pub async fn take(tx: &mut Tx<'_>, token: &Token) -> Result<Option<PersonId>> {
     Ok(person)
 }
 
-/// Deletes links that have ended, some at a time, except of workspaces that cannot be entered now.
+/// Deletes links that have ended.
 pub async fn forget(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<()> {
-    loop {
-        let forgotten = sqlx::query!(
-            "with old as (
-                 select ctid, workspace_id from sign_in_links
-                 where ends_at <= $1
-                   and workspace_id <> all (array(select id from workspaces where fenced_at is not null))
-                 order by ends_at limit $2 for update skip locked),
-             entered as materialized (
-                 select workspace_id from (select distinct workspace_id from old) those
-                 where try_enter_workspace(workspace_id))
-             delete from sign_in_links using old, entered
-             where sign_in_links.ctid = old.ctid and entered.workspace_id = old.workspace_id",
-            now,
-            FORGOTTEN_AT_ONCE
-        )
-        .execute(&mut *conn)
-        .await?;
-        if (forgotten.rows_affected() as i64) < FORGOTTEN_AT_ONCE {
-            return Ok(());
-        }
-    }
+    forget!(conn, "sign_in_links", "ends_at", now, 1000)
 }

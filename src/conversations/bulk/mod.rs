@@ -13,6 +13,7 @@ use self::action::Action;
 use crate::error::{Error, NO_CONVERSATION, Result};
 use crate::ids::{BulkJobId, ConversationId};
 use crate::store::db::Tx;
+use crate::store::forget::forget;
 use crate::workspace::people::Person;
 
 const NO_JOB: Error = Error::Missing("No such job.");
@@ -224,14 +225,7 @@ pub async fn undo(tx: &mut Tx<'_>, person: &Person, id: BulkJobId) -> Result<()>
     Ok(())
 }
 
-/// Forgets jobs that nobody can take back any more.
+/// Forgets jobs that nobody can take back any more; each may take a hundred thousand rows with it.
 pub async fn forget(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<()> {
-    sqlx::query!(
-        "delete from bulk_jobs where ctid = any(array(
-             select ctid from bulk_jobs where ended_at < $1 order by ended_at limit 20 for update skip locked))",
-        now - KEPT
-    )
-    .execute(conn)
-    .await?;
-    Ok(())
+    forget!(conn, "bulk_jobs", "ended_at", now - KEPT, 5)
 }

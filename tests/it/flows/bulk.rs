@@ -337,3 +337,39 @@ async fn a_job_knows_only_what_its_person_sees_and_only_that_person_knows_of_it(
     })
     .await;
 }
+
+#[tokio::test]
+async fn jobs_are_forgotten_after_two_days_except_of_a_workspace_that_is_fenced() {
+    story(async |world| {
+        let left = async || -> i64 {
+            let all = sqlx::query_scalar("select count(*) from bulk_jobs");
+            all.fetch_one(&world.app.pool).await.unwrap()
+        };
+        let (acme, help, olga) = desk(world).await;
+        let other = world.workspace("Other").await;
+        let otto = person(&other, other.owner).await;
+        let (one, far) = (
+            acme.mail(help, "ada@x.example", "Hi", "Hello.").await,
+            other.mailbox("help@other.example", "Help").await,
+        );
+        let two = other.mail(far, "bob@x.example", "Hi", "Hello.").await;
+        // More of them than one statement deletes.
+        for _ in 0..12 {
+            starts(world, &olga, Action::Close, &[one]).await.unwrap();
+            world.work().await;
+        }
+        starts(world, &otto, Action::Close, &[two]).await.unwrap();
+        world.work().await;
+        assert_eq!(left().await, 13);
+
+        world.sql("update workspaces set fenced_at = now() where name = 'Other'").await;
+        world.wait(TimeDelta::hours(49));
+        world.work().await;
+        assert_eq!(left().await, 1, "the one that may not be touched now");
+        world.sql("update workspaces set fenced_at = null").await;
+        world.wait(TimeDelta::hours(2));
+        world.work().await;
+        assert_eq!(left().await, 0);
+    })
+    .await;
+}
