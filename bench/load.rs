@@ -19,7 +19,7 @@ use chrono::TimeDelta;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rookery::app::App;
 use rookery::ids::{Id, TagId};
-use rookery::workspace::access::Scope;
+use rookery::workspace::access::{By, Scope};
 use rookery::workspace::people::{self, Role};
 use rookery::workspace::plan::Plan;
 use rookery::workspace::{create, keys, mailboxes};
@@ -111,7 +111,7 @@ async fn found_workspace(
     for number in 1..PEOPLE {
         let name = vocabulary.name(&mut dice);
         let email = format!("person{number}@rookery.example");
-        users.push(people::add(&mut tx, &email, &name, Role::Member).await.expect("a person"));
+        users.push(people::add(&mut tx, &By::System, &email, &name, Role::Member).await.expect("a person"));
         names.push(name);
     }
     tx.commit().await.expect("a commit");
@@ -119,7 +119,8 @@ async fn found_workspace(
     let mut agents = Vec::new();
     for number in 0..AGENTS {
         let name = format!("Agent {number}");
-        let made = keys::create(app, id, made.owner, &name, &Scope::ALL, true).await.expect("a key");
+        let made =
+            keys::create(app, id, &By::System, made.owner, &name, &Scope::ALL, true).await.expect("a key");
         agents.push((made, name));
     }
     let first = &agents[0].0;
@@ -135,7 +136,8 @@ async fn found_workspace(
         let owner = number.checked_sub(TEAM_INBOXES).map(|place| users[place]);
         let address = format!("inbox{number}@{id}.example");
         let name = format!("Inbox {number}");
-        let mailbox = mailboxes::create(app, id, &address, &name, owner).await.expect("an inbox");
+        let mailbox =
+            mailboxes::create(app, id, &By::System, &address, &name, owner).await.expect("an inbox");
         inboxes.push(Inbox { id: mailbox.0, audience: owner.map_or(0, |owner| owner.0), address });
     }
     let now = app.clock.now();

@@ -28,7 +28,7 @@ use rookery::incoming::receive::receive;
 use rookery::incoming::{quote, scam};
 use rookery::random::Random;
 use rookery::store::db::MIGRATIONS;
-use rookery::workspace::access::{Actor, MemberId, Scope};
+use rookery::workspace::access::{Actor, By, MemberId, Scope};
 use rookery::workspace::keys::{self, Agent};
 use rookery::workspace::mailboxes::Mailbox;
 use rookery::workspace::plan::Plan;
@@ -253,8 +253,10 @@ impl Bench {
         let made = create::create(&app, "Acme", Plan::Pro, "olga@acme.example", "Olga Owner").await;
         let made = made.expect("a workspace");
         let (workspace, owner) = (made.workspace, made.owner);
-        let mailbox = mailboxes::create(&app, workspace, "help@acme.example", "Help", None).await;
-        let key = keys::create(&app, workspace, owner, "bot", &Scope::ALL, true).await.expect("a key");
+        let mailbox =
+            mailboxes::create(&app, workspace, &By::System, "help@acme.example", "Help", None).await;
+        let key =
+            keys::create(&app, workspace, &By::System, owner, "bot", &Scope::ALL, true).await.expect("a key");
         let mut conn = app.connection().await.expect("a connection");
         let mailbox = mailboxes::live(&mut conn, workspace, mailbox.expect("an inbox")).await.expect("it");
         drop(conn);

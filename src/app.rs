@@ -27,6 +27,7 @@ use crate::random::Random;
 use crate::relay::Relay;
 use crate::relay::kept_here::KeepsTestMail;
 use crate::relay::mailer::{Mailer, NoRelay};
+use crate::secrets::key_ring::KeyRing;
 use crate::secrets::password_hashes::PasswordHashes;
 use crate::shutdown::Stop;
 use crate::store::blobs::Blobs;
@@ -62,6 +63,7 @@ pub struct App {
     pub unsigned: Mutex<BTreeSet<String>>,
     pub stop: Stop,
     public_url: Arc<Url>,
+    keys: Option<Arc<KeyRing>>,
 }
 
 impl App {
@@ -111,6 +113,7 @@ impl App {
             pictures,
             stop: Stop::not_yet(),
             public_url: Arc::new(config.public_url.clone()),
+            keys: config.secret_key.clone().map(Arc::new),
             config,
             clock,
             random,
@@ -126,6 +129,7 @@ impl App {
             random: self.random.clone(),
             public_url: self.public_url.clone(),
             feed: self.feed.clone(),
+            keys: self.keys.clone(),
         }
     }
 

@@ -387,9 +387,7 @@ impl Config {
 
     /// The keys that encrypt stored secrets and authenticate links. An error when none is set.
     pub fn needs_secret_key(&self) -> Result<&KeyRing> {
-        self.secret_key.as_ref().ok_or_else(|| {
-            Error::internal("ROOKERY_SECRET_KEY is missing. Make one with: openssl rand -base64 32")
-        })
+        self.secret_key.as_ref().ok_or_else(KeyRing::missing)
     }
 
     /// How long a webhook may take to answer.

@@ -24,7 +24,7 @@ use crate::replies::approve::{self, Approved};
 use crate::replies::{discard, revoke_key, undo};
 use crate::store::db::Tx;
 use crate::text;
-use crate::workspace::access::Scope;
+use crate::workspace::access::{By, Scope};
 use crate::workspace::people::{self, Person, Role};
 use crate::workspace::plan::Plan;
 use crate::workspace::{create, keys, mailboxes, sign_in_links};
@@ -240,7 +240,7 @@ async fn execute(app: &App, command: Command) -> Result<Done> {
         }
         Command::CreateUser { workspace, email, name, role } => {
             let mut tx = app.begin(workspace).await.map_err(no_workspace)?;
-            let user = people::add(&mut tx, &email, &name, role).await?;
+            let user = people::add(&mut tx, &By::System, &email, &name, role).await?;
             tx.commit().await?;
             (format!("Added {user}."), json!({ "user": user }))
         }
@@ -251,19 +251,21 @@ async fn execute(app: &App, command: Command) -> Result<Done> {
             (format!("Open this within 30 minutes. It works once:\n{url}"), json!({ "url": url }))
         }
         Command::CreateMailbox { workspace, address, name, private_to } => {
-            let mailbox =
-                mailboxes::create(app, workspace, &address, &name, private_to).await.map_err(no_workspace)?;
+            let mailbox = mailboxes::create(app, workspace, &By::System, &address, &name, private_to)
+                .await
+                .map_err(no_workspace)?;
             (format!("Made inbox {mailbox}."), json!({ "mailbox": mailbox }))
         }
         Command::CreateKey { workspace, maker, name, scopes, mode } => {
             let live = matches!(mode, Mode::Live);
-            let made =
-                keys::create(app, workspace, maker, &name, &scopes, live).await.map_err(no_workspace)?;
+            let made = keys::create(app, workspace, &By::System, maker, &name, &scopes, live)
+                .await
+                .map_err(no_workspace)?;
             let line = format!("Made key {} of agent {}. It is not shown again.", made.key, made.agent);
             (line, json!({ "agent": made.agent, "key": made.key }))
         }
         Command::RevokeKey { workspace, agent } => {
-            revoke_key::revoke(app, workspace, agent).await.map_err(no_workspace)?;
+            revoke_key::revoke(app, workspace, &By::System, agent).await.map_err(no_workspace)?;
             (format!("Revoked the key of {agent}."), json!({ "agent": agent, "revoked": true }))
         }
         Command::Approve { named, body_file } => {

@@ -21,6 +21,7 @@ use crate::secrets::key_ring::KeyRing;
 use crate::secrets::sealed::{self, Stored};
 use crate::store::db::Tx;
 use crate::webhooks::secret;
+use crate::workspace::audit;
 
 /// Workspaces that are looked at together.
 const BATCH: i64 = 100;
@@ -43,6 +44,7 @@ enum Row {
     Domain(String),
     Webhook(WebhookId),
     Connection(SendingServiceId),
+    Audit,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -104,8 +106,9 @@ async fn walk(app: &App, task: Task, progress: &ProgressBar) -> Result<ResealRep
         let webhooks = secret::stored(&mut conn, &batch).await?.into_iter().map(|one| row(one, Row::Webhook));
         let connections =
             connect::stored(&mut conn, &batch).await?.into_iter().map(|one| row(one, Row::Connection));
+        let audits = audit::stored(&mut conn, &batch).await?.into_iter().map(|one| row(one, |_| Row::Audit));
         drop(conn);
-        for stored in domains.chain(webhooks).chain(connections) {
+        for stored in domains.chain(webhooks).chain(connections).chain(audits) {
             found.look_at(app, task, stored).await?;
         }
         progress.inc(batch.len() as u64);
@@ -187,6 +190,7 @@ impl Row {
             Self::Domain(domain) => dkim::replace(tx, domain, old, new).await,
             Self::Webhook(id) => secret::replace(tx, *id, old, new).await,
             Self::Connection(id) => connect::replace(tx, *id, old, new).await,
+            Self::Audit => audit::replace_key(tx, old, new).await,
         }
     }
 }
@@ -197,6 +201,7 @@ impl fmt::Display for Row {
             Self::Domain(domain) => write!(f, "the DKIM key of {domain}"),
             Self::Webhook(id) => write!(f, "a secret of the webhook {id}"),
             Self::Connection(id) => write!(f, "a secret of the sending service {id}"),
+            Self::Audit => write!(f, "the key of the audit log"),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use crate::app::App;
 use crate::error::{Error, Result};
 use crate::ids::{PersonId, WorkspaceId};
-use crate::workspace::access::{Actor, Scope};
+use crate::workspace::access::{Actor, By, Scope};
 use crate::workspace::keys::{self, Agent};
 use crate::workspace::mailboxes::{self, Mailbox};
 use crate::workspace::people::{self, Person, Role};
@@ -37,7 +37,7 @@ impl Cast {
         let mut inboxes = HashMap::new();
         for (local, name) in INBOXES {
             let address = format!("{local}@{domain}");
-            let id = mailboxes::create(app, workspace, &address, name, None).await?;
+            let id = mailboxes::create(app, workspace, &By::System, &address, name, None).await?;
             inboxes.insert(
                 local.to_owned(),
                 mailboxes::live(&mut *app.connection().await?, workspace, id).await?,
@@ -46,7 +46,7 @@ impl Cast {
         let mut people = HashMap::new();
         let mut tx = app.begin(workspace).await?;
         for (name, local, role) in PEOPLE {
-            let id = people::add(&mut tx, &format!("{local}@{domain}"), name, role).await?;
+            let id = people::add(&mut tx, &By::System, &format!("{local}@{domain}"), name, role).await?;
             let first = name.split(' ').next().unwrap_or(name);
             people.insert(first.to_owned(), people::teammate(&mut tx, workspace, id).await?);
         }
@@ -55,7 +55,7 @@ impl Cast {
         let (mut agents, mut made) = (HashMap::new(), Vec::new());
         for name in AGENTS {
             let scopes = [Scope::Read, Scope::Write, Scope::Draft, Scope::Send];
-            let key = keys::create(app, workspace, owner, name, &scopes, true).await?.key;
+            let key = keys::create(app, workspace, &By::System, owner, name, &scopes, true).await?.key;
             let found =
                 keys::authenticate(&mut *app.connection().await?, workspace, keys::hash(&key)).await?;
             agents.insert(name.to_owned(), found.ok_or_else(|| nobody(name))?);

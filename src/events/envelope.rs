@@ -126,6 +126,7 @@ mod tests {
             random: Random::seeded(1),
             public_url: url(),
             feed: Default::default(),
+            keys: None,
         };
         let event = Event::WebhookTest(WebhookTest { endpoint_id: WebhookId(2) });
         let body = body(EventId(3), &event, &frame, true, "", None).unwrap();

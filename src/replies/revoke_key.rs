@@ -16,10 +16,10 @@ use crate::workspace::notices::{self, Notice};
 use crate::workspace::{keys, people};
 
 /// Makes the very next request with the key answer 401, and stops what it has not sent yet.
-pub async fn revoke(app: &App, workspace: WorkspaceId, agent: AgentId) -> Result<()> {
+pub async fn revoke(app: &App, workspace: WorkspaceId, by: &By, agent: AgentId) -> Result<()> {
     let mut tx = app.begin(workspace).await?;
-    keys::revoke(&mut tx, agent).await?;
     stop_scheduled(&mut tx, agent).await?;
+    keys::revoke(&mut tx, by, agent).await?;
     tx.commit().await
 }
 

@@ -10,6 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer};
 
+use crate::error::Error;
 use crate::secrets::hashes::sha256;
 use crate::secrets::secret::{Secret, SecretKey};
 
@@ -22,6 +23,11 @@ const FORM: &str = "secret_key must be the base64 of 32 bytes, or several keys a
 pub struct KeyRing(Vec<(String, SecretKey)>);
 
 impl KeyRing {
+    /// For whoever needs one that is not set.
+    pub fn missing() -> Error {
+        Error::internal("ROOKERY_SECRET_KEY is missing. Make one with: openssl rand -base64 32")
+    }
+
     /// The key that encrypts and signs.
     pub fn newest(&self) -> &SecretKey {
         &self.0[0].1

@@ -24,8 +24,10 @@ use crate::ids::{Id, WorkspaceId};
 use crate::live::feed::Feed;
 use crate::live::topic::{Change, Topic};
 use crate::random::Random;
+use crate::secrets::key_ring::KeyRing;
 
-/// Whose data, at which instant, where chance comes from, what the outside calls us, and who is told of changes.
+/// Whose data, at which instant, where chance comes from, what the outside calls us, who is told of changes, and what
+/// secrets are sealed with.
 #[derive(Clone)]
 pub struct Frame {
     pub workspace: WorkspaceId,
@@ -34,6 +36,14 @@ pub struct Frame {
     pub random: Random,
     pub public_url: Arc<Url>,
     pub feed: Feed,
+    pub keys: Option<Arc<KeyRing>>,
+}
+
+impl Frame {
+    /// What stored secrets are sealed with.
+    pub fn needs_keys(&self) -> Result<&Arc<KeyRing>> {
+        self.keys.as_ref().ok_or_else(KeyRing::missing)
+    }
 }
 
 /// What an operation holds while it runs.

@@ -128,11 +128,11 @@ pages! {
     POST "/notices/choices"             Member notices::choices::save;
 
     GET  "/settings"                             Member settings::home::show;
-    GET  "/settings/profile"                     Member settings::profile::show;
-    POST "/settings/profile"                     Member settings::profile::save;
-    POST "/settings/profile/password"            Member settings::password::change;
-    POST "/settings/profile/sessions/end-others" Member settings::sessions::end_others;
-    POST "/settings/profile/sessions/{id}/end"   Member settings::sessions::end;
+    GET  "/profile"                     Member settings::profile::show;
+    POST "/profile"                     Member settings::profile::save;
+    POST "/profile/password"            Member settings::password::change;
+    POST "/profile/sessions/end-others" Member settings::sessions::end_others;
+    POST "/profile/sessions/{id}/end"   Member settings::sessions::end;
 }
 
 pub fn routes(app: Arc<App>, bodies: Arc<Bodies>) -> Router {

@@ -5,6 +5,7 @@ use crate::app::App;
 use crate::error::{Error, Result};
 use crate::ids::{Id, PersonId, WorkspaceId};
 use crate::store::db::Tx;
+use crate::workspace::access::By;
 use crate::workspace::mailboxes;
 use crate::workspace::people::{self, Role, a_name};
 use crate::workspace::plan::Plan;
@@ -39,7 +40,7 @@ pub async fn create(
     )
     .execute(&mut *tx)
     .await?;
-    let owner = people::add(&mut tx, owner_email, owner_name, Role::Owner).await?;
+    let owner = people::add(&mut tx, &By::System, owner_email, owner_name, Role::Owner).await?;
     let sandbox_address = mailboxes::create_sandbox(&mut tx, &slug).await?;
     tx.commit().await?;
     Ok(Created { workspace, owner, sandbox_address })

@@ -4,6 +4,7 @@
 use std::ops::Deref;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::json;
 use sqlx::PgConnection;
 
 use crate::app::App;
@@ -12,7 +13,8 @@ use crate::error::{Error, Result};
 use crate::ids::{AgentId, PersonId, WorkspaceId};
 use crate::secrets::hashes::sha256;
 use crate::store::db::Tx;
-use crate::workspace::access::{Actor, MemberId, Scope};
+use crate::workspace::access::{Actor, By, MemberId, Scope};
+use crate::workspace::audit::{self, Did, Subject};
 use crate::workspace::people::{Role, a_name, role_of};
 use crate::workspace::plan::{Plan, plan_of};
 
@@ -29,6 +31,7 @@ pub struct NewKey {
 pub async fn create(
     app: &App,
     workspace: WorkspaceId,
+    by: &By,
     maker: PersonId,
     name: &str,
     scopes: &[Scope],
@@ -66,25 +69,37 @@ pub async fn create(
         return Err(Error::problem("name", "is the name of another key already"));
     }
     app.directory.add_key(workspace, hash).await?;
+    let data = json!({ "scopes": scopes, "livemode": livemode, "hint": hint });
+    audit::record(&mut tx, by, Did::KeyMade, Subject { id: &agent, name: &name }, data).await?;
     tx.commit().await?;
     Ok(NewKey { agent, key })
 }
 
 /// Revokes a key permanently.
-pub async fn revoke(tx: &mut Tx<'_>, agent: AgentId) -> Result<()> {
+pub async fn revoke(tx: &mut Tx<'_>, by: &By, agent: AgentId) -> Result<()> {
     let (workspace, now) = (tx.workspace().0, tx.now());
-    let revoked = sqlx::query!(
-        "update agents set revoked_at = coalesce(revoked_at, $3) where workspace_id = $1 and id = $2",
+    let held = sqlx::query!(
+        r#"select name, revoked_at is not null as "revoked!" from agents
+           where workspace_id = $1 and id = $2 for no key update"#,
+        workspace,
+        agent.0
+    )
+    .fetch_optional(&mut **tx)
+    .await?
+    .ok_or(Error::Missing("No such key in this workspace."))?;
+    if held.revoked {
+        return Ok(());
+    }
+    sqlx::query!(
+        "update agents set revoked_at = $3 where workspace_id = $1 and id = $2",
         workspace,
         agent.0,
         now
     )
     .execute(&mut **tx)
     .await?;
-    match revoked.rows_affected() {
-        0 => Err(Error::Missing("No such key in this workspace.")),
-        _ => Ok(()),
-    }
+    let subject = Subject { id: &agent, name: &held.name };
+    audit::record(tx, by, Did::KeyRevoked, subject, json!({})).await
 }
 
 /// Revokes all keys that a person made. Returns their agents with their names.

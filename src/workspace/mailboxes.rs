@@ -1,13 +1,15 @@
 //! Inboxes: of the whole team, of one person, or the sandbox (specification 2.5, 5.7, 5.8). An inbox that the
 //! caller cannot see gives the same answer as one that does not exist.
 
+use serde_json::json;
 use sqlx::PgConnection;
 
 use crate::app::App;
 use crate::error::{Error, NO_MAILBOX, Result};
 use crate::ids::{MailboxId, PersonId, WorkspaceId};
 use crate::store::db::Tx;
-use crate::workspace::access::{Actor, SANDBOX};
+use crate::workspace::access::{Actor, By, SANDBOX};
+use crate::workspace::audit::{self, Did, Subject};
 use crate::workspace::people::{a_name, an_address, role_of};
 
 #[derive(Clone, Debug)]
@@ -28,6 +30,7 @@ impl Mailbox {
 pub async fn create(
     app: &App,
     workspace: WorkspaceId,
+    by: &By,
     address: &str,
     name: &str,
     private_to: Option<PersonId>,
@@ -43,6 +46,8 @@ pub async fn create(
     }
     let kind = if private_to.is_some() { "private" } else { "team" };
     let id = insert(&mut tx, kind, private_to, &address, &name).await?;
+    let data = json!({ "address": address, "privateTo": private_to });
+    audit::record(&mut tx, by, Did::InboxMade, Subject { id: &id, name: &name }, data).await?;
     tx.commit().await?;
     Ok(id)
 }

@@ -2,6 +2,7 @@
 //! This is the lowest product module: it knows nothing of conversations or mail.
 
 pub mod access;
+pub mod audit;
 pub mod cleanup_progress;
 pub mod create;
 pub mod keys;

@@ -3,13 +3,15 @@
 
 use std::ops::Deref;
 
+use serde_json::json;
 use sqlx::PgConnection;
 
 use crate::error::{Error, Result};
 use crate::ids::{PersonId, WorkspaceId};
 use crate::store::db::Tx;
 use crate::text;
-use crate::workspace::access::{Actor, MemberId, Scope};
+use crate::workspace::access::{Actor, By, MemberId, Scope};
+use crate::workspace::audit::{self, Did, Subject};
 
 const NO_PERSON: Error = Error::Missing("No such person in this workspace.");
 
@@ -36,7 +38,7 @@ impl Role {
     }
 }
 
-pub async fn add(tx: &mut Tx<'_>, email: &str, name: &str, role: Role) -> Result<PersonId> {
+pub async fn add(tx: &mut Tx<'_>, by: &By, email: &str, name: &str, role: Role) -> Result<PersonId> {
     let email = an_address("email", email)?;
     let name = a_name("name", name, 100)?;
     let id: PersonId = tx.mint();
@@ -54,10 +56,12 @@ pub async fn add(tx: &mut Tx<'_>, email: &str, name: &str, role: Role) -> Result
     )
     .execute(&mut **tx)
     .await?;
-    match added.rows_affected() {
-        0 => Err(Error::problem("email", "is on the team already")),
-        _ => Ok(id),
+    if added.rows_affected() == 0 {
+        return Err(Error::problem("email", "is on the team already"));
     }
+    let data = json!({ "email": email, "role": role.as_str() });
+    audit::record(tx, by, Did::PersonAdded, Subject { id: &id, name: &name }, data).await?;
+    Ok(id)
 }
 
 /// A person at work, who is on the team now. Verbs that only people may do (approving, releasing) take one; for all

@@ -99,7 +99,7 @@
     const close = make("button", { class: "btn btn--quiet btn--icon", type: "button", "aria-label": "Close", autofocus: "" }, icon("x"));
     const isOff = document.documentElement.dataset.keys === "off";
     const note = make("p", { class: "help__note" }, isOff ? "Single keys are switched off in " : "Single keys can be switched off in ",
-      make("a", { href: "/settings/profile#keys" }, "your profile"), isOff ? ". Those with Ctrl or ⌘ still work." : ".");
+      make("a", { href: "/profile#keys" }, "your profile"), isOff ? ". Those with Ctrl or ⌘ still work." : ".");
     const dialog = make("dialog", { class: "help", "data-dialog": "help", "aria-labelledby": "help-title" },
       make("header", { class: "help__head" }, make("h2", { id: "help-title" }, "Keys"), close),
       make("div", { class: "help__parts" }, ...sections), note);

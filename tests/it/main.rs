@@ -16,4 +16,5 @@ mod tidy;
 mod upgrade;
 mod web;
 mod webhooks;
+mod workspace;
 mod world;

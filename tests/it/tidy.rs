@@ -40,7 +40,18 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("store", &["directory.workspaces", "directory.api_keys", "directory.addresses"]),
     (
         "workspace",
-        &["workspaces", "people", "agents", "mailboxes", "notices", "sessions", "passwords", "sign_in_links"],
+        &[
+            "workspaces",
+            "people",
+            "agents",
+            "mailboxes",
+            "notices",
+            "sessions",
+            "passwords",
+            "sign_in_links",
+            "audit_entries",
+            "audit_heads",
+        ],
     ),
     ("events", &["events", "unfanned_events"]),
     (

@@ -32,7 +32,7 @@ before(async () => {
     'saved replies': '/settings/saved-replies',
     notices: '/notices',
     'what one is told': '/notices/choices',
-    profile: '/settings/profile',
+    profile: '/profile',
     settings: '/settings',
     'no such page': '/conversations/cnv_nosuch',
   };

@@ -62,18 +62,18 @@ story(test, 'the help lists the keys of this page, and fields keep their letters
   const help = page.getByRole('dialog', { name: 'Keys' });
   assert.match(await help.innerText(), /Next in the list/);
   await page.keyboard.press('Escape');
-  await page.goto('/settings/profile');
+  await page.goto('/profile');
   await page.getByLabel('Signature').fill('');
   await page.getByLabel('Signature').pressSequentially('jk?gs/');
   assert.equal(await page.getByLabel('Signature').inputValue(), 'jk?gs/');
-  assert.equal(path(page), '/settings/profile');
+  assert.equal(path(page), '/profile');
   assert.equal(await page.locator('dialog').count(), 0);
 });
 
 story(test, 'keys that are switched off do nothing, and the palette stays', async () => {
   const colleague = await world.person('Mia Lindqvist');
   const { page } = await world.browser(colleague);
-  await page.goto('/settings/profile');
+  await page.goto('/profile');
   await page.getByRole('switch').uncheck();
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await until('saved', () => page.evaluate(() => document.documentElement.dataset.keys === 'off'));

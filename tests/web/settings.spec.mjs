@@ -11,13 +11,13 @@ story(test, 'a dark theme is dark at once, and another session can be ended', as
   const here = await world.browser(world.owner);
   const there = await world.browser(world.owner);
   const { page } = here;
-  await page.goto('/settings/profile');
+  await page.goto('/profile');
   const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const light = await paper();
   await page.getByRole('radio', { name: /dark/i }).check({ force: true });
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await until('dark', async () => (await paper()) !== light);
-  await page.goto('/settings/profile');
+  await page.goto('/profile');
   await page.getByRole('button', { name: 'Sign out everywhere else' }).click();
   await until('the other session is over', async () => {
     await there.page.goto('/inbox');

@@ -77,7 +77,7 @@ async fn page(conn: &mut PgConnection, asked: &Asked, editing: Option<Editing>) 
     let shell = Shell::load(conn, asked, Here::Settings).await?;
     respond::page(&EditPage {
         shell,
-        page: "replies",
+        page: "/settings/saved-replies",
         replies,
         signed,
         editing,

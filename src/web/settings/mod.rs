@@ -5,4 +5,5 @@ pub mod device;
 pub mod home;
 pub mod password;
 pub mod profile;
+pub mod sections;
 pub mod sessions;

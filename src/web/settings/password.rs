@@ -1,4 +1,4 @@
-//! `/settings/profile/password`: a new password. It takes the old one, or a session that a link by mail has just begun.
+//! `/profile/password`: a new password. It takes the old one, or a session that a link by mail has just begun.
 //! Everywhere else the person is signed out, and this session gets a new token.
 
 use axum::response::Response;

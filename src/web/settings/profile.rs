@@ -1,4 +1,4 @@
-//! `/settings/profile`: a person's own page: name, zone, theme, keys, signature; the password and the sessions stand on it
+//! `/profile`: a person's own page: name, zone, theme, keys, signature; the password and the sessions stand on it
 //! too, with forms of their own.
 
 use askama::Template;
@@ -19,7 +19,7 @@ use crate::workspace::people::{self, Role};
 use crate::workspace::preferences::{self, Profile};
 use crate::workspace::sessions::{self, SignedInWith};
 
-pub const PATH: &str = "/settings/profile";
+pub const PATH: &str = "/profile";
 
 const THEMES: [(&str, &str); 3] = [("auto", "As the device"), ("light", "Light"), ("dark", "Dark")];
 
@@ -113,7 +113,7 @@ async fn page(asked: &Asked) -> Result<ProfilePage> {
     let has_password = passwords::has_one(&mut reading, who).await?;
     let listed = sessions::list(&mut reading, workspace, person, now).await?;
     Ok(ProfilePage {
-        page: "profile",
+        page: PATH,
         email: people::email_of(&mut reading, workspace, person).await?,
         role: match asked.person.role {
             Role::Owner => "Owner",

@@ -1,4 +1,4 @@
-//! `/settings/profile/sessions/…`: signs a person out of one device, or of all but this one. Another person's session is
+//! `/profile/sessions/…`: signs a person out of one device, or of all but this one. Another person's session is
 //! as if it were not there.
 
 use axum::response::Response;

@@ -1,6 +1,7 @@
 //! A fault at the last moment: every statement of a call went well, and then the commit fails.
 
 use rookery::api::operation::Method;
+use rookery::workspace::access::By;
 use rookery::workspace::mailboxes;
 use serde_json::{Value, json};
 
@@ -161,7 +162,9 @@ async fn an_address_reserved_by_a_crash_can_be_made_an_inbox_in_the_same_workspa
         // As a node leaves it that dies between the directory and the workspace.
         assert!(world.app.directory.reserve_address(acme.id, "help@acme.example").await.unwrap());
         let taken = async |workspace| {
-            let made = mailboxes::create(&world.app, workspace, "help@acme.example", "Help", None).await;
+            let made =
+                mailboxes::create(&world.app, workspace, &By::System, "help@acme.example", "Help", None)
+                    .await;
             made.map_err(|error| error.sentence().to_string())
         };
         let refusal = Err("address: is taken already".to_owned());

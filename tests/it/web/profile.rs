@@ -14,7 +14,7 @@ async fn a_person_chooses_name_zone_theme_keys_and_signature() {
     story(async |world| {
         let acme = world.workspace("Acme").await;
         let owner = world.browser(acme.id, acme.owner).await;
-        let page = owner.get("/settings/profile").await.page();
+        let page = owner.get("/profile").await.page();
         assert!(page.contains(r#"<option selected>UTC</option>"#), "the workspace's zone");
         assert!(!page.contains("data-theme") && !page.contains("data-keys"), "as the device has it");
 
@@ -24,8 +24,8 @@ async fn a_person_chooses_name_zone_theme_keys_and_signature() {
             ("theme", "dark"),
             ("signature", "Olga\r\n+49 30 1234"),
         ];
-        let saved = owner.post("/settings/profile", &fields).await;
-        assert!(saved.location().starts_with("/settings/profile?done=saved"), "{}", saved.location());
+        let saved = owner.post("/profile", &fields).await;
+        assert!(saved.location().starts_with("/profile?done=saved"), "{}", saved.location());
         let page = owner.get(saved.location()).await.page();
         assert!(
             page.contains("Olga &#60;b&#62;Ovchinnikova&#60;/b&#62;") && page.contains("Saved."),
@@ -46,7 +46,7 @@ async fn a_person_chooses_name_zone_theme_keys_and_signature() {
             [("name", "Olga"), ("zone", "UTC"), ("theme", "light"), ("signature", &long)],
         ];
         for fields in wrong {
-            let shown = owner.post("/settings/profile", &fields).await;
+            let shown = owner.post("/profile", &fields).await;
             assert_eq!(shown.status, 400, "{fields:?}");
             assert!(
                 shown.html.contains(r#"role="alert""#) && shown.html.contains(fields[3].1),
@@ -67,9 +67,9 @@ async fn a_new_password_needs_the_old_one_and_signs_out_everywhere_else() {
         let here = with_cookie_of(world, &by_password(world, "mia@rookery.example", PASSWORD).await);
         let there = world.browser(acme.id, mia).await;
         let olgas = world.browser(acme.id, acme.owner).await;
-        assert!(here.get("/settings/profile").await.page().contains(r#"name="current""#));
+        assert!(here.get("/profile").await.page().contains(r#"name="current""#));
 
-        let change = "/settings/profile/password";
+        let change = "/profile/password";
         let wrong = here.post(change, &[("current", "not the right one"), ("password", NEW)]).await;
         assert_eq!(wrong.status, 400);
         assert!(wrong.html.contains("Current password: is not right"), "{}", wrong.html);
@@ -97,12 +97,12 @@ async fn who_came_by_a_link_sets_a_password_without_the_old_one_for_a_quarter_of
         set_password(world, acme.id, acme.owner, PASSWORD).await;
         let path = link(world, acme.id, acme.owner).await;
         let owner = with_cookie_of(world, &world.browser_with("").post(&path, &[]).await);
-        let change = "/settings/profile/password";
+        let change = "/profile/password";
         world.wait(TimeDelta::minutes(15));
         assert_eq!(owner.post(change, &[("password", NEW)]).await.status, 400, "too late");
         let path = link(world, acme.id, acme.owner).await;
         let owner = with_cookie_of(world, &world.browser_with("").post(&path, &[]).await);
-        assert!(!owner.get("/settings/profile").await.page().contains(r#"name="current""#));
+        assert!(!owner.get("/profile").await.page().contains(r#"name="current""#));
         assert_eq!(owner.post(change, &[("password", NEW)]).await.status, 303);
         assert_eq!(by_password(world, "olga@rookery.example", NEW).await.status, 303);
     })
@@ -122,7 +122,7 @@ async fn a_person_sees_where_they_are_signed_in_and_signs_out_of_each() {
         ];
         let [here, there, elsewhere] = &browsers;
         world.sql("update sessions set browser = '<script>alert(1)</script>'").await;
-        let page = here.get("/settings/profile").await.page();
+        let page = here.get("/profile").await.page();
         assert_eq!(page.matches("Now, this one").count(), 1);
         assert!(page.contains("&#60;script&#62;") && !page.contains("<script>alert"), "{page}");
         let ends: Vec<&str> = page
@@ -144,7 +144,7 @@ async fn a_person_sees_where_they_are_signed_in_and_signs_out_of_each() {
         let mut left = [there.get("/settings").await.status, elsewhere.get("/settings").await.status];
         left.sort();
         assert_eq!(left, [200, 303], "one of them");
-        here.post("/settings/profile/sessions/end-others", &[]).await;
+        here.post("/profile/sessions/end-others", &[]).await;
         let left = [there.get("/settings").await.status, elsewhere.get("/settings").await.status];
         assert_eq!((left, here.get("/settings").await.status), ([303, 303], 200));
         assert_eq!(olgas.get("/settings").await.status, 200, "others are not touched");

@@ -50,7 +50,7 @@ async fn who_is_not_an_admin_any_more_is_refused_at_the_next_page() {
         for page in PAGES.iter().filter(|page| page.who == Who::Admin) {
             assert_eq!(open(&owner, page).await.status, 403, "{} {}", page.method, page.path);
         }
-        assert!(owner.get("/settings/profile").await.page().contains("Member"));
+        assert!(owner.get("/profile").await.page().contains("Member"));
     })
     .await;
 }

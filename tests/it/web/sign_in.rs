@@ -61,7 +61,7 @@ async fn a_link_by_mail_signs_in_once_and_leads_to_where_one_wanted_to_go() {
     story(async |world| {
         let acme = world.workspace("Acme").await;
         let nobody = world.browser_with("");
-        let asked = [("email", " Olga@Rookery.example "), ("next", "/settings/profile?a=b")];
+        let asked = [("email", " Olga@Rookery.example "), ("next", "/profile?a=b")];
         let sent = nobody.post("/sign-in", &asked).await.page();
         assert!(sent.contains("olga@rookery.example") && sent.contains("30 minutes"), "{sent}");
 
@@ -74,10 +74,10 @@ async fn a_link_by_mail_signs_in_once_and_leads_to_where_one_wanted_to_go() {
         let action = path.split('?').next().unwrap();
         assert!(page.contains(&format!(r#"action="{action}""#)), "{page}");
 
-        let signed = nobody.post(action, &[("next", "/settings/profile?a=b")]).await;
-        assert_eq!((signed.status, signed.location()), (303, "/settings/profile?a=b"));
+        let signed = nobody.post(action, &[("next", "/profile?a=b")]).await;
+        assert_eq!((signed.status, signed.location()), (303, "/profile?a=b"));
         let olga = with_cookie_of(world, &signed);
-        assert!(olga.get("/settings/profile").await.page().contains("olga@rookery.example"));
+        assert!(olga.get("/profile").await.page().contains("olga@rookery.example"));
         assert_eq!(olga.get("/sign-in").await.location(), "/inbox", "who is in needs no door");
         assert_eq!(nobody.post(action, &[]).await.status, 404, "once");
         let _ = acme;

@@ -25,14 +25,14 @@ async fn a_stolen_form_changes_nothing() {
             &[],
         ];
         for headers in theirs {
-            let request = owner.request(Method::POST, "/settings/profile");
+            let request = owner.request(Method::POST, "/profile");
             let request = request.header("content-type", "application/x-www-form-urlencoded");
             let request =
                 headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
             let shown = owner.send(request.body("name=Evil&zone=UTC&theme=dark")).await;
             assert_eq!(shown.status, 403, "{headers:?}");
         }
-        assert!(owner.get("/settings/profile").await.page().contains("Olga Owner"));
+        assert!(owner.get("/profile").await.page().contains("Olga Owner"));
         // A GET of a form's address does nothing either.
         assert_eq!(owner.get("/sign-out").await.status, 405);
         assert_eq!(owner.get("/inbox").await.status, 200);
@@ -370,7 +370,7 @@ async fn the_session_of_a_removed_person_ends_at_once() {
         assert_eq!(hers.get("/inbox").await.status, 200);
         world.sql("update people set removed_at = now() where name = 'Mia'").await;
         assert_eq!(hers.get("/inbox").await.status, 303);
-        assert_eq!(hers.post("/settings/profile", &[("name", "Still here")]).await.status, 303);
+        assert_eq!(hers.post("/profile", &[("name", "Still here")]).await.status, 303);
         assert_eq!(hers.post(&path, &[]).await.status, 404);
         assert_eq!(by_password(world, "mia@rookery.example", PASSWORD).await.status, 401);
     })

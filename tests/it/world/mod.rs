@@ -34,6 +34,7 @@ use rookery::routes;
 use rookery::store::db::MIGRATIONS;
 use rookery::store::partitions;
 use rookery::worker;
+use rookery::workspace::access::By;
 use rookery::workspace::people::{self, Role};
 use rookery::workspace::plan::Plan;
 use rookery::workspace::{create, keys, mailboxes};
@@ -308,17 +309,21 @@ impl<'w> Workspace<'w> {
     pub async fn person(&self, name: &str, role: Role) -> PersonId {
         let email = format!("{}@rookery.example", name.to_lowercase().replace(' ', "."));
         let mut tx = self.world.app.begin(self.id).await.expect("the workspace can be entered");
-        let person = people::add(&mut tx, &email, name, role).await.expect("a new person");
+        let person = people::add(&mut tx, &By::System, &email, name, role).await.expect("a new person");
         tx.commit().await.expect("a commit");
         person
     }
 
     pub async fn mailbox(&self, address: &str, name: &str) -> MailboxId {
-        mailboxes::create(&self.world.app, self.id, address, name, None).await.expect("a new inbox")
+        mailboxes::create(&self.world.app, self.id, &By::System, address, name, None)
+            .await
+            .expect("a new inbox")
     }
 
     pub async fn private_mailbox(&self, address: &str, name: &str, owner: PersonId) -> MailboxId {
-        mailboxes::create(&self.world.app, self.id, address, name, Some(owner)).await.expect("a new inbox")
+        mailboxes::create(&self.world.app, self.id, &By::System, address, name, Some(owner))
+            .await
+            .expect("a new inbox")
     }
 
     /// A key made by the owner.
@@ -328,13 +333,15 @@ impl<'w> Workspace<'w> {
 
     pub async fn key_of(&self, maker: PersonId, name: &str, scopes: &str, mode: Mode) -> Key<'w> {
         let scopes: Vec<_> = scopes.split(',').map(|scope| scope.parse().expect("a scope")).collect();
-        let made = keys::create(&self.world.app, self.id, maker, name, &scopes, mode == Mode::Live).await;
+        let made =
+            keys::create(&self.world.app, self.id, &By::System, maker, name, &scopes, mode == Mode::Live)
+                .await;
         let made = made.unwrap_or_else(|error| panic!("a key: {error}"));
         Key { world: self.world, agent: made.agent, text: made.key }
     }
 
     pub async fn revoke(&self, key: &Key<'_>) {
-        revoke_key::revoke(&self.world.app, self.id, key.agent).await.expect("the key is there");
+        revoke_key::revoke(&self.world.app, self.id, &By::System, key.agent).await.expect("the key is there");
     }
 
     /// A raw mail that arrives at a live inbox.

@@ -1,0 +1,3 @@
+//! How a workspace is run: its audit log, its people, inboxes, keys and agents.
+
+mod audit;
