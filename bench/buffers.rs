@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
-use axum::http::{Request, StatusCode, header};
+use axum::http::{Method, Request, StatusCode, header};
 use rookery::app::App;
 use rookery::clock::Clock;
 use rookery::config::Config;
@@ -189,6 +189,26 @@ impl Reader {
         let statements = self.notices.take();
         let statements = statements.iter().filter_map(|notice| Statement::parse(notice));
         (answer, statements.filter(|statement| !statement.is_rate_limit()).collect())
+    }
+
+    /// A page of the app, for whoever has this session: its status and the statements that it took.
+    pub async fn page(&self, method: Method, token: &str, path: &str) -> (StatusCode, Vec<Statement>) {
+        self.settle().await;
+        self.notices.take();
+        let origin = self.app.config.public_url.origin().ascii_serialization();
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::COOKIE, format!("__Host-rookery={token}; rookery_session={token}"))
+            .header(header::ORIGIN, origin)
+            .body(Body::empty())
+            .expect("a request");
+        let response = self.router.clone().oneshot(request).await.expect("the router answers");
+        let status = response.status();
+        drop(response);
+        self.settle().await;
+        let statements = self.notices.take();
+        (status, statements.iter().filter_map(|notice| Statement::parse(notice)).collect())
     }
 
     /// The statements that a piece of work runs on the one connection.

@@ -9,6 +9,7 @@ use chrono::TimeDelta;
 use sqlx::PgPool;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::Postgres;
+use tokio::sync::Semaphore;
 use url::Url;
 
 use crate::clock::Clock;
@@ -19,6 +20,7 @@ use crate::ids::WorkspaceId;
 use crate::limits::daily_quota::Counts;
 use crate::limits::rate::RateLimit;
 use crate::limits::sign_in::SignInLimit;
+use crate::limits::uploads::Uploads;
 use crate::live::feed::Feed;
 use crate::live::streams::Streams;
 use crate::net::outside::Outside;
@@ -34,6 +36,8 @@ use crate::store::blobs::Blobs;
 use crate::store::db::{self, Frame, Handle, Tx};
 use crate::store::directory::Directory;
 
+/// Kilobytes that mail with files may take while it is written and handed over.
+pub const MAIL_MEMORY: u32 = 64 * 1024;
 /// The port on which domains publish their MTA-STS policy.
 const HTTPS: u16 = 443;
 
@@ -47,6 +51,9 @@ pub struct App {
     pub rate: RateLimit,
     pub sign_in_limit: SignInLimit,
     pub password_hashes: PasswordHashes,
+    pub uploads: Arc<Uploads>,
+    /// Memory for mail with files that is about to leave, by kilobytes.
+    pub mail_memory: Semaphore,
     /// What the worker's loops could not do here.
     pub loops: Loops,
     /// Mail that this node has taken today, by sender, network and conversation.
@@ -103,6 +110,8 @@ impl App {
             rate: RateLimit::new(&random),
             sign_in_limit: SignInLimit::default(),
             password_hashes: PasswordHashes::new(random.clone()),
+            uploads: Arc::default(),
+            mail_memory: Semaphore::new(MAIL_MEMORY as usize),
             loops: Loops::default(),
             received: Counts::default(),
             mailer,

@@ -33,6 +33,8 @@ pub struct Config {
     pub listen: SocketAddr,
     #[serde(default = "defaults::public_url")]
     pub public_url: Url,
+    /// An origin of its own for the HTML of mails, on another host. Without it, mail is framed from the public URL.
+    pub content_url: Option<Url>,
     /// Reverse proxies in front. They are exempt from the connection limit per address, and the client address
     /// they forward is trusted.
     #[serde(default = "defaults::trusted_proxies")]
@@ -302,7 +304,30 @@ impl Config {
             };
             builder = builder.set_override(&key, value).map_err(unusable)?;
         }
-        builder.build().and_then(config::Config::try_deserialize).map_err(unusable)
+        let config: Self = builder.build().and_then(config::Config::try_deserialize).map_err(unusable)?;
+        config.check_content_url()?;
+        Ok(config)
+    }
+
+    /// Cookies do not tell ports apart, so only another host is without ours.
+    fn check_content_url(&self) -> Result<()> {
+        let Some(url) = &self.content_url else { return Ok(()) };
+        let sound = url.scheme() == self.public_url.scheme()
+            && url.host_str().is_some_and(|host| Some(host) != self.public_url.host_str())
+            && url.path() == "/"
+            && url.query().is_none();
+        match sound {
+            true => Ok(()),
+            false => Err(Error::internal(
+                "ROOKERY_CONTENT_URL cannot be used: it has to be an origin such as https://mail.example.net, with the \
+                 scheme of ROOKERY_PUBLIC_URL, another host and no path.",
+            )),
+        }
+    }
+
+    /// Where the HTML of mails is shown, when it has an origin of its own.
+    pub fn content_origin(&self) -> Option<String> {
+        self.content_url.as_ref().map(|url| url.origin().ascii_serialization())
     }
 
     /// The public URL when none is set.
@@ -456,6 +481,26 @@ mod tests {
     fn an_unknown_key_is_an_error_that_names_it() {
         let error = load(&[("ROOKERY_DATABASE_URL", "x"), ("ROOKERY_LISTNE", "x")]).unwrap_err();
         assert!(error.to_string().contains("listne"), "{error}");
+    }
+
+    #[test]
+    fn an_origin_for_mail_has_another_host() {
+        let with = |content: &str| {
+            load(&[
+                ("ROOKERY_DATABASE_URL", "x"),
+                ("ROOKERY_PUBLIC_URL", "https://desk.example"),
+                ("ROOKERY_CONTENT_URL", content),
+            ])
+        };
+        assert_eq!(
+            with("https://mail.example:8443").unwrap().content_origin().unwrap(),
+            "https://mail.example:8443"
+        );
+        for other in
+            ["https://desk.example:8443", "http://mail.example", "https://mail.example/a", "mailto:a@b.c"]
+        {
+            assert!(with(other).unwrap_err().to_string().contains("another host"), "{other}");
+        }
     }
 
     #[test]

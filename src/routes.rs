@@ -23,17 +23,17 @@ use crate::worker;
 pub fn router(app: Arc<App>) -> Router {
     let bodies = Bodies::new(app.config.http_patience());
     let refusals = Arc::new(UnauthorizedLog::default());
-    Router::new()
+    let router = Router::new()
         .merge(door::routes(app.clone(), bodies.clone(), refusals.clone()))
         .merge(sending_reports::routes(app.clone(), bodies.clone(), refusals))
         .merge(web::door::routes(app.clone(), bodies))
         .merge(health::routes(app.clone()))
-        .merge(figures(app))
-        .fallback(async || refusal(&NO_ENDPOINT))
-        .layer(CatchPanicLayer::custom(|_: Box<dyn Any + Send>| {
-            tracing::error!("a request panicked");
-            refusal(&Error::internal("panic"))
-        }))
+        .merge(figures(app.clone()))
+        .fallback(async || refusal(&NO_ENDPOINT));
+    web::conversation::content::apart(router, app).layer(CatchPanicLayer::custom(|_: Box<dyn Any + Send>| {
+        tracing::error!("a request panicked");
+        refusal(&Error::internal("panic"))
+    }))
 }
 
 /// Metrics of the background work. They cost queries, so concurrent callers share one answer.

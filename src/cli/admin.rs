@@ -288,8 +288,9 @@ async fn execute(app: &App, command: Command) -> Result<Done> {
         }
         Command::Discard { named } => {
             let (mut tx, person) = named.begin(app).await?;
-            discard::discard(&mut tx, &person, named.message, None).await?;
+            let gone = discard::discard(&mut tx, &person, named.message, None).await?;
             tx.commit().await?;
+            app.blobs.discard(&gone.files).await;
             (format!("Threw {} away.", named.message), json!({ "message": named.message, "discarded": true }))
         }
         Command::Undo { named } => {

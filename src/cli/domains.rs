@@ -4,13 +4,13 @@
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ids::WorkspaceId;
-use crate::net::dns::Dns;
-use crate::outgoing::domain::{self, check};
+use crate::outgoing::domain::{self, checked};
+use crate::workspace::access::By;
 
 pub async fn add(app: &App, workspace: WorkspaceId, domain: &str) -> Result<(String, Value)> {
-    let domain = domain::add(app, workspace, domain).await?;
+    let domain = domain::add(app, workspace, &By::System, domain).await?;
     let rows = domain.rows(&app.config);
     let mut lines = vec![
         format!("Mail from {} is signed from now on. Put these rows into its DNS:", domain.name),
@@ -29,10 +29,8 @@ pub async fn add(app: &App, workspace: WorkspaceId, domain: &str) -> Result<(Str
 }
 
 pub async fn check(app: &App, workspace: WorkspaceId, domain: &str) -> Result<(String, Value)> {
-    let name = domain::a_domain(domain)?;
-    let found = domain::find(&mut *app.connection().await?, workspace, &name).await?;
-    let domain = found.ok_or(Error::Missing("No such domain. Run: rookery admin add-domain"))?;
-    let findings = check::check(&Dns::new(&app.config.dns)?, &domain, &app.config).await;
+    let (domain, findings) = checked::check(app, workspace, domain).await?;
+    let name = &domain.name;
     let ok = findings.iter().all(|finding| finding.ok);
     let mut lines: Vec<String> = findings.iter().map(|finding| finding.sentence.clone()).collect();
     lines.push(match ok {

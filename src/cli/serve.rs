@@ -22,13 +22,16 @@ use crate::live::nodes;
 use crate::net::fd_limit::{self, Shares};
 use crate::random::Random;
 use crate::routes;
+use crate::shutdown::Stop;
 use crate::store::db;
 use crate::store::partitions;
-use crate::worker;
+use crate::worker::{self, supervise::supervise};
 use crate::workspace::people;
 
 /// Requests that are still running after this are cut off.
 const GRACE: Duration = Duration::from_secs(20);
+/// How long other nodes may take to be told the last changes.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 pub async fn serve(mut config: Config) -> Result<()> {
     start_logging();
@@ -55,7 +58,8 @@ pub async fn serve(mut config: Config) -> Result<()> {
 
     tell_who_signs_in_first(&app).await?;
     tokio::spawn(reseal::check(app.clone()));
-    tokio::spawn(nodes::run(app.clone()));
+    let drained = Stop::not_yet();
+    let telling = tokio::spawn(tell_other_nodes(app.clone(), drained.clone()));
     let mail = tokio::spawn(mail_doors(&app).await?);
     let mut work = tokio::spawn(worker::run(app.clone()));
     let connections = Connections::of(&app.config);
@@ -84,8 +88,21 @@ pub async fn serve(mut config: Config) -> Result<()> {
         tracing::warn!("some requests did not finish in time and were cut off");
         Ok(())
     });
+    // Changes of the requests that were finished just now are told too.
+    drained.tell();
+    let _ = tokio::time::timeout(LAST_WORDS, telling).await;
     app.pool.close().await;
     ended
+}
+
+/// Open pages of other nodes hear of what happens here, and the other way round.
+async fn tell_other_nodes(app: Arc<App>, stop: Stop) {
+    let name = "tell other nodes";
+    let pass = || async {
+        nodes::run(&app, &stop).await?;
+        Ok(Duration::ZERO)
+    };
+    supervise(name, &app.loops.of(name), &stop, pass).await;
 }
 
 /// Nobody can ask for a link by mail before mail works, so the log says how the first one is made.

@@ -38,7 +38,8 @@ pub struct Conversation {
     /// The conversation whose mail this one answers, when its first mail was not let in there.
     pub answers_in: Option<ConversationId>,
     pub last_message_at: DateTime<Utc>,
-    /// When the newest item of its timeline was written.
+    /// The newest item of its timeline, and when it was written.
+    pub last_item: i32,
     pub last_item_at: DateTime<Utc>,
 }
 
@@ -47,6 +48,14 @@ pub struct Conversation {
 pub struct Contact {
     pub name: Option<String>,
     pub email: Option<String>,
+}
+
+impl Contact {
+    /// What people call them.
+    pub fn called(&self) -> &str {
+        let name = self.name.as_deref().filter(|name| !name.trim().is_empty());
+        name.or(self.email.as_deref()).unwrap_or("Somebody who was erased")
+    }
 }
 
 /// Someone a conversation can be given to.
@@ -135,7 +144,7 @@ pub async fn find_visible(
 }
 
 /// The conversation that one became part of. Its id keeps answering for it.
-pub(super) async fn merged_into(
+pub(in crate::conversations) async fn merged_into(
     conn: &mut PgConnection,
     workspace: WorkspaceId,
     id: ConversationId,
@@ -157,7 +166,7 @@ pub(super) async fn fetch(
 ) -> Result<Conversation> {
     let row = sqlx::query!(
         r#"select c.id as "id: ConversationId", c.audience, c.mailbox_id as "mailbox_id: MailboxId",
-               contact_name, contact_email, subject, topic, urgency, risk, risk_reasons, reference, last_message_at, last_item_at,
+               contact_name, contact_email, subject, topic, urgency, risk, risk_reasons, reference, last_message_at, last_item, last_item_at,
                status as "status: Status", snoozed_until, announced_turn as "announced_turn: Turn",
                assignee_type, assignee_id,
                coalesce((select name from people where workspace_id = $1 and people.id = c.assignee_id),
@@ -200,6 +209,7 @@ pub(super) async fn fetch(
         reference: row.reference,
         answers_in: row.answers_in,
         last_message_at: row.last_message_at,
+        last_item: row.last_item,
         last_item_at: row.last_item_at,
     })
 }

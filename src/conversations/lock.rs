@@ -1,7 +1,7 @@
 //! Taking a conversation for a change: the row is locked, read, and dated after the wait. Only here is a `Locked` made,
 //! which every verb that writes asks for.
 
-use crate::conversations::conversation::{Locked, fetch, merged_into};
+use crate::conversations::conversation::{Conversation, Locked, fetch, merged_into};
 use crate::conversations::transitions::{self, Trigger};
 use crate::error::{NO_CONVERSATION, Result};
 use crate::ids::ConversationId;
@@ -39,6 +39,32 @@ pub async fn lock_in(tx: &mut Tx<'_>, mailbox: &Mailbox, id: ConversationId) -> 
     .fetch_one(&mut **tx)
     .await?;
     if took_in { Ok(locked) } else { Err(NO_CONVERSATION) }
+}
+
+/// Keeps a conversation from becoming part of another until the transaction ends; others may change it. Gives the one
+/// that it has become part of already, when that is so.
+pub async fn keep_apart(
+    tx: &mut Tx<'_>,
+    who: &Actor,
+    conversation: Option<&Conversation>,
+) -> Result<Option<Conversation>> {
+    let Some(conversation) = conversation else { return Ok(None) };
+    let (workspace, mut id) = (tx.workspace(), conversation.id);
+    let is_there = async |tx: &mut Tx<'_>, id: ConversationId| -> Result<bool> {
+        let found = sqlx::query!(
+            "select from conversations where workspace_id = $1 and id = $2 for key share",
+            workspace.0,
+            id.0
+        );
+        Ok(found.fetch_optional(&mut **tx).await?.is_some())
+    };
+    while !is_there(tx, id).await? {
+        id = merged_into(tx, workspace, id).await?.ok_or(NO_CONVERSATION)?;
+    }
+    match id == conversation.id {
+        true => Ok(None),
+        false => Ok(Some(fetch(tx, workspace, id, Some(&who.audiences())).await?)),
+    }
 }
 
 /// Locks first and reads then: what is read is what the last writer left, and the time is later than its.

@@ -12,8 +12,8 @@ use crate::ids::{ConversationId, PersonId, WorkspaceId};
 use crate::workspace::access::TEAM;
 use crate::workspace::people::Person;
 
-/// Conversations in which the person was mentioned, newest mention first. Whoever shows them looks at which are
-/// visible.
+/// Conversations in which the person was mentioned, newest mention first, whether they wanted to be told of it or not.
+/// Whoever shows them looks at which are visible.
 pub async fn list(
     conn: &mut PgConnection,
     person: &Person,
@@ -22,9 +22,13 @@ pub async fn list(
 ) -> Result<Vec<Cursor>> {
     Ok(sqlx::query_as!(
         Cursor,
-        r#"select at, conversation_id as "id: ConversationId" from notifications
-           where workspace_id = $1 and person_id = $2 and reason = 'mentioned'
+        r#"select at, conversation_id as "id: ConversationId" from mentions newest
+           where workspace_id = $1 and person_id = $2
              and ($3::timestamptz is null or (at, conversation_id) < ($3, $4))
+             and not exists (
+                 select from mentions newer
+                 where newer.workspace_id = $1 and newer.conversation_id = newest.conversation_id
+                   and newer.person_id = $2 and (newer.at, newer.note_id) > (newest.at, newest.note_id))
            order by at desc, conversation_id desc limit $5"#,
         person.workspace.0,
         person.id.0,

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::conversations::lock::lock_visible;
 use crate::conversations::messages::message::Channel;
-use crate::conversations::timeline;
+use crate::conversations::{notifications, timeline};
 use crate::error::Result;
 use crate::events::event::{ClientReplied, Event};
 use crate::events::record::record;
@@ -29,6 +29,7 @@ pub async fn release(tx: &mut Tx<'_>, person: &Person, conversation: &str) -> Re
     .execute(&mut **tx)
     .await?;
     timeline::append(tx, conversation.id, &person.by(), "released", json!({})).await?;
+    notifications::released(tx, conversation.id).await?;
     let mut replies = sqlx::query!(
         r#"delete from withheld_replies where workspace_id = $1 and conversation_id = $2
            returning message_id as "message: MessageId", (

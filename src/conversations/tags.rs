@@ -9,7 +9,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::conversations::conversation::Locked;
 use crate::conversations::timeline;
-use crate::error::Result;
+use crate::error::{NO_ENDPOINT, Result};
 use crate::ids::TagId;
 use crate::store::db::Tx;
 use crate::text;
@@ -62,6 +62,31 @@ pub async fn names(conn: &mut PgConnection, actor: &Actor) -> Result<Vec<String>
     )
     .fetch_all(conn)
     .await?)
+}
+
+/// The same with what addresses call them.
+pub async fn offered(conn: &mut PgConnection, actor: &Actor) -> Result<Vec<(TagId, String)>> {
+    let rows = sqlx::query!(
+        r#"select id as "id: TagId", name from tags where workspace_id = $1 and audiences && $2 order by folded limit 200"#,
+        actor.workspace.0,
+        &actor.audiences()
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.id, row.name)).collect())
+}
+
+/// Its name, if it was ever used where the actor can see. Hidden and unknown ones are the same error.
+pub async fn find_visible(conn: &mut PgConnection, actor: &Actor, tag: TagId) -> Result<String> {
+    sqlx::query_scalar!(
+        "select name from tags where workspace_id = $1 and id = $2 and audiences && $3",
+        actor.workspace.0,
+        tag.0,
+        &actor.audiences()
+    )
+    .fetch_optional(conn)
+    .await?
+    .ok_or(NO_ENDPOINT)
 }
 
 /// Removes first, then adds, so that a name in both lists ends up present. Unknown names are created. One timeline

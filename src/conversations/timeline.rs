@@ -83,6 +83,9 @@ pub struct Attachment {
     /// By which the message's HTML names it; not part of any answer either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_id: Option<String>,
+    /// The bytes are those of a saved reply or of another message, and do not go with this one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub borrowed: bool,
 }
 
 /// The newest items, or the newest before a place, in one round trip. It reads no more rows than it gives, however

@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
 use crate::conversations::conversation::Conversation;
@@ -49,22 +50,44 @@ pub async fn among(
     Ok(ids.into_iter().collect())
 }
 
-/// Up to when the person has seen a conversation's mail. Nothing when they never opened it, or marked it unread.
-pub async fn seen_to(
+/// How a person stands to a conversation.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing {
+    /// Up to when they have seen its mail. Nothing when they never opened it, or marked it unread.
+    pub seen_to: Option<DateTime<Utc>>,
+    /// They are told of what happens there.
+    pub is_following: bool,
+    /// Something was told that they have not read.
+    pub has_notice: bool,
+}
+
+impl Standing {
+    /// Opening the conversation would change nothing.
+    pub fn has_seen(&self, conversation: &Conversation) -> bool {
+        !self.has_notice && self.seen_to.is_some_and(|seen_to| seen_to >= conversation.last_message_at)
+    }
+}
+
+pub async fn standing(
     conn: &mut PgConnection,
     person: &Person,
     conversation: &Conversation,
-) -> Result<Option<DateTime<Utc>>> {
-    let seen = sqlx::query_scalar!(
-        "select nullif(seen_to, '-infinity') from conversation_reads
-         where workspace_id = $1 and conversation_id = $2 and person_id = $3",
+) -> Result<Standing> {
+    Ok(sqlx::query_as!(
+        Standing,
+        r#"select (select nullif(seen_to, '-infinity') from conversation_reads
+                   where workspace_id = $1 and conversation_id = $2 and person_id = $3) as seen_to,
+               coalesce((select following from follows
+                         where workspace_id = $1 and conversation_id = $2 and person_id = $3), false) as "is_following!",
+               exists (select from notifications
+                       where workspace_id = $1 and conversation_id = $2 and person_id = $3 and read_at is null)
+                   as "has_notice!""#,
         person.workspace.0,
         conversation.id.0,
         person.id.0
     )
-    .fetch_optional(conn)
-    .await?;
-    Ok(seen.flatten())
+    .fetch_one(conn)
+    .await?)
 }
 
 /// The person has seen this conversation as it was found. Mail that was stored meanwhile is dated later, so it stays
@@ -93,6 +116,52 @@ pub async fn mark_unread(tx: &mut Tx<'_>, person: &Person, conversation: &Conver
         tx.workspace().0,
         conversation.id.0,
         person.id.0
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Up to when somebody has seen a conversation, as it is written down: it can also be the mark that they want to come
+/// back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenTo(String);
+
+/// How it is written down now; nothing when they never opened it.
+pub async fn kept(
+    conn: &mut PgConnection,
+    person: &Person,
+    conversation: &Conversation,
+) -> Result<Option<SeenTo>> {
+    let kept = sqlx::query_scalar!(
+        r#"select (seen_to at time zone 'UTC')::text as "seen_to!" from conversation_reads
+           where workspace_id = $1 and conversation_id = $2 and person_id = $3"#,
+        person.workspace.0,
+        conversation.id.0,
+        person.id.0
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(kept.map(SeenTo))
+}
+
+/// Makes it as it was written down.
+pub async fn restore(
+    tx: &mut Tx<'_>,
+    person: &Person,
+    conversation: &Conversation,
+    before: Option<&SeenTo>,
+) -> Result<()> {
+    sqlx::query!(
+        "with never as (
+             delete from conversation_reads
+             where workspace_id = $1 and conversation_id = $2 and person_id = $3 and $4::text is null)
+         update conversation_reads set seen_to = $4::text::timestamp at time zone 'UTC'
+         where workspace_id = $1 and conversation_id = $2 and person_id = $3 and $4 is not null",
+        tx.workspace().0,
+        conversation.id.0,
+        person.id.0,
+        before.map(|before| before.0.as_str())
     )
     .execute(&mut **tx)
     .await?;

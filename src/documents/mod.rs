@@ -4,4 +4,5 @@
 pub mod filing;
 pub mod items;
 pub mod library;
+pub mod progress;
 pub mod request;

@@ -165,6 +165,8 @@ pub struct Due {
     pub workspace: WorkspaceId,
     pub conversation: ConversationId,
     pub request: DocumentRequestId,
+    /// The one that carried the request: who got it is reminded.
+    pub message: Option<MessageId>,
 }
 
 pub async fn due_for_a_reminder(
@@ -175,7 +177,7 @@ pub async fn due_for_a_reminder(
     Ok(sqlx::query_as!(
         Due,
         r#"select workspace_id as "workspace: WorkspaceId", conversation_id as "conversation: ConversationId",
-                  id as "request: DocumentRequestId"
+                  id as "request: DocumentRequestId", message_id as "message: MessageId"
            from document_requests
            where remind_at <= $1
              and id not in (select unnest($2::bigint[])) and workspace_id not in (select unnest($3::bigint[]))

@@ -10,6 +10,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::{StreamExt, stream};
 use sqlx::PgConnection;
+use tokio::sync::SemaphorePermit;
 
 use crate::app::App;
 use crate::due::backoff::caught;
@@ -58,6 +59,11 @@ impl Lease {
     pub fn has_room(&self, now: DateTime<Utc>) -> bool {
         now + self.act + self.write <= self.ends
     }
+
+    /// How long it may wait and is still done in time.
+    fn patience(&self, now: DateTime<Utc>) -> Duration {
+        (self.ends - self.act - self.write - now).to_std().unwrap_or_default()
+    }
 }
 
 /// What every claimed row has.
@@ -94,6 +100,15 @@ pub trait Work: Sync {
     ) -> impl Future<Output = Result<Vec<Self::Row>>> + Send;
 
     fn claim_of(&self, row: &Self::Row) -> Claim;
+
+    /// What it takes of the node while it is done, memory for example. Waiting for that is no try.
+    fn room<'a>(
+        &'a self,
+        _app: &'a App,
+        _row: &'a Self::Row,
+    ) -> impl Future<Output = Option<SemaphorePermit<'a>>> + Send {
+        async { None }
+    }
 
     /// Does it. May be cut off at any moment, and is done again then.
     fn act(&self, app: &App, row: &Self::Row) -> impl Future<Output = Result<Tried<Self::Outcome>>> + Send;
@@ -153,9 +168,10 @@ enum Written<T> {
 }
 
 async fn take_up<W: Work>(app: &App, work: &W, lease: &Lease, row: &W::Row) -> Result<()> {
-    if app.stop.told() || !lease.has_room(app.clock.now()) {
+    let waited = tokio::time::timeout(lease.patience(app.clock.now()), work.room(app, row)).await;
+    let (Ok(_room), false, true) = (waited, app.stop.told(), lease.has_room(app.clock.now())) else {
         return write(app, work, row, Written::GivenBack).await;
-    }
+    };
     // All its tries are used up, and giving it up has failed: it is not done once more for that.
     if usize::try_from(work.claim_of(row).tries).is_ok_and(|tries| tries > PAUSES.len())
         && work.pause(row, app.clock.now()).is_none()

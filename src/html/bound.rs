@@ -2,7 +2,8 @@
 //! can be made to work for minutes, or to fill the memory, by nesting alone. What is written out again has no comments,
 //! no declarations and no element whose content is code.
 //!
-//! This alone makes nothing safe: `sanitise` decides what may stay.
+//! This alone makes nothing safe: `sanitise` decides what may stay. It also finds the quoted history, while the names that
+//! mail programs give it are still there.
 
 use std::cell::RefCell;
 
@@ -46,7 +47,14 @@ const RAW: &[(&str, RawKind)] = &[
 ];
 const VOID: &[&str] = &["area", "base", "br", "col", "hr", "img", "input", "link", "meta", "wbr"];
 
-/// The same HTML, bounded and well nested, with nothing that is not on `elements`.
+/// What programs call the element that holds what is answered.
+const QUOTES: &[&str] =
+    &["gmail_quote", "gmail_quote_container", "protonmail_quote", "yahoo_quoted", "zmail_extra"];
+/// Outlook's heading of what is answered, which follows it up to the end of what both stand in.
+const HEADING: &str = "divRplyFwdMsg";
+const FOLD: (&str, &str) = ("<details><summary>Earlier text</summary>", "</details>");
+
+/// The same HTML, bounded and well nested, with nothing that is not on `elements`. What is quoted at its end is folded.
 pub fn bounded(html: &str, elements: &[&str]) -> String {
     let state = State { html: String::with_capacity(html.len().min(1 << 20)), ..State::default() };
     let sink = Bound { elements, state: RefCell::new(state) };
@@ -57,10 +65,8 @@ pub fn bounded(html: &str, elements: &[&str]) -> String {
     while let html5ever::TokenizerResult::Script(()) = tokenizer.feed(&input) {}
     tokenizer.end();
     let mut state = tokenizer.sink.state.into_inner();
-    while let Some(open) = state.open.pop() {
-        state.close(&open);
-    }
-    state.html
+    state.close_to(0);
+    state.folded()
 }
 
 struct Bound<'a> {
@@ -79,6 +85,20 @@ struct State {
     escaped: usize,
     /// Inside of a silent element, and how many of its kind are open.
     silent: Option<(String, usize)>,
+    /// Something was said or shown already.
+    says: bool,
+    quote: Option<Quote>,
+}
+
+/// A quote that may be folded: nothing is said behind it yet.
+struct Quote {
+    from: usize,
+    /// Where it ends, once it has.
+    to: Option<usize>,
+    /// How many elements it stands in.
+    depth: usize,
+    /// It is all that follows there, not one element.
+    is_rest: bool,
 }
 
 impl TokenSink for Bound<'_> {
@@ -135,6 +155,11 @@ impl State {
     }
 
     fn text(&mut self, text: &str) {
+        if text.contains(|letter: char| !letter.is_whitespace()) {
+            self.says = true;
+            // An answer below or between: who reads it needs what it answers.
+            self.quote.take_if(|quote| quote.to.is_some());
+        }
         let escaped = |(_, letter): &(usize, char)| matches!(letter, '&' | '\u{80}'..='\u{bf}');
         let mut rest = 0;
         for (at, _) in text.char_indices().filter(escaped) {
@@ -158,6 +183,8 @@ impl State {
         }
         self.written += 1;
         self.escaped = 0;
+        self.note_quote(tag, name);
+        self.says |= name == "img";
         self.html.push('<');
         self.html.push_str(name);
         let sound = tag.attrs.iter().filter(|attribute| attribute.value.len() <= MAX_ATTRIBUTE_BYTES);
@@ -185,10 +212,62 @@ impl State {
         let from =
             if matches!(name, "table" | "tr" | "td" | "th" | "tbody" | "thead" | "tfoot") { 0 } else { wall };
         if let Some(at) = self.open[from..].iter().rposition(|open| open == name) {
-            for open in self.open.split_off(from + at).iter().rev() {
-                self.close(open);
+            self.close_to(from + at);
+        }
+    }
+
+    /// A quote begins here, if something was said before it and it can be put into an element.
+    fn note_quote(&mut self, tag: &Tag, name: &str) {
+        let value = |wanted: &str| {
+            let found = tag.attrs.iter().find(|attribute| &*attribute.name.local == wanted);
+            found.map_or("", |attribute| &*attribute.value)
+        };
+        let is_rest = name == "div" && value("id") == HEADING;
+        let is_quote = match name {
+            "div" | "blockquote" => {
+                (name == "blockquote" && value("type").eq_ignore_ascii_case("cite"))
+                    || value("class").split_ascii_whitespace().any(|class| QUOTES.contains(&class))
+            }
+            _ => false,
+        };
+        if !(is_quote || is_rest) || !self.says || self.quote.is_some() {
+            return;
+        }
+        // Between the cells of a table nothing else can stand.
+        let around = self.open.iter().rev().find(|open| {
+            matches!(
+                open.as_str(),
+                "table" | "tbody" | "thead" | "tfoot" | "tr" | "td" | "th" | "colgroup" | "caption"
+            )
+        });
+        if around.is_none_or(|open| open == "td" || open == "th") {
+            self.quote = Some(Quote { from: self.html.len(), to: None, depth: self.open.len(), is_rest });
+        }
+    }
+
+    /// Closes elements until so many are open.
+    fn close_to(&mut self, depth: usize) {
+        while self.open.len() > depth {
+            let Some(name) = self.open.pop() else { return };
+            let index = self.open.len();
+            let before = self.html.len();
+            self.close(&name);
+            let after = self.html.len();
+            if let Some(quote) = self.quote.as_mut().filter(|quote| quote.to.is_none()) {
+                match quote.is_rest {
+                    true if index < quote.depth => quote.to = Some(before),
+                    false if index == quote.depth => quote.to = Some(after),
+                    _ => {}
+                }
             }
         }
+    }
+
+    fn folded(self) -> String {
+        let Some(quote) = self.quote else { return self.html };
+        let (before, rest) = self.html.split_at(quote.from);
+        let (quoted, after) = rest.split_at(quote.to.map_or(rest.len(), |to| to - quote.from));
+        [before, FOLD.0, quoted, FOLD.1, after].concat()
     }
 
     fn close(&mut self, name: &str) {
@@ -260,6 +339,61 @@ mod tests {
             ("<br></br><img src=\"a'&quot;b\">", "<br><img src=\"a'&quot;b\">"),
         ] {
             assert_eq!(bounded(html, FEW), wanted, "{html}");
+        }
+    }
+
+    #[test]
+    fn what_is_quoted_at_the_end_is_folded_and_nothing_else() {
+        let elements = &["blockquote", "b", "br", "div", "hr", "img", "p", "table", "td", "tr"];
+        let (open, close) = FOLD;
+        for (html, wanted) in [
+            (
+                "Yes.<blockquote type=cite>Do you?</blockquote><br>",
+                format!("Yes.{open}<blockquote type=\"cite\">Do you?</blockquote>{close}<br>"),
+            ),
+            (
+                "<div>Yes.<div class=\"x gmail_quote\">On Monday:<blockquote type=cite>Do you?</blockquote></div></div> \n",
+                format!(
+                    "<div>Yes.{open}<div class=\"x gmail_quote\">On Monday:<blockquote type=\"cite\">Do you?</blockquote></div>\
+                     {close}</div> \n"
+                ),
+            ),
+            (
+                "<div><p>Yes.</p><hr><div id=divRplyFwdMsg>From: Kim</div><div>Do you?</div></div>",
+                format!(
+                    "<div><p>Yes.</p><hr>{open}<div id=\"divRplyFwdMsg\">From: Kim</div><div>Do you?</div>{close}</div>"
+                ),
+            ),
+            (
+                "Yes.<div id=divRplyFwdMsg>From: Kim</div>Do you?",
+                format!("Yes.{open}<div id=\"divRplyFwdMsg\">From: Kim</div>Do you?{close}"),
+            ),
+            // Not closed.
+            (
+                "Yes.<blockquote type=cite>Do <b>you?",
+                format!("Yes.{open}<blockquote type=\"cite\">Do <b>you?</b></blockquote>{close}"),
+            ),
+            // In a cell, and of several only the last.
+            (
+                "A<blockquote type=cite>B</blockquote>C<table><tr><td><blockquote type=cite>D</blockquote></table>",
+                format!(
+                    "A<blockquote type=\"cite\">B</blockquote>C<table><tr><td>{open}<blockquote type=\"cite\">D</blockquote>\
+                     {close}</td></tr></table>"
+                ),
+            ),
+        ] {
+            assert_eq!(bounded(html, elements), wanted, "{html}");
+        }
+        for whole in [
+            // All there is, an answer below it, one between, a quote of somebody else's words, a place where nothing can stand.
+            "<blockquote type=cite>Do you?</blockquote>",
+            "On Monday:<blockquote type=cite>Do you?</blockquote>Yes.",
+            "<blockquote>As Goethe said</blockquote>",
+            "So<blockquote>As Goethe said</blockquote>",
+            "A<table><div class=gmail_quote>B</div></table>",
+            "A</details><details open>B</details>",
+        ] {
+            assert!(!bounded(whole, elements).contains("<details"), "{whole}");
         }
     }
 

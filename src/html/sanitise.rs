@@ -82,6 +82,8 @@ const ELEMENTS: &[&str] = &[
     "var",
     "wbr",
 ];
+/// Written by `bound` around quoted history. Those of the mail itself are left out.
+const FOLDS: &[&str] = &["details", "summary"];
 const GENERIC: &[&str] = &["align", "bgcolor", "dir", "lang", "style", "title", "valign"];
 const ATTRIBUTES: &[(&str, &[&str])] = &[
     ("a", &["href"]),
@@ -127,7 +129,7 @@ fn rules() -> Builder<'static> {
         ATTRIBUTES.iter().map(|(element, names)| (*element, names.iter().copied().collect())).collect();
     let mut builder = Builder::empty();
     builder
-        .tags(ELEMENTS.iter().copied().collect())
+        .tags(ELEMENTS.iter().chain(FOLDS).copied().collect())
         .clean_content_tags(SILENT.iter().copied().collect())
         .generic_attributes(GENERIC.iter().copied().collect())
         .tag_attributes(attributes)

@@ -1,6 +1,7 @@
 //! The HTTP server: `serve` and `connections` accept and limit connections, `bodies` reads requests, `answers`
 //! writes responses. The routes themselves are in `api` and `routes`.
 
+pub mod afterwards;
 pub mod answers;
 pub mod bodies;
 pub mod connections;

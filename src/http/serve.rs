@@ -27,6 +27,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::error::Error;
+use crate::http::afterwards::Afterwards;
 use crate::http::answers::refusal;
 use crate::http::connections::{Connections, Running, Seat, asker};
 use crate::http::paced::Paced;
@@ -151,14 +152,21 @@ impl Requests {
         let answering = TowerToHyperService::new(self.router.clone());
         let (seat, under_way) = (seat.clone(), self.under_way.clone());
         let task = tokio::spawn(async move {
-            let response = match too_many {
+            let mut response = match too_many {
                 true => refusal(&too_many_at_once()),
                 false => {
                     let Ok(response) = answering.call(request.map(Body::new)).await;
                     response
                 }
             };
-            drop((seat, under_way));
+            drop(seat);
+            match response.extensions_mut().remove::<Afterwards>() {
+                Some(afterwards) => drop(tokio::spawn(async move {
+                    afterwards.run().await;
+                    drop(under_way);
+                })),
+                None => drop(under_way),
+            }
             response.map(|body| Answer { body, _running: running })
         });
         // Dropped when the client hangs up, and the task goes on.

@@ -97,6 +97,7 @@ impl Files {
                 size: written.length as i64,
                 blob: written.key,
                 content_id: attachment.content_id.clone(),
+                borrowed: false,
             };
             attachments.push((stored, written.hash));
         }

@@ -1,6 +1,7 @@
-//! How much anybody may take: requests of a key in a minute, mail of a sender in a day, tries to sign in.
-//! Counted in memory, added to rows that all nodes share.
+//! How much anybody may take: requests of a key in a minute, mail of a sender in a day, tries to sign in,
+//! uploads of a browser at once. Counted in memory; what must hold for all nodes is added to rows that they share.
 
 pub mod daily_quota;
 pub mod rate;
 pub mod sign_in;
+pub mod uploads;

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use tokio::sync::Notify;
 use tokio::sync::broadcast::{self, error::RecvError, error::TryRecvError};
 
-use crate::ids::WorkspaceId;
+use crate::ids::{ConversationId, PersonId, WorkspaceId};
 use crate::live::presence::{Board, Here};
 use crate::live::topic::{Change, Topic};
 
@@ -27,8 +27,15 @@ pub struct Feed(Arc<Shared>);
 struct Shared {
     rooms: Mutex<HashMap<WorkspaceId, broadcast::Sender<Told>>>,
     board: Mutex<Board>,
-    untold: Mutex<BTreeSet<String>>,
+    untold: Mutex<Untold>,
     more: Notify,
+}
+
+/// What other nodes have not heard yet. Of what somebody does in a conversation only the newest counts.
+#[derive(Default)]
+struct Untold {
+    changes: BTreeSet<String>,
+    here: HashMap<(WorkspaceId, ConversationId, PersonId), String>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +69,14 @@ impl Feed {
         if here.audience < 0 {
             return;
         }
-        self.tell_there([format!("{} {here}", workspace.0)]);
+        let mut untold = locked(&self.0.untold);
+        let place = (workspace, here.conversation, here.person);
+        // Whoever is there says so again soon.
+        if untold.here.len() < MOST_LINES || untold.here.contains_key(&place) {
+            untold.here.insert(place, format!("{} {here}", workspace.0));
+        }
+        drop(untold);
+        self.0.more.notify_one();
         self.note(workspace, here, now);
     }
 
@@ -112,12 +126,14 @@ impl Feed {
     }
 
     /// Lines for other nodes, each once. Empty when there are none.
-    pub fn take_untold(&self) -> BTreeSet<String> {
-        std::mem::take(&mut *locked(&self.0.untold))
+    pub fn take_untold(&self) -> Vec<String> {
+        let Untold { changes, here } = std::mem::take(&mut *locked(&self.0.untold));
+        changes.into_iter().chain(here.into_values()).collect()
     }
 
     pub fn is_untold(&self) -> bool {
-        !locked(&self.0.untold).is_empty()
+        let untold = locked(&self.0.untold);
+        !untold.changes.is_empty() || !untold.here.is_empty()
     }
 
     /// Until there is something for other nodes.
@@ -145,13 +161,14 @@ impl Feed {
 
     fn tell_there(&self, lines: impl IntoIterator<Item = String>) {
         let mut untold = locked(&self.0.untold);
+        let changes = &mut untold.changes;
         for line in lines {
-            if untold.len() >= MOST_LINES {
-                untold.clear();
-                untold.insert(EVERYTHING.to_owned());
+            if changes.len() >= MOST_LINES {
+                changes.clear();
+                changes.insert(EVERYTHING.to_owned());
             }
-            if !untold.contains(EVERYTHING) {
-                untold.insert(line);
+            if !changes.contains(EVERYTHING) {
+                changes.insert(line);
             }
         }
         drop(untold);
@@ -231,7 +248,6 @@ mod tests {
     use futures::FutureExt;
 
     use super::*;
-    use crate::ids::{ConversationId, PersonId};
     use crate::live::presence::Doing;
 
     const WORKSPACE: WorkspaceId = WorkspaceId(1);
@@ -304,7 +320,31 @@ mod tests {
         for number in 0..5000 {
             feed.tell(WORKSPACE, &change(0, Topic::Conversation(ConversationId(number))));
         }
-        assert_eq!(feed.take_untold(), BTreeSet::from([EVERYTHING.to_owned()]));
+        assert_eq!(feed.take_untold(), [EVERYTHING]);
+    }
+
+    #[test]
+    fn whoever_came_and_left_at_once_has_left_on_other_nodes_too() {
+        let (here, there) = (Feed::default(), Feed::default());
+        let now = DateTime::from_timestamp(1_900_000_000, 0).unwrap();
+        let ada = |doing| Here {
+            conversation: ConversationId(7),
+            audience: 0,
+            person: PersonId(3),
+            doing,
+            name: "Ada".into(),
+        };
+        let hears = || {
+            there.heard(here.take_untold().iter().map(String::as_str), now);
+            there.who_is_where(WORKSPACE, &[0], now)
+        };
+        here.is_here(WORKSPACE, ada(Doing::Looking), now);
+        here.is_here(WORKSPACE, ada(Doing::Gone), now);
+        assert_eq!(hears(), []);
+        here.is_here(WORKSPACE, ada(Doing::Gone), now);
+        here.is_here(WORKSPACE, ada(Doing::Writing), now);
+        here.is_here(WORKSPACE, ada(Doing::Looking), now);
+        assert_eq!(hears(), [ada(Doing::Looking)]);
     }
 
     #[test]

@@ -2,8 +2,6 @@
 //! connections of its own and a few times a second at most. Each node hears itself too: one that does not is deaf,
 //! connects anew, and then nobody relies on what they have.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::PgPool;
@@ -12,6 +10,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::app::App;
 use crate::error::{Error, Result};
+use crate::shutdown::Stop;
 use crate::store::db;
 
 const CHANNEL: &str = "rookery_changes";
@@ -28,20 +27,16 @@ const LONGEST: usize = 7900;
 /// One to listen, one to tell; more while a broken one is being given up.
 const CONNECTIONS: u32 = 4;
 
-/// Runs until the service stops.
-pub async fn run(app: Arc<App>) {
-    let pool = match db::pool(&app.config.database_url.0, CONNECTIONS) {
-        Ok(pool) => pool,
-        Err(error) => {
-            tracing::error!(%error, "changes of other nodes are seen only when pages ask again");
-            return;
-        }
-    };
+/// Runs until it is told to stop, and tells what is left then: somebody who stops the service waits until everything else
+/// is done.
+pub async fn run(app: &App, stop: &Stop) -> Result<()> {
+    let pool = db::pool(&app.config.database_url.0, CONNECTIONS)?;
     let node = app.random.hex(16);
     tokio::select! {
-        () = app.stop.wait() => {}
-        _ = async { tokio::join!(listen(&app, &pool, &node), tell(&app, &pool, &node), expire(&app)) } => {}
+        () = tell(app, &pool, &node, stop) => {}
+        _ = async { tokio::join!(listen(app, &pool, &node), expire(app)) } => {}
     }
+    Ok(())
 }
 
 async fn listen(app: &App, pool: &PgPool, node: &str) {
@@ -73,10 +68,18 @@ async fn hear(app: &App, pool: &PgPool, node: &str) -> Result<()> {
     }
 }
 
-async fn tell(app: &App, pool: &PgPool, node: &str) {
+async fn tell(app: &App, pool: &PgPool, node: &str, stop: &Stop) {
     loop {
-        let _ = timeout(SIGN, app.feed.has_untold()).await;
-        if notify(app, pool, node).await.is_err() {
+        tokio::select! {
+            _ = timeout(SIGN, app.feed.has_untold()) => {}
+            () = stop.wait() => {}
+        }
+        let is_last = stop.told();
+        let told = notify(app, pool, node).await;
+        if is_last {
+            return;
+        }
+        if told.is_err() {
             sleep(AGAIN).await;
             app.feed.was_not_told();
         }
@@ -106,7 +109,7 @@ async fn notify(app: &App, pool: &PgPool, node: &str) -> Result<()> {
 }
 
 /// The node's name and as many lines as fit, in each. At least one: it is also the sign that the node is there.
-fn payloads(node: &str, lines: &BTreeSet<String>) -> Vec<String> {
+fn payloads(node: &str, lines: &[String]) -> Vec<String> {
     let mut payloads = vec![node.to_owned()];
     for line in lines {
         if payloads.last().is_none_or(|last| last.len() + 1 + line.len() > LONGEST) {
@@ -129,16 +132,17 @@ async fn expire(app: &App) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
     fn every_line_is_in_one_payload_that_the_database_takes() {
-        let lines: BTreeSet<String> =
-            (0..2000).map(|number| format!("{number:018} 0 c{number:018}")).collect();
+        let lines: Vec<String> = (0..2000).map(|number| format!("{number:018} 0 c{number:018}")).collect();
         let payloads = payloads("node", &lines);
         assert!(payloads.iter().all(|payload| payload.len() < 8000 && payload.starts_with("node\n")));
         let told: BTreeSet<&str> = payloads.iter().flat_map(|payload| payload.lines().skip(1)).collect();
         assert_eq!(told.len(), lines.len());
-        assert_eq!(super::payloads("node", &BTreeSet::new()), ["node"], "a sign of life");
+        assert_eq!(super::payloads("node", &[]), ["node"], "a sign of life");
     }
 }

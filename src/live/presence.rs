@@ -67,8 +67,12 @@ impl FromStr for Here {
     }
 }
 
+/// By workspace, so that a page walks only what is its own.
 #[derive(Default)]
-pub struct Board(HashMap<(WorkspaceId, ConversationId), Vec<Entry>>);
+pub struct Board {
+    of: HashMap<WorkspaceId, HashMap<ConversationId, Vec<Entry>>>,
+    conversations: usize,
+}
 
 struct Entry {
     here: Here,
@@ -78,21 +82,16 @@ struct Entry {
 impl Board {
     /// True when it is news, and not only a sign that somebody is still there.
     pub fn note(&mut self, workspace: WorkspaceId, here: Here, now: DateTime<Utc>) -> bool {
-        let place = (workspace, here.conversation);
         if here.doing == Doing::Gone {
-            let Some(there) = self.0.get_mut(&place) else { return false };
-            let before = there.len();
-            there.retain(|other| other.here.person != here.person);
-            let left = there.len() < before;
-            if there.is_empty() {
-                self.0.remove(&place);
-            }
-            return left;
+            return self.leave(workspace, &here);
         }
-        if self.0.len() >= MOST && !self.0.contains_key(&place) {
+        let place = here.conversation;
+        let is_known = self.of.get(&workspace).is_some_and(|own| own.contains_key(&place));
+        if !is_known && self.conversations >= MOST {
             return false;
         }
-        let there = self.0.entry(place).or_default();
+        self.conversations += usize::from(!is_known);
+        let there = self.of.entry(workspace).or_default().entry(place).or_default();
         let (until, is_full) = (now + LASTS, there.len() >= MOST_OF_ONE);
         match there.iter_mut().find(|other| other.here.person == here.person) {
             Some(known) => {
@@ -108,26 +107,46 @@ impl Board {
         }
     }
 
+    /// True when they were there.
+    fn leave(&mut self, workspace: WorkspaceId, here: &Here) -> bool {
+        let Some(own) = self.of.get_mut(&workspace) else { return false };
+        let Some(there) = own.get_mut(&here.conversation) else { return false };
+        let before = there.len();
+        there.retain(|other| other.here.person != here.person);
+        let left = there.len() < before;
+        if there.is_empty() {
+            own.remove(&here.conversation);
+            self.conversations -= 1;
+        }
+        if own.is_empty() {
+            self.of.remove(&workspace);
+        }
+        left
+    }
+
     /// Who is where, in everything that the given audiences can see.
     pub fn everywhere(&self, workspace: WorkspaceId, audiences: &[i64], now: DateTime<Utc>) -> Vec<Here> {
-        let of_workspace = self.0.iter().filter(|((own, _), _)| *own == workspace);
-        let there = of_workspace.flat_map(|(_, there)| there).filter(|entry| entry.until > now);
-        let there = there.filter(|entry| audiences.contains(&entry.here.audience));
+        let there = self.of.get(&workspace).into_iter().flat_map(HashMap::values).flatten();
+        let there = there.filter(|entry| entry.until > now && audiences.contains(&entry.here.audience));
         there.map(|entry| entry.here.clone()).collect()
     }
 
     /// Forgets whoever was not heard of any more, and says where.
     pub fn expire(&mut self, now: DateTime<Utc>) -> Vec<(WorkspaceId, ConversationId, i64)> {
         let mut left = Vec::new();
-        self.0.retain(|(workspace, conversation), there| {
-            let audience = there.first().map_or(0, |entry| entry.here.audience);
-            let before = there.len();
-            there.retain(|entry| entry.until > now);
-            if there.len() < before {
-                left.push((*workspace, *conversation, audience));
-            }
-            !there.is_empty()
-        });
+        for (workspace, own) in &mut self.of {
+            own.retain(|conversation, there| {
+                let audience = there.first().map_or(0, |entry| entry.here.audience);
+                let before = there.len();
+                there.retain(|entry| entry.until > now);
+                if there.len() < before {
+                    left.push((*workspace, *conversation, audience));
+                }
+                !there.is_empty()
+            });
+        }
+        self.of.retain(|_, own| !own.is_empty());
+        self.conversations = self.of.values().map(HashMap::len).sum();
         left
     }
 }
@@ -173,6 +192,26 @@ mod tests {
         assert_eq!(board.expire(later + LASTS), [(workspace, ConversationId(7), 0)]);
         assert!(board.expire(later + LASTS).is_empty());
         assert_eq!(names(&board, later), 0);
+    }
+
+    #[test]
+    fn there_is_room_for_so_many_conversations_and_for_others_when_they_are_left() {
+        let (mut board, now) = (Board::default(), DateTime::from_timestamp(1_900_000_000, 0).unwrap());
+        let at = |number: usize, doing| {
+            let conversation = ConversationId(number as i64);
+            (WorkspaceId((number % 3) as i64), Here { conversation, ..here(3, doing) })
+        };
+        let mut note = |number, doing| {
+            let (workspace, here) = at(number, doing);
+            board.note(workspace, here, now)
+        };
+        assert!((0..MOST).all(|number| note(number, Doing::Looking)));
+        assert!(!note(MOST, Doing::Looking), "it is full");
+        assert!(note(5, Doing::Writing), "who is known goes on");
+        assert!(note(5, Doing::Gone) && !note(5, Doing::Gone));
+        assert!(note(MOST, Doing::Looking) && !note(MOST + 1, Doing::Looking));
+        board.expire(now + LASTS);
+        assert!(board.of.is_empty() && board.conversations == 0);
     }
 
     #[test]

@@ -77,6 +77,8 @@ pub struct Answer {
     pub status: u16,
     /// The first bytes of the body, as many as were asked for.
     pub body: Vec<u8>,
+    /// It was read to its end, neither cut off nor too long.
+    pub whole: bool,
     /// Where a redirect leads. It is never followed here.
     pub location: Option<String>,
 }
@@ -196,10 +198,11 @@ impl Outside {
         let location = response.headers().get(LOCATION).and_then(|to| to.to_str().ok()).map(str::to_owned);
         let mut body = Vec::new();
         let read = timeout_at(deadline, read(response.into_body(), &mut body, keep)).await;
-        if read == Ok(Whole::Yes) {
+        let whole = read == Ok(Whole::Yes);
+        if whole {
             self.put_back(to, Idle { address, sender, since: Instant::now() });
         }
-        Ok(Answer { status, body, location })
+        Ok(Answer { status, body, whole, location })
     }
 
     async fn look_up(&self, name: &str) -> Result<Vec<IpAddr>, Failure> {

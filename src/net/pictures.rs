@@ -2,27 +2,34 @@
 //! redirect says; only what its bytes show to be a picture; so large, in so much time, so many at once. The other side
 //! learns that somebody looked, but neither who nor from where.
 
-use std::time::Duration;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::Request;
 use hyper::header::{ACCEPT, USER_AGENT};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 use url::Url;
 
 use crate::net::outside::Outside;
 
 const MOST_BYTES: usize = 5 << 20;
-/// For all of it: waiting for a seat, names, redirects, the picture.
+/// For names, redirects and the picture, once there is a seat.
 pub const PATIENCE: Duration = Duration::from_secs(10);
+/// For a seat.
+const QUEUE: Duration = Duration::from_secs(20);
 const MOST_REDIRECTS: usize = 3;
-const AT_ONCE: usize = 8;
+/// Seats in all, and of one host: a slow one keeps nobody else's pictures waiting.
+const AT_ONCE: usize = 24;
+const OF_ONE_HOST: usize = 2;
 
 pub struct Pictures {
     outside: Outside,
     seats: Semaphore,
+    hosts: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
 pub struct Picture {
@@ -30,34 +37,58 @@ pub struct Picture {
     pub bytes: Bytes,
 }
 
+enum Found {
+    Picture(Picture),
+    Elsewhere(Url),
+}
+
 impl Pictures {
     pub fn new(outside: Outside) -> Self {
-        Self { outside, seats: Semaphore::new(AT_ONCE) }
+        Self { outside, seats: Semaphore::new(AT_ONCE), hosts: Mutex::default() }
     }
 
     /// Nothing when there is no picture to be had, for whatever reason.
     pub async fn fetch(&self, address: &Url) -> Option<Picture> {
-        let fetching = async {
-            let _seat = self.seats.acquire().await.ok()?;
-            let mut address = address.clone();
-            for _ in 0..=MOST_REDIRECTS {
-                let checked = self.outside.check(&address).await.ok()?;
-                let path = &address[url::Position::BeforePath..url::Position::AfterQuery];
-                let request = Request::get(path)
-                    .header(USER_AGENT, "Rookery")
-                    .header(ACCEPT, "image/png, image/jpeg, image/gif, image/webp")
-                    .body(Full::default())
-                    .ok()?;
-                let answer = self.outside.send(&checked, request, MOST_BYTES + 1).await.ok()?;
-                match (answer.status, answer.location) {
-                    (200, _) => return picture(answer.body),
-                    (301 | 302 | 303 | 307 | 308, Some(to)) => address = address.join(&to).ok()?,
-                    _ => return None,
-                }
+        let (mut address, mut left) = (address.clone(), PATIENCE);
+        for _ in 0..=MOST_REDIRECTS {
+            let _seat = timeout(QUEUE, self.seat(address.host_str()?)).await.ok()??;
+            let began = Instant::now();
+            match timeout(left, self.ask(&address)).await.ok()?? {
+                Found::Picture(picture) => return Some(picture),
+                Found::Elsewhere(to) => address = to,
             }
-            None
+            left = left.saturating_sub(began.elapsed());
+        }
+        None
+    }
+
+    /// Who waits for a host takes no seat from the others.
+    async fn seat(&self, host: &str) -> Option<(OwnedSemaphorePermit, SemaphorePermit<'_>)> {
+        let of_host = {
+            let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+            // Those that nobody sits at or waits for are forgotten.
+            hosts.retain(|_, seats| Arc::strong_count(seats) > 1);
+            let seats = hosts.entry(host.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(OF_ONE_HOST)));
+            seats.clone()
         };
-        timeout(PATIENCE, fetching).await.ok()?
+        Some((of_host.acquire_owned().await.ok()?, self.seats.acquire().await.ok()?))
+    }
+
+    async fn ask(&self, address: &Url) -> Option<Found> {
+        let checked = self.outside.check(address).await.ok()?;
+        let path = &address[url::Position::BeforePath..url::Position::AfterQuery];
+        let request = Request::get(path)
+            .header(USER_AGENT, "Rookery")
+            .header(ACCEPT, "image/png, image/jpeg, image/gif, image/webp")
+            .body(Full::default())
+            .ok()?;
+        let answer = self.outside.send(&checked, request, MOST_BYTES + 1).await.ok()?;
+        match (answer.status, answer.location) {
+            // Half a picture would be kept for a day.
+            (200, _) if answer.whole => picture(answer.body).map(Found::Picture),
+            (301 | 302 | 303 | 307 | 308, Some(to)) => address.join(&to).ok().map(Found::Elsewhere),
+            _ => None,
+        }
     }
 }
 

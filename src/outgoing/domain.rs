@@ -2,10 +2,12 @@
 //! `check` looks them up and says what is missing.
 
 pub mod check;
+pub mod checked;
 
 use std::net::IpAddr;
 
 use serde::Serialize;
+use serde_json::json;
 use sqlx::PgConnection;
 use url::Host;
 
@@ -15,6 +17,8 @@ use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
 use crate::outgoing::dkim;
 use crate::relay;
+use crate::workspace::access::By;
+use crate::workspace::audit::{self, Did, Subject};
 
 /// Longest string of a TXT record; a longer text is split.
 const LONGEST_STRING: usize = 255;
@@ -37,7 +41,7 @@ pub struct Row {
 }
 
 /// Creates the domain's key. A domain that exists keeps its key.
-pub async fn add(app: &App, workspace: WorkspaceId, domain: &str) -> Result<Domain> {
+pub async fn add(app: &App, workspace: WorkspaceId, by: &By, domain: &str) -> Result<Domain> {
     let name = a_domain(domain)?;
     let mut tx = app.begin(workspace).await?;
     if let Some(there) = find(&mut tx, workspace, &name).await? {
@@ -59,6 +63,8 @@ pub async fn add(app: &App, workspace: WorkspaceId, domain: &str) -> Result<Doma
     )
     .execute(&mut *tx)
     .await?;
+    let subject = Subject { id: &name, name: &name };
+    audit::record(&mut tx, by, Did::DomainAdded, subject, json!({ "selector": selector })).await?;
     tx.commit().await?;
     Ok(Domain { name, selector, public_key })
 }
@@ -97,6 +103,11 @@ impl Domain {
 
     fn key_name(&self) -> String {
         format!("{}._domainkey.{}", self.selector, self.name)
+    }
+
+    /// Where the key stands when a DNS page adds the domain to a name that has it already.
+    fn doubled_key_name(&self) -> String {
+        format!("{}.{}", self.key_name(), self.name)
     }
 
     fn key_text(&self) -> String {

@@ -5,8 +5,9 @@
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
+use tokio::sync::SemaphorePermit;
 
-use crate::app::App;
+use crate::app::{App, MAIL_MEMORY};
 use crate::conversations::conversation::Locked;
 use crate::conversations::lock::lock_any;
 use crate::conversations::messages::reply_context::earlier;
@@ -58,6 +59,14 @@ impl Work for Sending {
         Claim { workspace: claimed.letter.workspace, number: claimed.claim, tries: claimed.tries }
     }
 
+    async fn room<'a>(&'a self, app: &'a App, claimed: &'a Claimed) -> Option<SemaphorePermit<'a>> {
+        match memory(claimed.attachments.iter().map(|file| file.size)) {
+            0 => None,
+            // Nobody closes it.
+            kilobytes => app.mail_memory.acquire_many(kilobytes).await.ok(),
+        }
+    }
+
     async fn act(&self, app: &App, claimed: &Claimed) -> Result<Tried<Self::Outcome>> {
         Ok(match hand_over(app, claimed).await? {
             Handover::Accepted => Tried::Done(Ok(())),
@@ -88,6 +97,15 @@ impl Work for Sending {
         let Some(conversation) = lock(tx, claimed).await? else { return Ok(false) };
         sending::failed(tx, &conversation, claimed, Refusal::GaveUp).await
     }
+}
+
+/// Kilobytes that files take while their mail leaves: as they are, and a third larger as lines of the mail, which is
+/// written into room that doubles. Of what is larger than all there is, one mail has its turn alone.
+fn memory(sizes: impl Iterator<Item = i64>) -> u32 {
+    let bytes = sizes.fold(0_i64, |all, size| all.saturating_add(size.max(0)));
+    u32::try_from((bytes / 1024).saturating_add(i64::from(bytes > 0)).saturating_mul(3))
+        .unwrap_or(MAIL_MEMORY)
+        .min(MAIL_MEMORY)
 }
 
 async fn lock(tx: &mut Tx<'_>, claimed: &Claimed) -> Result<Option<Locked>> {
@@ -153,4 +171,18 @@ pub async fn sent(tx: &mut Tx<'_>, conversation: &Locked, claimed: &Claimed) -> 
         answer::after(tx, conversation, &claimed.letter).await?;
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mail_without_files_waits_for_nobody_and_the_largest_has_its_turn_alone() {
+        assert_eq!(memory([].into_iter()), 0);
+        assert_eq!(memory([1].into_iter()), 3);
+        let largest = memory([crate::replies::upload::MOST_BYTES].into_iter());
+        assert!(largest <= MAIL_MEMORY && 2 * largest > MAIL_MEMORY, "{largest}");
+        assert_eq!(memory([i64::MAX, i64::MAX].into_iter()), MAIL_MEMORY);
+    }
 }

@@ -27,8 +27,8 @@ use crate::workspace::people::Person;
 pub struct Shown {
     /// The newest message that came after the draft.
     pub newest: Option<MessageId>,
-    /// When the draft was last changed, if the page knew it.
-    pub edited_at: Option<Option<DateTime<Utc>>>,
+    /// When the draft was last changed; nothing of one that was as it had been drafted.
+    pub edited_at: Option<DateTime<Utc>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub enum Skipped {
     /// Its conversation is marked as risky: that is looked at alone.
     Risky,
     Outdated,
+    /// Somebody changed it after it was shown.
+    Crossed,
     /// It is no draft any more, or not there for this person.
     Gone,
     /// It cannot be sent as it is, or something of ours went wrong.
@@ -69,13 +71,18 @@ pub async fn approve(
         if since.is_some_and(|since| Some(since.newest) != shown.newest) {
             return Ok(Approved::Outdated);
         }
-        if let Some(shown) = shown.edited_at
-            && revision::edited_at(tx, &conversation, message).await? != shown
-        {
+        if revision::edited_at(tx, &conversation, message).await? != shown.edited_at {
             return Ok(Approved::Crossed);
         }
     }
     Ok(Approved::Leaves(let_go(app, tx, person, &conversation, &draft, edited).await?))
+}
+
+/// One of several, and when the draft that was listed had last been changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Picked {
+    pub message: MessageId,
+    pub edited_at: Option<DateTime<Utc>>,
 }
 
 /// Each in a transaction of its own: one that cannot go keeps none of the others.
@@ -83,11 +90,12 @@ pub async fn approve_many(
     app: &App,
     workspace: WorkspaceId,
     person: &Person,
-    messages: &[MessageId],
+    picked: &[Picked],
 ) -> Vec<(MessageId, Result<DateTime<Utc>, Skipped>)> {
-    let mut outcomes = Vec::with_capacity(messages.len());
-    for message in messages {
-        let outcome = match one_of_many(app, workspace, person, *message).await {
+    let mut outcomes = Vec::with_capacity(picked.len());
+    for picked in picked {
+        let message = picked.message;
+        let outcome = match one_of_many(app, workspace, person, *picked).await {
             Ok(outcome) => outcome,
             Err(Error::Missing(_)) => Err(Skipped::Gone),
             Err(error) => {
@@ -95,7 +103,7 @@ pub async fn approve_many(
                 Err(Skipped::Failed)
             }
         };
-        outcomes.push((*message, outcome));
+        outcomes.push((message, outcome));
     }
     outcomes
 }
@@ -104,7 +112,7 @@ async fn one_of_many(
     app: &App,
     workspace: WorkspaceId,
     person: &Person,
-    message: MessageId,
+    Picked { message, edited_at }: Picked,
 ) -> Result<Result<DateTime<Utc>, Skipped>> {
     let mut tx = app.begin(workspace).await?;
     let (conversation, draft) = match lock_draft(&mut tx, person, message).await {
@@ -116,6 +124,9 @@ async fn one_of_many(
     }
     if !news(&mut tx, workspace, &[message]).await?.is_empty() {
         return Ok(Err(Skipped::Outdated));
+    }
+    if revision::edited_at(&mut tx, &conversation, message).await? != edited_at {
+        return Ok(Err(Skipped::Crossed));
     }
     let sends_at = let_go(app, &mut tx, person, &conversation, &draft, None).await?;
     tx.commit().await?;

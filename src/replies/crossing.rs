@@ -22,21 +22,6 @@ pub struct News {
     pub text: String,
 }
 
-/// The newest item of the timeline: what a page that shows it all has shown.
-pub async fn newest_item(
-    conn: &mut PgConnection,
-    workspace: WorkspaceId,
-    conversation: &Conversation,
-) -> Result<i32> {
-    Ok(sqlx::query_scalar!(
-        "select last_item from conversations where workspace_id = $1 and id = $2",
-        workspace.0,
-        conversation.id.0
-    )
-    .fetch_one(conn)
-    .await?)
-}
-
 /// In order, at most the newest twenty. An approved draft is news although its message is older: the approval is not.
 /// Reminders and mail of machines are no answers.
 pub async fn since(

@@ -8,6 +8,7 @@ use crate::conversations::{notes, timeline};
 use crate::documents::request::{self, Carrier};
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, MessageId};
+use crate::replies::drafts::files::{self, Left};
 use crate::replies::queue::edit::lock_draft;
 use crate::store::db::Tx;
 use crate::workspace::people::Person;
@@ -15,14 +16,19 @@ use crate::workspace::people::Person;
 /// As long as a note may be.
 const LONGEST_WORD: usize = 10_000;
 
-/// Gives the conversation it was on.
+pub struct Discarded {
+    pub conversation: ConversationId,
+    /// Files that nobody names any more, to be removed once this is committed.
+    pub files: Vec<String>,
+}
+
 pub async fn discard(
     tx: &mut Tx<'_>,
     person: &Person,
     message: MessageId,
     word: Option<&str>,
-) -> Result<ConversationId> {
-    let (conversation, _) = lock_draft(tx, person, message).await?;
+) -> Result<Discarded> {
+    let (conversation, draft) = lock_draft(tx, person, message).await?;
     let data = json!({ "messageId": message });
     timeline::append(tx, conversation.id, &person.by(), "draft-discarded", data).await?;
     if let Some(word) = word.map(str::trim).filter(|word| !word.is_empty()) {
@@ -33,5 +39,7 @@ pub async fn discard(
     }
     request::cancel(tx, Carrier { conversation: conversation.id, message }, &person.by()).await?;
     outbound::discard(tx, &conversation, message).await?;
-    Ok(conversation.id)
+    let own = draft.attachments.into_iter().filter(|file| !file.borrowed);
+    let left = own.map(|file| Left { conversation: Some(conversation.id), blob: file.blob }).collect();
+    Ok(Discarded { conversation: conversation.id, files: files::unheld(tx, left).await? })
 }

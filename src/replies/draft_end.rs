@@ -5,6 +5,7 @@ use chrono::TimeDelta;
 
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, DraftId};
+use crate::replies::drafts::files::{self, Left};
 use crate::replies::drafts::{Kind, NO_DRAFT};
 use crate::store::db::Tx;
 use crate::workspace::people::Person;
@@ -97,25 +98,27 @@ pub async fn restore(tx: &mut Tx<'_>, person: &Person, id: DraftId) -> Result<Op
     back.ok_or_else(|| Error::problem("draft", "you have begun another one here, so it stays away"))
 }
 
-/// Forgets what is done with for a week. Gives the names of files that nobody holds any more, to be removed once this is
+/// Forgets what is done with for a week. Gives the names of files that nobody names any more, to be removed once this is
 /// committed.
 pub async fn forget(tx: &mut Tx<'_>, person: &Person) -> Result<Vec<String>> {
     let workspace = tx.workspace().0;
     let before = tx.now() - REMEMBERED;
-    Ok(sqlx::query_scalar!(
+    let left = sqlx::query_as!(
+        Left,
         r#"with done as (
-               select id from written_drafts
+               select id, conversation_id from written_drafts
                where workspace_id = $1 and person_id = $2 and became is not null and became_at < $3
                order by became_at limit 100),
            files as (
-               select blob from written_draft_files
-               where workspace_id = $1 and draft_id in (select id from done) and not borrowed),
+               select conversation_id, blob from written_draft_files join done on done.id = draft_id
+               where workspace_id = $1 and not borrowed),
            gone as (delete from written_drafts where workspace_id = $1 and id in (select id from done))
-           select blob as "blob!" from files"#,
+           select conversation_id as "conversation: ConversationId", blob as "blob!" from files"#,
         workspace,
         person.id.0,
         before
     )
     .fetch_all(&mut **tx)
-    .await?)
+    .await?;
+    files::unheld(tx, left).await
 }

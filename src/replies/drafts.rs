@@ -1,18 +1,19 @@
 //! What people are writing, kept on the server: one draft for each conversation, person and kind, seen by nobody else.
-//!
 //! A save names the version it began from, the open page it comes from and its number there. A late save of a page
 //! changes nothing; a page that did not know of another one's words loses neither: its own are kept beside the draft.
 //! What was sent or thrown away keeps its row for a while, so that whatever comes late finds what became of it.
+
+pub mod files;
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::conversations::conversation::Conversation;
+use crate::conversations::lock::keep_apart;
 use crate::conversations::timeline::Attachment;
 use crate::error::{Error, Problem, Result};
 use crate::ids::{ConversationId, DraftFileId, DraftId, MailboxId, MessageId};
-use crate::replies::forward;
 use crate::store::db::Tx;
 use crate::text;
 use crate::workspace::people::Person;
@@ -75,11 +76,12 @@ pub struct Words {
 }
 
 impl Words {
-    /// Whatever page they come from.
+    /// Whatever page they come from: the same text, from the same inbox, about the same message.
     fn says_the_same(&self, other: &Self) -> bool {
         let said = |words: &Self| {
             let lines = [&words.to, &words.cc, &words.bcc, &words.documents, &words.body];
-            (lines.map(|line| text::lines(line).trim().to_owned()), text::line(&words.subject))
+            let lines = lines.map(|line| text::lines(line).trim().to_owned());
+            (lines, text::line(&words.subject), words.about, words.mailbox)
         };
         said(self) == said(other)
     }
@@ -150,9 +152,15 @@ pub async fn save(
     if (save.kind == Kind::New) != conversation.is_none() {
         return Err(NO_DRAFT);
     }
-    // A second round sees what somebody inserted between looking and inserting.
-    for _ in 0..2 {
+    let mut merged = None;
+    // Another round sees what somebody inserted between looking and inserting, or where the conversation went.
+    for _ in 0..3 {
+        let conversation = merged.as_ref().or(conversation);
         let Some(found) = find(tx, person, conversation, save).await? else {
+            if let Some(into) = keep_apart(tx, person, conversation).await? {
+                merged = Some(into);
+                continue;
+            }
             if let Some(kept) = insert(tx, person, conversation, save).await? {
                 return Ok(kept);
             }
@@ -171,8 +179,7 @@ pub async fn save(
         }
         let newer = read(tx, person, found.id).await?.ok_or(NO_DRAFT)?;
         if newer.words.says_the_same(&save.words) {
-            let (draft, version, at) = (newer.id, newer.version, newer.saved_at);
-            return Ok(Saved::Kept { draft, version, at });
+            return Ok(Saved::Kept { draft: newer.id, version: newer.version, at: newer.saved_at });
         }
         keep_beside(tx, found.id, save).await?;
         return Ok(Saved::Newer(Box::new(newer)));
@@ -362,7 +369,7 @@ async fn update(
     Ok(Saved::Kept { draft: found.id, version, at: now })
 }
 
-/// The files of a message that is passed on go with it, unless they are taken out.
+/// Another message is passed on than before, or the first.
 async fn borrow_files(
     tx: &mut Tx<'_>,
     conversation: Option<&Conversation>,
@@ -370,55 +377,16 @@ async fn borrow_files(
     save: &Save<'_>,
     before: Option<MessageId>,
 ) -> Result<()> {
-    let (Kind::Forward, Some(conversation), Some(about)) = (save.kind, conversation, save.words.about) else {
-        return Ok(());
-    };
-    if before == Some(about) {
-        return Ok(());
+    match (save.kind, conversation, save.words.about) {
+        (Kind::Forward, Some(conversation), Some(about)) if before != Some(about) => {
+            files::of_passed_on(tx, conversation, draft, about).await
+        }
+        _ => Ok(()),
     }
-    let workspace = tx.workspace();
-    let passed = forward::find(tx, workspace, conversation, about).await?;
-    sqlx::query!(
-        "delete from written_draft_files where workspace_id = $1 and draft_id = $2 and borrowed",
-        workspace.0,
-        draft.0
-    )
-    .execute(&mut **tx)
-    .await?;
-    for attachment in &passed.attachments {
-        add_file(tx, draft, attachment, true).await?;
-    }
-    Ok(())
-}
-
-/// Names a file in a draft that is locked.
-pub(super) async fn add_file(
-    tx: &mut Tx<'_>,
-    draft: DraftId,
-    attachment: &Attachment,
-    borrowed: bool,
-) -> Result<DraftFileId> {
-    let id: DraftFileId = tx.mint();
-    let workspace = tx.workspace().0;
-    sqlx::query!(
-        "insert into written_draft_files (workspace_id, id, draft_id, filename, content_type, size, blob, borrowed)
-         values ($1, $2, $3, $4, $5, $6, $7, $8)",
-        workspace,
-        id.0,
-        draft.0,
-        attachment.filename,
-        attachment.content_type,
-        attachment.size,
-        attachment.blob,
-        borrowed
-    )
-    .execute(&mut **tx)
-    .await?;
-    Ok(id)
 }
 
 /// Of each page its newest words; of many pages the newest ten.
-async fn keep_beside(tx: &mut Tx<'_>, draft: DraftId, save: &Save<'_>) -> Result<()> {
+pub(super) async fn keep_beside(tx: &mut Tx<'_>, draft: DraftId, save: &Save<'_>) -> Result<()> {
     if save.words.body.trim().is_empty() {
         return Ok(());
     }
@@ -504,7 +472,7 @@ pub async fn read(conn: &mut PgConnection, person: &Person, id: DraftId) -> Resu
                mailbox_id as "mailbox: MailboxId", about as "about: MessageId", to_line, cc_line, bcc_line, subject, body,
                documents, seen, version, saved_at,
                coalesce((select jsonb_agg(jsonb_build_object('id', f.id, 'filename', filename, 'contentType', content_type,
-                             'size', size, 'blob', blob) order by f.id)
+                             'size', size, 'blob', blob, 'borrowed', borrowed) order by f.id)
                          from written_draft_files f where f.workspace_id = $1 and f.draft_id = d.id), '[]')
                    as "files!: Json<Vec<Filed>>",
                coalesce((select jsonb_agg(jsonb_build_object('body', c.body, 'saved_at', c.saved_at) order by c.saved_at desc)

@@ -54,17 +54,30 @@ pub async fn find(
 }
 
 impl PassedOn {
-    /// The note with the message under it.
-    pub fn under(&self, note: &str, subject: &str) -> String {
+    /// What `under` had put a note above: the note, and whether all else is still as it was. Nothing when the message is
+    /// not there any more.
+    pub fn note_above<'a>(&self, whole: &'a str, subject: &str) -> Option<(&'a str, bool)> {
+        let whole = whole.trim_end();
+        if let Some(note) = whole.strip_suffix(&self.under("", subject)) {
+            return Some((note.trim_end(), true));
+        }
+        let at = whole.find(&self.begins())?;
+        Some((whole[..at].trim_end(), false))
+    }
+
+    /// How the message begins under a note.
+    fn begins(&self) -> String {
         let sender = match self.from_name.as_deref().map(text::line).filter(|name| !name.is_empty()) {
             Some(name) => format!("{name} <{}>", text::line(&self.from_email)),
             None => text::line(&self.from_email),
         };
-        let mut head = format!(
-            "---------- Forwarded message ----------\nFrom: {sender}\nDate: {}\nSubject: {}\n",
-            self.at.format("%-d %B %Y at %H:%M UTC"),
-            text::line(subject)
-        );
+        let date = self.at.format("%-d %B %Y at %H:%M UTC");
+        format!("---------- Forwarded message ----------\nFrom: {sender}\nDate: {date}\n")
+    }
+
+    /// The note with the message under it.
+    pub fn under(&self, note: &str, subject: &str) -> String {
+        let mut head = format!("{}Subject: {}\n", self.begins(), text::line(subject));
         if !self.to.is_empty() {
             head.push_str(&format!("To: {}\n", text::line(&self.to.join(", "))));
         }
@@ -111,6 +124,12 @@ mod tests {
         Where is it?
         ");
         assert!(passed.under(" ", "Parcel").starts_with("----------"));
+        let whole = passed.under("Can you look?\n", "Parcel");
+        assert_eq!(passed.note_above(&whole, "Parcel"), Some(("Can you look?", true)));
+        assert_eq!(passed.note_above(&passed.under("", "Parcel"), "Parcel"), Some(("", true)));
+        let changed = whole.replace("Where is it?", "Where?");
+        assert_eq!(passed.note_above(&changed, "Parcel"), Some(("Can you look?", false)));
+        assert_eq!(passed.note_above("Can you look?", "Parcel"), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::app_mail::sent;
 use crate::conversations::conversation::Conversation;
 use crate::conversations::merge::{self, Obstacle, rows};
 use crate::documents::{filing, request};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::{ConversationId, WorkspaceId};
 use crate::store::db::Tx;
 use crate::workspace::people::Person;
@@ -62,15 +62,22 @@ pub async fn obstacle(
     })
 }
 
+/// Items have other numbers now, so that what their writers saw is not known any more: the next click shows what is there.
 async fn move_drafts(tx: &mut Tx<'_>, from: ConversationId, to: ConversationId) -> Result<()> {
     let workspace = tx.workspace().0;
-    sqlx::query!(
-        "update written_drafts set conversation_id = $3 where workspace_id = $1 and conversation_id = $2",
+    let moved = sqlx::query!(
+        "update written_drafts set conversation_id = $3, seen = 0 where workspace_id = $1 and conversation_id = $2",
         workspace,
         from.0,
         to.0
     )
     .execute(&mut **tx)
-    .await?;
-    Ok(())
+    .await;
+    match moved {
+        // Somebody began to write in the other one after it was looked at.
+        Err(sqlx::Error::Database(error)) if error.is_unique_violation() => {
+            Err(Obstacle::WrittenInBoth.into())
+        }
+        moved => moved.map(drop).map_err(Error::from),
+    }
 }

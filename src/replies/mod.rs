@@ -2,6 +2,7 @@
 //! its undo window; what people do with them, and what stops them.
 
 pub mod approve;
+pub mod asking;
 pub mod automatic_limit;
 pub mod crossing;
 pub mod discard;

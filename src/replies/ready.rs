@@ -5,14 +5,13 @@ use sqlx::PgConnection;
 
 use crate::conversations::conversation::{Contact, Conversation};
 use crate::conversations::messages::outbound::Addressed;
-use crate::documents::items::Item;
 use crate::documents::request::Asked;
 use crate::error::{Error, Problem, Result};
 use crate::ids::{MailboxId, MessageId, WorkspaceId};
 use crate::replies::drafts::{Draft, Kind};
 use crate::replies::recipients::{self, Headed, Recipients};
 use crate::replies::saved_replies::{self, Values};
-use crate::replies::{forward, suppress};
+use crate::replies::{asking, forward, suppress, upload};
 use crate::text;
 use crate::workspace::mailboxes::{self, Mailbox};
 use crate::workspace::people::Person;
@@ -21,8 +20,6 @@ use crate::workspace::{preferences, signatures};
 pub const LONGEST_BODY: usize = 50_000;
 pub const LONGEST_NOTE: usize = 10_000;
 const LONGEST_SUBJECT: usize = 500;
-const MOST_DOCUMENTS: usize = 20;
-const LONGEST_LABEL: usize = 120;
 
 /// What would be sent.
 #[derive(Debug)]
@@ -92,6 +89,9 @@ pub async fn check(
             format!("{address} must not be written to: it complained or does not exist. Take it out."),
         );
     }
+    if draft.files.iter().map(|file| file.attachment.size).sum::<i64>() > upload::MOST_BYTES {
+        problem("file", upload::too_large_in_words());
+    }
     let subject = text::line(&words.subject);
     if subject.chars().count() > LONGEST_SUBJECT {
         problem("subject", format!("The subject is too long: at most {LONGEST_SUBJECT} characters."));
@@ -99,7 +99,7 @@ pub async fn check(
     if draft.kind == Kind::New && subject.is_empty() {
         problem("subject", "Write a subject: it is what the other side sees first.".to_owned());
     }
-    let asks = match asked(&words.documents) {
+    let asks = match asking::read(&words.documents) {
         Ok(asks) => asks,
         Err(what) => {
             problem("documents", what);
@@ -113,12 +113,18 @@ pub async fn check(
     let (Some(mailbox), true) = (mailbox, problems.is_empty()) else { return Ok(Err(problems)) };
     let values = values(person, conversation, &mailbox, &recipients);
     let signature = signature(conn, person, mailbox.id, &values).await?;
+    let blanks: Vec<Problem> =
+        saved_replies::blanks(&signature).into_iter().map(unfilled_signature).collect();
+    if !blanks.is_empty() {
+        return Ok(Err(blanks));
+    }
     let mut body = signed(&body, &signature);
     let mut addressed = Addressed {
         to: recipients.to,
         cc: recipients.cc,
         bcc: recipients.bcc,
         attachments: draft.files.iter().map(|file| file.attachment.clone()).collect(),
+        signature: (!signature.is_empty()).then_some(signature),
         ..Addressed::default()
     };
     match (draft.kind, conversation) {
@@ -201,32 +207,39 @@ pub async fn signature(
     Ok(saved_replies::fill(&of_inbox, values))
 }
 
+/// A variable of a signature that nothing is known for here.
+fn unfilled_signature(blank: &str) -> Problem {
+    let what = format!(
+        "The signature has a blank that nothing is known for here: {blank}. Change the signature, or give the blank other \
+         words for then, like {{{{customer.first_name|there}}}}."
+    );
+    Problem { field: "body".to_owned(), what }
+}
+
+/// The words above a signature, as they were before `signed`. Words that stand under it stay.
+pub fn unsigned(body: &str, signature: &str) -> String {
+    let body = body.trim_end();
+    if signature.is_empty() {
+        return body.to_owned();
+    }
+    if body == signature {
+        return String::new();
+    }
+    if let Some(words) = body.strip_suffix(signature).and_then(|words| words.strip_suffix("\n\n")) {
+        return words.to_owned();
+    }
+    match body.rsplit_once(&format!("\n\n{signature}\n")) {
+        Some((words, below)) => format!("{words}\n{below}"),
+        None => body.to_owned(),
+    }
+}
+
 fn signed(body: &str, signature: &str) -> String {
     match (body.is_empty(), signature.is_empty()) {
         (_, true) => body.to_owned(),
         (true, false) => signature.to_owned(),
         (false, false) => format!("{body}\n\n{signature}"),
     }
-}
-
-/// One document a line; `(optional)` at its end marks it nice to have.
-fn asked(lines: &str) -> Result<Option<Asked>, String> {
-    let labels: Vec<String> = lines.lines().map(text::line).filter(|label| !label.is_empty()).collect();
-    if labels.len() > MOST_DOCUMENTS {
-        return Err(format!("Ask for at most {MOST_DOCUMENTS} documents at once."));
-    }
-    if labels.iter().any(|label| label.chars().count() > LONGEST_LABEL) {
-        return Err(format!("Name each document in at most {LONGEST_LABEL} characters."));
-    }
-    let items: Vec<Item> = labels
-        .into_iter()
-        .map(|label| match label.strip_suffix("(optional)") {
-            Some(short) => Item { label: short.trim_end().to_owned(), description: None, required: false },
-            None => Item { label, description: None, required: true },
-        })
-        .filter(|item| !item.label.is_empty())
-        .collect();
-    Ok((!items.is_empty()).then_some(Asked { items, due: None }))
 }
 
 /// A message that is answered, and what its header says.
@@ -297,18 +310,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn documents_are_asked_for_line_by_line() {
-        let asked = asked("Passport\r\n\n  Payslip (optional) \n").unwrap().unwrap();
-        let items: Vec<_> = asked.items.iter().map(|item| (item.label.as_str(), item.required)).collect();
-        assert_eq!(items, [("Passport", true), ("Payslip", false)]);
-        assert!(super::asked(" \n").unwrap().is_none());
-        assert!(super::asked(&"a\n".repeat(21)).is_err());
-    }
-
-    #[test]
     fn a_signature_stands_under_the_words_and_alone_without_any() {
         assert_eq!(signed("Hello", "Mia"), "Hello\n\nMia");
         assert_eq!(signed("", "Mia"), "Mia");
         assert_eq!(signed("Hello", ""), "Hello");
+    }
+
+    #[test]
+    fn a_signature_is_taken_off_once_wherever_it_stands_and_nothing_else_is() {
+        for (body, signature, wanted) in [
+            ("Hello\n\nMia", "Mia", "Hello"),
+            ("Mia", "Mia", ""),
+            ("Hello\n\nMia\n\n", "Mia", "Hello"),
+            ("Hello\n\nMia\n\nPS: tomorrow", "Mia", "Hello\n\nPS: tomorrow"),
+            ("Hello\n\nMia\n\nMia", "Mia", "Hello\n\nMia"),
+            ("I am Mia", "Mia", "I am Mia"),
+            ("Hello\n\nMiaMia", "Mia", "Hello\n\nMiaMia"),
+            ("Hello", "", "Hello"),
+        ] {
+            assert_eq!(unsigned(body, signature), wanted, "{body:?}");
+        }
     }
 }

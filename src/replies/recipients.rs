@@ -165,7 +165,8 @@ pub async fn ours(
 ) -> Result<BTreeSet<String>> {
     let plain: Vec<String> = addresses.iter().map(|address| untagged(address)).collect();
     let found = sqlx::query_scalar!(
-        "select address from mailboxes where workspace_id = $1 and address = any($2)",
+        r#"select address as "address!" from mailboxes where workspace_id = $1 and address = any($2)
+           union all select address from mailbox_aliases where workspace_id = $1 and address = any($2)"#,
         workspace.0,
         &plain
     )

@@ -4,7 +4,8 @@
 use crate::app::App;
 use crate::conversations::lock::lock_any;
 use crate::conversations::messages::message::Author;
-use crate::conversations::messages::outbound::{self, Outbound};
+use crate::conversations::messages::outbound::{self, Addressed, Outbound};
+use crate::conversations::messages::sending::{self, Recipient};
 use crate::conversations::status::Status;
 use crate::documents::request::{self, Due};
 use crate::error::Result;
@@ -13,12 +14,17 @@ use crate::store::db::Tx;
 
 const OPENING: &str = "This is a friendly reminder: some documents we asked you for are still missing.";
 
-/// Writes the reminder that is due. A closed conversation and an address that must not be written to end
-/// the reminders; a customer's mail alone does not, because the documents are still missing. An address that got
-/// enough mail of ours for a day is reminded when the day is over.
+/// Writes the reminder that is due, to whom the request itself went first: the conversation may have become part of
+/// another, with another contact. A closed conversation and an address that must not be written to end the reminders; a
+/// customer's mail alone does not, because the documents are still missing. An address that got enough mail of ours for
+/// a day is reminded when the day is over.
 pub async fn remind(app: &App, tx: &mut Tx<'_>, due: Due) -> Result<()> {
     let conversation = lock_any(tx, due.conversation).await?;
-    let address = match &conversation.contact.email {
+    let asked = match due.message {
+        Some(message) => sending::recipients(tx, &conversation, message).await?,
+        None => Vec::new(),
+    };
+    let address = match asked.iter().find_map(Recipient::told) {
         Some(address) if conversation.status != Status::Closed => {
             let suppressed = suppress::is_suppressed(tx, conversation.livemode(), address).await?;
             Some(address).filter(|_| !suppressed)
@@ -32,6 +38,8 @@ pub async fn remind(app: &App, tx: &mut Tx<'_>, due: Due) -> Result<()> {
     if let Err(until) = automatic_limit::count(tx, conversation.livemode(), address).await? {
         return request::put_reminder_off(tx, due.request, until).await;
     }
+    let is_contact = conversation.contact.email.as_deref() == Some(address);
+    let addressed = (!is_contact).then(|| Addressed { to: vec![address.to_owned()], ..Addressed::default() });
     let reminder = Outbound {
         message: tx.mint(),
         author: Author::Service,
@@ -39,7 +47,7 @@ pub async fn remind(app: &App, tx: &mut Tx<'_>, due: Due) -> Result<()> {
         written: Some(OPENING),
         summary: None,
         sends_at: Some(tx.now()),
-        addressed: None,
+        addressed: addressed.as_ref(),
     };
     outbound::add(tx, &conversation, reminder).await
 }

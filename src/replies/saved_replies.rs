@@ -40,6 +40,7 @@ pub struct SavedReply {
     pub name: String,
     pub body: String,
     pub changed_at: DateTime<Utc>,
+    /// Whoever attaches one borrows it.
     pub files: Vec<(DraftFileId, Attachment)>,
 }
 
@@ -60,7 +61,7 @@ async fn read(
     let rows = sqlx::query!(
         r#"select id as "id: SavedReplyId", name, body, changed_at,
                coalesce((select jsonb_agg(jsonb_build_object('id', f.id, 'filename', filename, 'contentType', content_type,
-                             'size', size, 'blob', blob) order by f.id)
+                             'size', size, 'blob', blob, 'borrowed', true) order by f.id)
                          from saved_reply_files f where f.workspace_id = $1 and f.reply_id = r.id), '[]')
                    as "files!: Json<Vec<Filed>>"
            from saved_replies r

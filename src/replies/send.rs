@@ -6,6 +6,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::app::App;
+use crate::conversations::assign::{self, To};
 use crate::conversations::conversation::Locked;
 use crate::conversations::lock::lock_visible;
 use crate::conversations::status::Status;
@@ -18,6 +19,7 @@ use crate::replies::drafts::{self, Draft, Kind, NO_DRAFT};
 use crate::replies::ready::{self, Ready};
 use crate::replies::write::{NewReply, write_to};
 use crate::store::db::Tx;
+use crate::workspace::inbox_settings;
 use crate::workspace::people::Person;
 
 /// How far ahead a message can be sent later.
@@ -123,7 +125,7 @@ fn already(fate: &Fate, became: i64) -> Outcome {
     }
 }
 
-fn cannot_wait_until(now: DateTime<Utc>, at: DateTime<Utc>) -> Option<Problem> {
+pub(super) fn cannot_wait_until(now: DateTime<Utc>, at: DateTime<Utc>) -> Option<Problem> {
     let what = match at - now {
         ahead if ahead <= TimeDelta::zero() => "That time has passed. Choose a later one.",
         ahead if ahead > FURTHEST => "Choose a time within a year.",
@@ -153,6 +155,11 @@ async fn write(
     let reply = NewReply { body: &ready.body, summary: None, asks: ready.asks, send: true };
     let addressed = (Some(&ready.addressed), to);
     let written = write_to(app, tx, conversation, person, reply, addressed, Some(sends_at)).await?;
+    if conversation.assignee.is_none()
+        && inbox_settings::assigns_on_reply(tx, conversation.mailbox_id).await?
+    {
+        assign::assign(tx, conversation, person, To::Me).await?;
+    }
     if click.close {
         transitions::set_status(tx, conversation, person, Status::Closed).await?;
     }

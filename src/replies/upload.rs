@@ -12,13 +12,14 @@ use crate::conversations::timeline::Attachment;
 use crate::error::{Error, Result};
 use crate::ids::{DraftFileId, DraftId, WorkspaceId};
 use crate::replies::draft_end;
-use crate::replies::drafts::{self, NO_DRAFT};
+use crate::replies::drafts::NO_DRAFT;
+use crate::replies::drafts::files::{self, Left};
 use crate::store::db::Tx;
 use crate::text;
 use crate::workspace::people::Person;
 
-/// Bytes of all files of one mail. Larger mail is refused by most servers.
-pub const MOST_BYTES: i64 = 25 * 1024 * 1024;
+/// Bytes of all files of one mail. As mail they take a third more; what is larger than 25 MB then, most servers refuse.
+pub const MOST_BYTES: i64 = 18 * 1024 * 1024;
 pub const MOST_FILES: i64 = 30;
 const LONGEST_NAME: usize = 120;
 
@@ -41,6 +42,7 @@ pub async fn store<E: Into<Error>>(
         size: written.length as i64,
         blob: written.key,
         content_id: None,
+        borrowed: false,
     })
 }
 
@@ -50,7 +52,6 @@ pub async fn attach(
     person: &Person,
     draft: DraftId,
     file: &Attachment,
-    borrowed: bool,
 ) -> Result<DraftFileId> {
     let fate = draft_end::lock(tx, person, draft).await?;
     if fate.became.is_some() {
@@ -71,27 +72,26 @@ pub async fn attach(
     if there.bytes + file.size > MOST_BYTES {
         return Err(too_large());
     }
-    drafts::add_file(tx, draft, file, borrowed).await
+    files::add(tx, draft, file).await
 }
 
 fn too_large() -> Error {
-    let most = MOST_BYTES / 1024 / 1024;
-    Error::problem(
-        "file",
-        format!(
-            "The files of a mail have at most {most} MB together. Leave one out, or send it another way."
-        ),
-    )
+    Error::problem("file", too_large_in_words())
 }
 
-/// Takes a file out of a draft. Gives the name of its bytes when nobody else holds them, to be removed once this is
+pub(super) fn too_large_in_words() -> String {
+    let most = MOST_BYTES / 1024 / 1024;
+    format!("The files of a mail have at most {most} MB together. Leave one out, or send it another way.")
+}
+
+/// Takes a file out of a draft. Gives the name of its bytes when nobody else names them, to be removed once this is
 /// committed.
 pub async fn detach(
     tx: &mut Tx<'_>,
     person: &Person,
     draft: DraftId,
     file: DraftFileId,
-) -> Result<Option<String>> {
+) -> Result<Vec<String>> {
     let fate = draft_end::lock(tx, person, draft).await?;
     if fate.became.is_some() {
         return Err(NO_DRAFT);
@@ -106,7 +106,9 @@ pub async fn detach(
     )
     .fetch_optional(&mut **tx)
     .await?;
-    Ok(row.filter(|row| !row.borrowed).map(|row| row.blob))
+    let left =
+        row.filter(|row| !row.borrowed).map(|row| Left { conversation: fate.conversation, blob: row.blob });
+    files::unheld(tx, Vec::from_iter(left)).await
 }
 
 /// One plain name: never a path, never empty, nothing that hides its extension.

@@ -4,7 +4,7 @@
 //! A page that somebody may not see and one that is not there are the same 404.
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use axum::RequestPartsExt;
 use axum::Router;
@@ -17,7 +17,7 @@ use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Pr
 use url::form_urlencoded;
 
 use crate::app::App;
-use crate::error::{Error, Result};
+use crate::error::{Error, NO_ENDPOINT, Result};
 use crate::http::bodies::Bodies;
 use crate::web::visit::{Asked, Visit, Web};
 use crate::web::{
@@ -84,6 +84,9 @@ pages! {
     POST "/messages/{id}/discard"    Member approvals::deciding::discard;
     POST "/messages/{id}/take-over"  Member approvals::deciding::take_over;
     POST "/messages/{id}/undo"       Member outgoing::undo::undo;
+    GET  "/messages/{id}/again"      Member outgoing::again::show;
+    POST "/messages/{id}/again"      Member outgoing::again::send;
+    POST "/messages/{id}/time"       Member outgoing::time::change;
     GET  "/outgoing"                      Member outgoing::show::show;
     POST "/conversations/{id}/do" Member conversation::doing::act;
     GET  "/conversations/{id}/merge" Member conversation::merge::show;
@@ -132,19 +135,29 @@ pages! {
     POST "/profile"                     Member settings::profile::save;
     POST "/profile/password"            Member settings::password::change;
     POST "/profile/sessions/end-others" Member settings::sessions::end_others;
+    GET  "/settings/inboxes"                     Admin settings::inboxes::list;
+    POST "/settings/inboxes"                     Admin settings::inboxes::make;
+    GET  "/settings/inboxes/{id}"                Admin settings::inboxes::show;
+    POST "/settings/inboxes/{id}"                Admin settings::inboxes::change;
+    POST "/settings/inboxes/{id}/aliases"        Admin settings::inboxes::add_alias;
+    POST "/settings/inboxes/{id}/aliases/remove" Admin settings::inboxes::remove_alias;
+    GET  "/settings/domains"                     Admin settings::domains::show;
+    POST "/settings/domains"                     Admin settings::domains::add;
+    POST "/settings/domains/{domain}/check"      Admin settings::domains::check;
     POST "/profile/sessions/{id}/end"   Member settings::sessions::end;
 }
 
 pub fn routes(app: Arc<App>, bodies: Arc<Bodies>) -> Router {
     let origin = app.config.public_url.origin().ascii_serialization();
-    let web = Arc::new(Web { app, bodies, origin });
+    let policy = respond::policy(app.config.content_origin().as_deref());
+    let web = Arc::new(Web { app, bodies, origin, policy });
     let mut router = Router::new();
     for page in PAGES {
         let filter = if page.method == Method::POST { MethodFilter::POST } else { MethodFilter::GET };
         let answer = move |State(web): State<Arc<Web>>, request: Request| async move {
             let (parts, body) = request.into_parts();
-            let response = web.answer(page, Request::from_parts(parts, body)).await;
-            respond::dress(response)
+            let response = web.clone().answer(page, Request::from_parts(parts, body)).await;
+            respond::dress(response, &web.policy)
         };
         router = router.route(page.path, on(filter, answer));
     }
@@ -192,7 +205,7 @@ impl Web {
             Run::Asked(run) => {
                 let asked = self.signed_in(visit).await?;
                 if page.who == Who::Admin && !asked.person.role.administers() {
-                    return Err(Error::Forbidden("Only owners and admins can open this page.".into()));
+                    return Err(NO_ENDPOINT);
                 }
                 run(asked).await
             }
@@ -205,14 +218,15 @@ impl Web {
         let mut conn = self.app.connection().await?;
         let now = self.app.clock.now();
         let found = sessions::find(&mut conn, &token, now).await?;
-        drop(conn);
         let (session, person) = found.ok_or(Error::Unauthorized)?;
-        if session.is_stale {
-            let mut tx = self.app.begin(token.workspace).await?;
-            sessions::seen(&mut tx, session.id).await?;
+        let is_stale = session.is_stale;
+        let asked = Asked { visit, person, session, kept: Mutex::new(Some(conn)) };
+        if is_stale {
+            let mut tx = asked.tx().await?;
+            sessions::seen(&mut tx, asked.session.id).await?;
             tx.commit().await?;
         }
-        Ok(Asked { visit, person, session })
+        Ok(asked)
     }
 
     /// A form is taken from our own pages only. Browsers say where it came from in `Sec-Fetch-Site`, `Origin` or both; what

@@ -22,5 +22,6 @@ pub mod settings;
 pub mod shell;
 pub mod show;
 pub mod sign_in;
+pub mod status;
 pub mod toast;
 pub mod visit;

@@ -12,7 +12,13 @@ use crate::web::show::filters;
 use crate::web::toast::Toast;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; \
-                      connect-src 'self'; frame-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+                      connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'; frame-src 'self'";
+
+/// What pages may load. Frames are mail, which may have an origin of its own.
+pub fn policy(content: Option<&str>) -> HeaderValue {
+    let frames = content.and_then(|origin| HeaderValue::from_str(&format!("{POLICY} {origin}")).ok());
+    frames.unwrap_or(HeaderValue::from_static(POLICY))
+}
 
 /// A page, or a part of one.
 pub fn page(template: &impl Template) -> Result<Response> {
@@ -86,10 +92,10 @@ pub fn retry_after(response: &mut Response, error: &Error) {
 }
 
 /// The headers of every page. What a page set itself stays.
-pub fn dress(mut response: Response<Body>) -> Response {
+pub fn dress(mut response: Response<Body>, policy: &HeaderValue) -> Response {
+    response.headers_mut().entry(header::CONTENT_SECURITY_POLICY).or_insert_with(|| policy.clone());
     let fixed = [
         ("cache-control", "private, no-store"),
-        ("content-security-policy", POLICY),
         ("cross-origin-opener-policy", "same-origin"),
         ("cross-origin-resource-policy", "same-origin"),
         // Not `no-referrer`: with that, browsers send `Origin: null` with forms.

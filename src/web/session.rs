@@ -7,6 +7,7 @@ use chrono::TimeDelta;
 use crate::app::App;
 use crate::error::Result;
 use crate::http::answers::insert;
+use crate::store::db::Tx;
 use crate::web::respond;
 use crate::web::visit::{Visit, cookie_name};
 use crate::workspace::passwords::Recognized;
@@ -16,21 +17,22 @@ use crate::workspace::tokens::Token;
 const LONGEST_NEXT: usize = 500;
 const FIRST_PAGE: &str = "/inbox";
 
-/// Signs somebody in: the answer carries the cookie and leads to where they wanted to go.
+/// Signs somebody in, in the transaction that recognised them: the answer carries the cookie and leads to where they wanted
+/// to go.
 pub async fn begin(
     visit: &Visit,
+    mut tx: Tx<'_>,
     who: Recognized,
     with: SignedInWith,
     next: Option<&str>,
 ) -> Result<Response> {
     let app = visit.app();
-    if let Some(old) = visit.session_token().and_then(Token::read) {
-        end_earlier(app, &old).await?;
-    }
-    let mut tx = app.begin(who.workspace).await?;
     let token =
         sessions::begin(&mut tx, who.person, visit.header("user-agent").unwrap_or_default(), with).await?;
     tx.commit().await?;
+    if let Some(old) = visit.session_token().and_then(Token::read) {
+        end_earlier(app, &old).await?;
+    }
     tracing::info!(workspace = %who.workspace, person = %who.person, with = with.as_str(), "signed in");
     let mut response = respond::see_other(next.filter(|next| is_ours(app, next)).unwrap_or(FIRST_PAGE));
     set_cookie(app, &mut response, &token);

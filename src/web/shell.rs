@@ -5,7 +5,6 @@ use sqlx::PgConnection;
 
 use crate::conversations::conversation::Member;
 use crate::conversations::inboxes::{self, CountedMailbox};
-use crate::conversations::notifications;
 use crate::conversations::team;
 use crate::conversations::views::counts::{self, Counts};
 use crate::error::Result;
@@ -22,6 +21,8 @@ pub enum Here {
     View(&'static str),
     Inbox(MailboxId),
     Member(MemberId),
+    Compose,
+    Drafts,
     Approvals,
     Outgoing,
     Search,
@@ -36,6 +37,8 @@ impl Here {
             Self::View(view) => *view == name,
             Self::Inbox(_) => name == "inbox",
             Self::Member(_) => name == "member",
+            Self::Compose => name == "compose",
+            Self::Drafts => name == "drafts",
             Self::Approvals => name == "approvals",
             Self::Outgoing => name == "outgoing",
             Self::Search => name == "search",
@@ -73,6 +76,8 @@ pub struct Shell {
     pub here: Here,
     pub workspace: String,
     pub person: String,
+    /// By whom a browser keeps what only it has.
+    pub whose: String,
     pub administers: bool,
     pub times: Times,
     /// `auto`, `light` or `dark`.
@@ -84,8 +89,6 @@ pub struct Shell {
     pub inboxes: Vec<CountedMailbox>,
     pub team: Vec<Member>,
     pub counts: Counts,
-    /// What the person was told of and has not read.
-    pub notices: i64,
     /// What leaves next.
     pub leaving: Option<Strip>,
     pub toast: Option<Toast>,
@@ -93,23 +96,35 @@ pub struct Shell {
 
 impl Shell {
     pub async fn load(conn: &mut PgConnection, asked: &Asked, here: Here) -> Result<Self> {
-        let times = asked.times();
-        Ok(Self {
+        let mut shell = Self::frame(asked, here);
+        let now = shell.times.now;
+        shell.inboxes = inboxes::list(conn, &asked.person, now).await?;
+        shell.team = team::everybody(conn, asked.person.workspace).await?;
+        shell.counts = counts::of(conn, &asked.person, now).await?;
+        if shell.counts.outgoing > 0 {
+            shell.leaving = Strip::load(conn, asked).await?;
+        }
+        Ok(shell)
+    }
+
+    /// Around a page that shows neither counts nor links to lists, as settings do: nothing is asked for.
+    pub fn frame(asked: &Asked, here: Here) -> Self {
+        Self {
             here,
             workspace: asked.session.workspace_name.clone(),
             person: asked.person.name.clone(),
+            whose: asked.person.id.to_string(),
             administers: asked.person.role.administers(),
-            inboxes: inboxes::list(conn, &asked.person, times.now).await?,
-            team: team::everybody(conn, asked.person.workspace).await?,
-            counts: counts::of(conn, &asked.person, times.now).await?,
-            notices: notifications::unread(conn, &asked.person).await?,
-            leaving: Strip::load(conn, asked).await?,
+            inboxes: Vec::new(),
+            team: Vec::new(),
+            counts: Counts::default(),
+            leaving: None,
             theme: asked.session.theme.as_str(),
             keys: asked.session.keys,
             compact: asked.cookie(DENSITY) == Some("compact"),
             toast: Toast::read(asked.queries()),
-            times,
-        })
+            times: asked.times(),
+        }
     }
 
     /// Open conversations of all inboxes that the person sees.
@@ -129,7 +144,7 @@ impl Shell {
         let counts = &self.counts;
         vec![
             view("mine", "Mine", "user", "g m", counts.mine),
-            view("mentioned", "Mentioned", "at-sign", "g n", 0),
+            view("mentioned", "Mentioned", "at-sign", "g n", self.counts.mentioned),
             view("open", "Open", "inbox", "g o", self.open()),
             view("unassigned", "Unassigned", "user-round-x", "g u", counts.unassigned),
             page("approvals", "To approve", "list-checks", "g a", counts.to_approve),

@@ -170,6 +170,13 @@ pub fn capped_of(n: i64) -> String {
     if n >= MOST { format!("{}+", MOST - 1) } else { n.to_string() }
 }
 
+/// `payment-fraud` as people read it.
+pub fn in_words(label: &str) -> String {
+    let words = label.replace('-', " ");
+    let mut letters = words.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
 pub fn bytes_of(size: i64) -> String {
     match size {
         ..1_000 => format!("{size} B"),
@@ -181,6 +188,14 @@ pub fn bytes_of(size: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn labels_are_read_as_words() {
+        assert_eq!(
+            ["phishing", "payment-fraud", "", "été"].map(in_words),
+            ["Phishing", "Payment fraud", "", "Été"]
+        );
+    }
 
     #[test]
     fn names_of_every_script_have_initials() {

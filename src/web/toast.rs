@@ -37,6 +37,8 @@ macro_rules! toasts {
 
 toasts! {
     Saved "saved" "Saved." None;
+    InboxMade "inbox-made" "The inbox is there. Mail to its address comes here once the domain's MX row leads to us." None;
+    DomainAdded "domain-added" "Mail from this domain is signed from now on. Put the rows below into its DNS." None;
     PasswordChanged "password" "The password is set. Everywhere else you are signed out." None;
     SignedOut "signed-out" "Signed out there." None;
     Read "read" "Marked as read." Some(("/conversations/", "/unread"));
@@ -50,6 +52,12 @@ toasts! {
     Stopped "stopped" "Stopped. It is a draft again." None;
     StoppedAlready "stopped-already" "It was stopped already and is a draft." None;
     TooLate "too-late" "Too late to stop: it is already on its way." None;
+    SentAgain "sent-again" "Sent again. Anyone can stop it until it leaves." Some(("/messages/", "/undo"));
+    AgainAlready "again-already" "Somebody was quicker: it was sent again already." None;
+    NotFailed "not-failed" "Not sent again: it has not failed." None;
+    TimeChanged "time-changed" "It leaves at the new time." Some(("/messages/", "/undo"));
+    TimeCrossed "time-crossed" "Not changed: a colleague gave it another time meanwhile. Look again." None;
+    TimeTooLate "time-too-late" "Not changed: it is on its way already, or was stopped." None;
     Closed "closed" "Closed." TAKE_BACK;
     Opened "opened" "Open again." TAKE_BACK;
     Waiting "waiting" "Waiting on the customer." TAKE_BACK;

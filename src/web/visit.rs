@@ -3,13 +3,18 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Deref;
+use std::pin::pin;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::header;
 use axum::http::request::Parts;
+use axum::http::{HeaderValue, header};
 use jiff::tz::TimeZone;
+use sqlx::Postgres;
+use sqlx::pool::PoolConnection;
+use tokio::time::timeout;
 use url::form_urlencoded;
 
 use crate::app::App;
@@ -24,6 +29,8 @@ use crate::workspace::sessions::Session;
 
 /// Of a form without files.
 pub const MOST_FORM_BYTES: usize = 2 << 20;
+/// How long a connection to the database is held while a form comes: most are there already.
+const AT_HAND: Duration = Duration::from_millis(5);
 /// Of somebody who is not signed in.
 const MOST_STRANGERS_BYTES: usize = 16 << 10;
 
@@ -33,6 +40,8 @@ pub struct Web {
     pub bodies: Arc<Bodies>,
     /// Where our own pages are: forms come from there.
     pub origin: String,
+    /// What pages may load.
+    pub policy: HeaderValue,
 }
 
 pub struct Visit {
@@ -49,6 +58,8 @@ pub struct Asked {
     pub visit: Visit,
     pub person: Person,
     pub session: Session,
+    /// The connection that found the session. Whoever reads or writes first takes it.
+    pub kept: Mutex<Option<PoolConnection<Postgres>>>,
 }
 
 /// What a query or a form holds, in its order.
@@ -135,8 +146,33 @@ impl Visit {
 
 impl Asked {
     pub async fn form(&self) -> Result<Form> {
-        let workspace = self.person.workspace;
-        self.visit.form_of(workspace, MOST_FORM_BYTES).await
+        let mut reading = pin!(self.visit.form_of(self.person.workspace, MOST_FORM_BYTES));
+        if let Ok(form) = timeout(AT_HAND, reading.as_mut()).await {
+            return form;
+        }
+        // No connection to the database waits for a client.
+        self.let_go();
+        reading.await
+    }
+
+    pub fn take_body(&self) -> Body {
+        self.let_go();
+        self.visit.take_body()
+    }
+
+    /// The app, for what takes a connection of its own: the one that is kept goes back first, so that nobody waits for a
+    /// second one while they hold one.
+    pub fn app(&self) -> &Arc<App> {
+        self.let_go();
+        self.visit.app()
+    }
+
+    fn let_go(&self) {
+        drop(self.kept());
+    }
+
+    fn kept(&self) -> Option<PoolConnection<Postgres>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// The zone in which this person reads times.
@@ -145,7 +181,7 @@ impl Asked {
     }
 
     pub fn times(&self) -> Times {
-        Times { now: self.app().clock.now(), zone: self.zone() }
+        Times { now: self.visit.app().clock.now(), zone: self.zone() }
     }
 
     pub async fn reading(&self) -> Result<Reading> {
@@ -157,12 +193,26 @@ impl Asked {
     }
 
     pub async fn tx(&self) -> Result<Tx<'static>> {
-        self.app().begin(self.person.workspace).await
+        Tx::begin(self.connection().await?, self.visit.app().frame(self.person.workspace)).await
     }
 
     async fn handle<H: Handle>(&self) -> Result<H> {
-        let app = self.app();
-        H::begin(app.connection().await?, app.frame(self.person.workspace)).await
+        H::begin(self.connection().await?, self.visit.app().frame(self.person.workspace)).await
+    }
+
+    async fn connection(&self) -> Result<PoolConnection<Postgres>> {
+        match self.kept() {
+            Some(conn) => Ok(conn),
+            None => self.visit.app().connection().await,
+        }
+    }
+
+    /// Whether the parts of a page with this topic are asked for: all are, unless a page that is open asks anew for what
+    /// has changed (`X-Live`, topics with spaces between them).
+    pub fn wants(&self, topic: &str) -> bool {
+        let Some(topics) = self.header("x-live") else { return true };
+        let names_none = !topics.contains(char::is_alphabetic);
+        names_none || topics.split(' ').any(|asked| asked == topic || asked == "*")
     }
 }
 

@@ -4,7 +4,7 @@
 //! A loop only ever does work that is written down in rows, so any number of nodes can run it and a stop at
 //! any point loses nothing. The due time of the next row wakes a loop early; that is a hint, the pause is the rule.
 
-mod supervise;
+pub mod supervise;
 pub mod sweep;
 
 use std::collections::HashMap;

@@ -45,6 +45,8 @@ macro_rules! recorded {
 recorded! {
     PersonAdded "person.added" "added";
     InboxMade "inbox.made" "made the inbox";
+    InboxChanged "inbox.changed" "changed the inbox";
+    DomainAdded "domain.added" "added the domain";
     KeyMade "key.made" "made the key";
     KeyRevoked "key.revoked" "revoked the key";
 }

@@ -44,12 +44,26 @@ pub async fn create(
     if !app.directory.reserve_address(workspace, &address).await? {
         return Err(taken());
     }
+    if is_alias(&mut tx, &address).await? {
+        return Err(taken());
+    }
     let kind = if private_to.is_some() { "private" } else { "team" };
     let id = insert(&mut tx, kind, private_to, &address, &name).await?;
     let data = json!({ "address": address, "privateTo": private_to });
     audit::record(&mut tx, by, Did::InboxMade, Subject { id: &id, name: &name }, data).await?;
     tx.commit().await?;
     Ok(id)
+}
+
+async fn is_alias(tx: &mut Tx<'_>, address: &str) -> Result<bool> {
+    let workspace = tx.workspace().0;
+    Ok(sqlx::query_scalar!(
+        r#"select exists (select from mailbox_aliases where workspace_id = $1 and address = $2) as "alias!""#,
+        workspace,
+        address
+    )
+    .fetch_one(&mut **tx)
+    .await?)
 }
 
 fn taken() -> Error {
@@ -130,12 +144,13 @@ pub async fn live(conn: &mut PgConnection, workspace: WorkspaceId, id: MailboxId
     .ok_or(NO_MAILBOX)
 }
 
-/// The live inbox with this very address.
+/// The live inbox with this very address, or with it as an alias.
 pub async fn at(conn: &mut PgConnection, workspace: WorkspaceId, address: &str) -> Result<Option<Mailbox>> {
     Ok(sqlx::query_as!(
         Mailbox,
         r#"select id as "id: MailboxId", audience as "audience!", address, name from mailboxes
-           where workspace_id = $1 and address = $2 and kind <> 'sandbox'"#,
+           where workspace_id = $1 and kind <> 'sandbox' and (address = $2 or id = (
+               select mailbox_id from mailbox_aliases where workspace_id = $1 and address = $2))"#,
         workspace.0,
         address
     )

@@ -5,6 +5,7 @@ pub mod access;
 pub mod audit;
 pub mod cleanup_progress;
 pub mod create;
+pub mod inbox_settings;
 pub mod keys;
 pub mod mailboxes;
 pub mod notices;

@@ -2,7 +2,8 @@
 // here first, then where to go, then search. The palette teaches the key of every line.
 (() => {
   "use strict";
-  const rookery = (window.rookery ??= {});
+  const { rookery } = window;
+  const { make, icon } = rookery;
   const MOST = 60;
 
   rookery.openPalette = () => {
@@ -168,23 +169,4 @@
 
   const fold = (text) => text.toLowerCase().normalize("NFD").replace(/\p{M}/gu, "");
   const kbd = (text) => make("kbd", { class: "kbd" }, text);
-
-  // The sprite's address has a hash in it; any icon of the page tells it.
-  function icon(name) {
-    const sprite = document.querySelector("svg use")?.getAttribute("href")?.split("#")[0] ?? "";
-    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    const use = document.createElementNS("http://www.w3.org/2000/svg", "use");
-    svg.setAttribute("class", "icon");
-    svg.setAttribute("aria-hidden", "true");
-    use.setAttribute("href", `${sprite}#${name}`);
-    svg.append(use);
-    return svg;
-  }
-
-  function make(name, attributes, ...children) {
-    const element = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    element.append(...children.filter((child) => child));
-    return element;
-  }
 })();

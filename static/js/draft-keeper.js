@@ -3,44 +3,47 @@
 // Without script, the form has a button that saves.
 (() => {
   "use strict";
-  const PAUSE = 1000, AGAIN = 5000, OLD = 14 * 24 * 3600 * 1000;
-  const FIELDS = ["to", "cc", "bcc", "subject", "body", "documents"];
+  const { copies, clock, ask, refusal, make } = window.rookery;
+  const PAUSE = 1000, AGAIN = 5000;
+  const FIELDS = ["mailbox", "to", "cc", "bcc", "subject", "body", "documents", "due"];
+  const LABELS = { to: "To", cc: "Cc", bcc: "Bcc", subject: "Subject", documents: "Asks for", due: "Due" };
   const random = () => [...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  const clock = (time) => new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-  const store = {
-    get(key) { try { return JSON.parse(localStorage.getItem(key)); } catch { return null; } },
-    put(key, value) { try { localStorage.setItem(key, JSON.stringify(value)); } catch { /* full or forbidden: the service still has it */ } },
-    drop(key) { try { localStorage.removeItem(key); } catch { /* nothing there */ } },
-  };
+  const wordsOf = (form) => Object.fromEntries(FIELDS.map((name) => [name, form.elements[name]?.value ?? ""]));
+  const tell = (name, detail) => document.dispatchEvent(new CustomEvent(name, { detail }));
 
   class DraftKeeper extends HTMLElement {
     connectedCallback() {
-      this.timer = 0;
-      this.onShown = () => this.begin();
-      this.onLeave = () => this.leave();
-      this.onHidden = () => { if (document.hidden) this.leave(); };
-      this.addEventListener("input", () => this.changed());
-      this.addEventListener("change", () => this.changed());
-      this.addEventListener("submit", (event) => this.submitted(event));
-      this.addEventListener("click", (event) => this.clicked(event));
-      document.addEventListener("page:shown", this.onShown);
-      document.addEventListener("page:leaving", this.onLeave);
-      window.addEventListener("pagehide", this.onLeave);
-      document.addEventListener("visibilitychange", this.onHidden);
+      this.ends = new AbortController();
+      const on = (target, name, act, capture = false) => target.addEventListener(name, act, { signal: this.ends.signal, capture });
+      const typed = (event) => { if (FIELDS.includes(event.target.name)) this.changed(); };
+      on(this, "input", typed);
+      on(this, "change", typed);
+      on(this, "click", (event) => this.clicked(event));
+      // On the way down: the form is read right after.
+      on(this, "submit", () => this.submitted(), true);
+      on(document, "page:answered", (event) => { if (event.detail.form === this.form) this.answered(event.detail.path); });
+      on(document, "page:refused", (event) => { if (event.detail.form === this.form) this.failed(); });
+      on(document, "page:shown", () => this.begin());
+      on(document, "page:leaving", () => this.leave());
+      // The page that comes next was made before this save: it needs the copy, whatever is confirmed meanwhile.
+      on(window, "pagehide", () => { this.mark = NaN; this.leave(); });
+      on(document, "visibilitychange", () => { if (document.hidden) this.leave(); });
       this.begin();
     }
 
     disconnectedCallback() {
       this.leave();
       clearTimeout(this.timer);
-      document.removeEventListener("page:shown", this.onShown);
-      document.removeEventListener("page:leaving", this.onLeave);
-      window.removeEventListener("pagehide", this.onLeave);
-      document.removeEventListener("visibilitychange", this.onHidden);
+      this.ends.abort();
     }
 
     field(name) { return this.form?.elements[name]; }
     value(name) { const field = this.field(name); return field && "value" in field ? field.value : ""; }
+    get isNew() { return this.value("kind") === "new"; }
+    // What copies of this form are called: where it goes, its kind, and then the draft.
+    get place() { return `${new URL(this.form.action).pathname} ${this.value("kind")} `; }
+    get name() { return this.place + this.value("draft"); }
+    get unsaved() { return this.dirty && !this.gone; }
 
     // A form that the page brought: a new one, or the same after a visit.
     begin() {
@@ -49,16 +52,16 @@
       this.page = random();
       this.count = 0;
       this.dirty = false;
+      // Nothing is saved: it was sent, or the person has to choose first.
       this.gone = false;
+      // The form itself is on its way.
+      this.sending = false;
       this.saving = null;
       clearTimeout(this.timer);
       this.field("page").value = this.page;
       this.querySelectorAll("[data-needs-draft]").forEach((button) => { button.hidden = true; });
-      this.key = `draft ${new URL(this.form.action).pathname} ${this.value("kind")}`;
       this.offer();
     }
-
-    words() { return Object.fromEntries(FIELDS.map((name) => [name, this.value(name)])); }
 
     changed() {
       if (!this.form) return;
@@ -66,12 +69,16 @@
       this.form.dataset.dirty = "";
       this.keepHere();
       this.say("dirty", "");
+      this.again(PAUSE);
+    }
+
+    again(pause) {
       clearTimeout(this.timer);
-      if (!this.gone) this.timer = setTimeout(() => this.save(), PAUSE);
+      if (!this.gone && !this.sending && this.isConnected) this.timer = setTimeout(() => this.save(), pause);
     }
 
     keepHere() {
-      store.put(this.key, { ...this.words(), draft: this.value("draft"), version: Number(this.value("version")), at: Date.now() });
+      this.mark = copies.put(this.name, { ...wordsOf(this.form), draft: this.value("draft"), version: Number(this.value("version")) });
     }
 
     stamp(data) {
@@ -82,113 +89,183 @@
       return data;
     }
 
-    async save() {
+    // Who leaves does not wait for a save that is under way.
+    async save(leaves = false) {
       clearTimeout(this.timer);
-      if (!this.dirty || this.gone) return;
-      if (this.saving) return void (this.again = true);
+      if (!this.dirty || this.gone || (this.sending && !leaves)) return;
+      if (this.saving && !leaves) return void (this.more = true);
       this.dirty = false;
-      const data = this.stamp(new FormData(this.form));
+      const { mark, form } = this;
+      const data = this.stamp(new FormData(form));
       data.set("quiet", "1");
       const body = new URLSearchParams(data);
       // A browser carries no more than 64 KB past the end of a page.
-      this.saving = fetch(this.form.action, { method: "POST", body, redirect: "manual", keepalive: String(body).length < 60000 });
+      const saving = fetch(form.action, { method: "POST", body, redirect: "manual", keepalive: String(body).length < 60000 });
+      this.saving = saving;
       let answer = null;
-      try { answer = await this.saving; } catch { /* told below */ }
-      this.saving = null;
-      if (answer?.status === 204) this.heard(answer);
-      else if (answer?.status === 409) this.crossed(answer, await answer.text());
-      else if (answer?.status === 410) this.wasSent();
-      else this.failed(answer?.type === "opaqueredirect" ? "You are signed out. What you wrote is kept in this browser." : "Not saved yet; kept in this browser. Trying again…");
-      if (this.again) { this.again = false; this.changed(); }
+      try { answer = await saving; } catch { /* told below */ }
+      if (this.saving === saving) this.saving = null;
+      const status = answer?.status;
+      // The page was answered with another form meanwhile.
+      if (form !== this.form || this.value("page") !== data.get("page")) return;
+      if (status === 204) this.heard(answer, mark);
+      else if (!this.isConnected || this.sending) this.dirty = true;
+      else if (status === 409) await this.crossed(answer.headers.get("x-draft"));
+      else if (status === 410) this.wasSent();
+      else if (answer?.type === "opaqueredirect") this.failed("You are signed out. What you wrote is kept in this browser.");
+      else if (status >= 400 && status < 500 && status !== 429) this.refused(await answer.text());
+      else this.failed();
+      if (this.more) { this.more = false; this.again(PAUSE); }
     }
 
-    heard(answer) {
-      this.field("draft").value = answer.headers.get("x-draft");
-      this.field("version").value = answer.headers.get("x-draft-version");
+    async flush() {
+      await this.saving?.catch(() => {});
+      await this.save();
+    }
+
+    // What the service calls this draft, and which version it has.
+    named(draft, version) {
+      const was = this.name;
+      this.field("draft").value = draft;
+      this.field("version").value = version;
       this.querySelectorAll("[data-needs-draft]").forEach((button) => { button.hidden = false; });
+      if (was !== this.name) {
+        copies.drop(was);
+        this.keepHere();
+      }
+      // Opened anew, the page has what was written.
+      if (this.isNew && this.isConnected) this.moved(`/compose?draft=${draft}`);
+    }
+    moved(path) { if (location.pathname === "/compose" && location.pathname + location.search !== path) tell("rookery:address", path); }
+
+    heard(answer, mark) {
+      // What was typed while the answer was on its way has another mark.
+      const isAll = mark === this.mark;
+      this.named(answer.headers.get("x-draft"), answer.headers.get("x-draft-version"));
       this.form.querySelector("input[name=mine]")?.remove();
       if (this.dirty) return this.keepHere();
-      store.drop(this.key);
+      if (isAll) copies.settle(this.name, this.mark);
       delete this.form.dataset.dirty;
       this.say("saved", `Saved ${answer.headers.get("x-draft-saved")}`);
     }
 
-    failed(sentence) {
+    failed(sentence = "Not saved yet; kept in this browser. Trying again…") {
+      this.sending = false;
       this.dirty = true;
+      this.keepHere();
       this.say("failed", sentence);
-      this.timer = setTimeout(() => this.save(), AGAIN);
+      this.again(AGAIN);
+    }
+
+    // It cannot be saved as it is, so it is not tried again before it has changed.
+    refused(page) {
+      this.dirty = true;
+      this.say("failed", `Not saved; kept in this browser. ${refusal(new DOMParser().parseFromString(page, "text/html"))}`);
+    }
+
+    // The page as the service has it now.
+    async fresh(draft = this.value("draft")) {
+      const url = new URL(location.href);
+      if (this.isNew) url.search = `?draft=${draft}`;
+      else url.searchParams.set("compose", this.value("kind"));
+      url.searchParams.delete("check");
+      const answer = await fetch(url, { cache: "no-store", headers: { accept: "text/html" } });
+      return new DOMParser().parseFromString(await answer.text(), "text/html");
     }
 
     // Another window wrote on: nothing is overwritten before the person has chosen.
-    crossed(answer, theirs) {
+    async crossed(draft) {
       this.gone = true;
       this.dirty = true;
-      const draft = answer.headers.get("x-draft"), version = answer.headers.get("x-draft-version");
-      const go = (mine) => {
-        this.field("draft").value = draft;
-        this.field("version").value = version;
-        if (!mine) this.field("body").value = theirs;
-        else this.form.append(Object.assign(document.createElement("input"), { type: "hidden", name: "mine", value: "1" }));
+      clearTimeout(this.timer);
+      const form = (await this.fresh(draft).catch(() => null))?.querySelector("#composer-form");
+      if (!form) {
+        this.gone = false;
+        return this.failed();
+      }
+      const theirs = wordsOf(form), mine = wordsOf(this.form);
+      const go = (keeps) => {
+        this.named(form.elements.draft.value, form.elements.version.value);
+        if (keeps) this.form.append(make("input", { type: "hidden", name: "mine", value: "1" }));
+        else this.fill(theirs);
         this.gone = false;
         this.changed();
         this.field("body").focus();
+        this.querySelector("file-drop")?.refresh().catch(() => {});
       };
       // Only the beginning of what is here: this window wrote it as it was left, or the other one had no more.
-      if (this.value("body").startsWith(theirs.trimEnd())) return go(true);
-      this.ask("You wrote on in another window.", [["Keep what is here", () => go(true)], ["Take the other words", () => go(false)]], theirs);
+      const isHere = (name) => !theirs[name].trim() || theirs[name] === mine[name] || (name === "body" && mine.body.startsWith(theirs.body.trimEnd()));
+      if (FIELDS.every((name) => isHere(name))) return go(true);
+      const lines = FIELDS.filter((name) => LABELS[name] && theirs[name] !== mine[name]).map((name) => `${LABELS[name]}: ${theirs[name] || "(nothing)"}`);
+      this.ask("You wrote on in another window.", [["Keep what is here", () => go(true)], ["Take the other words", () => go(false)]], [...lines, theirs.body].join("\n"));
     }
+
+    fill(words) { FIELDS.forEach((name) => { if (this.field(name) && words[name] !== undefined) this.field(name).value = words[name]; }); }
 
     wasSent() {
       this.gone = true;
       this.ask("This was sent or thrown away in another window.", [["Keep what is here as a new draft", () => {
-        store.put(this.key, { ...this.words(), draft: "", version: 0, at: Date.now() });
-        location.assign(location.pathname + location.search);
+        copies.drop(this.name);
+        copies.put(this.place, { ...wordsOf(this.form), draft: "", version: 0 });
+        location.assign(this.isNew ? "/compose" : location.pathname + location.search);
       }]]);
     }
 
-    // What this browser has and the service never confirmed.
+    // What this browser has and the service never confirmed: of this draft, else of this place.
     offer() {
-      const kept = store.get(this.key);
-      if (!kept) return;
-      const same = FIELDS.every((name) => !this.field(name) || (kept[name] ?? "") === this.value(name));
-      const server = Number(this.value("version"));
-      const other = kept.draft !== this.value("draft");
-      // The service has these words and more, or what was kept became something else.
-      const inside = server > kept.version && this.value("body").includes((kept.body || "").trim());
-      if (same || Date.now() - kept.at > OLD || !(kept.body || "").trim() || (!other && inside) || (other && kept.version > 0)) {
-        return store.drop(this.key);
-      }
-      this.ask(`Not saved: what you wrote at ${clock(kept.at)}.`, [
-        ["Bring it back", () => {
-          FIELDS.forEach((name) => { if (this.field(name)) this.field(name).value = kept[name] ?? ""; });
-          // Under its own id: if it was sent after all, it is not sent again.
-          if (other && kept.draft && server === 0) {
-            this.field("draft").value = kept.draft;
-            this.field("version").value = kept.version;
-          }
-          this.changed();
-          this.field("body").focus();
-        }],
-        ["Throw it away", () => store.drop(this.key)],
-      ], kept.body);
+      const version = Number(this.value("version"));
+      const own = this.name;
+      // A new message that is begun is nobody else's.
+      const names = copies.like(this.place).filter((name) => name !== own && !(this.isNew && version > 0));
+      const [name] = [own, ...names].filter((each) => this.isWorth(each, version));
+      if (!name) return;
+      const kept = copies.get(name), other = name !== own;
+      const away = ["Throw it away", () => { copies.drop(name); this.offer(); }];
+      const told = `Not saved: what you wrote at ${clock(kept.at)}.`;
+      // The rest of that draft, and its files, are on its own page.
+      if (other && this.isNew && kept.version > 0) return this.ask(told, [["Open that draft", `/compose?draft=${kept.draft}`], away], kept.body || kept.subject);
+      this.ask(told, [["Bring it back", () => {
+        this.fill(kept);
+        // Under its own id: if it was sent after all, it is not sent again.
+        if (other && kept.draft && version === 0) {
+          this.field("draft").value = kept.draft;
+          this.field("version").value = kept.version;
+        } else if (other) copies.drop(name);
+        this.changed();
+        this.field("body").focus();
+      }], away], kept.body || kept.subject);
     }
 
-    submitted(event) {
+    // A copy that says nothing, or nothing that is not here, is forgotten.
+    isWorth(name, version) {
+      const kept = copies.get(name);
+      if (!kept) return false;
+      const said = this.isNew ? ["to", "cc", "bcc", "subject", "body"] : ["body", "documents"];
+      const same = FIELDS.every((field) => !this.field(field) || (kept[field] ?? "") === this.value(field));
+      const inside = name === this.name && version > kept.version && this.value("body").includes((kept.body || "").trim());
+      const worth = !same && !inside && said.some((field) => kept[field]?.trim());
+      if (!worth) copies.drop(name);
+      return worth;
+    }
+
+    submitted() {
       clearTimeout(this.timer);
       this.count += 1;
       this.field("save").value = String(this.count);
       if (this.dirty) this.keepHere();
-      this.dirty = false;
-      this.gone = event.submitter?.value === "discard";
-      if (this.gone) store.drop(this.key);
+      this.sending = true;
     }
 
-    leave() {
-      if (!this.form || !this.dirty || this.gone) return;
-      const data = this.stamp(new FormData(this.form));
-      data.set("quiet", "1");
-      if (navigator.sendBeacon(this.form.action, new URLSearchParams(data))) this.dirty = false;
+    // The service answered with a page: it saved the words before anything else, and may have sent them.
+    answered(path) {
+      this.dirty = false;
+      this.sending = false;
+      copies.drop(this.name);
+      // A way back to a draft that is gone would lead to nothing.
+      if (this.isNew && path !== "/compose") this.moved("/compose");
     }
+
+    leave() { if (this.form) this.save(true); }
 
     clicked(event) {
       const opens = event.target.closest("[data-unfolds]")?.dataset.unfolds;
@@ -205,34 +282,7 @@
       if (words || state !== "dirty") place.textContent = words;
     }
 
-    ask(sentence, choices, words) {
-      this.querySelector(".composer__asks")?.remove();
-      const box = document.createElement("div");
-      box.className = "composer__blank composer__asks";
-      box.setAttribute("role", "alert");
-      const text = document.createElement("span");
-      text.textContent = sentence;
-      box.append(text);
-      if (words) {
-        const shown = document.createElement("details");
-        shown.className = "composer__copy";
-        const summary = document.createElement("summary");
-        summary.textContent = "Show them";
-        const body = document.createElement("p");
-        body.textContent = words;
-        shown.append(summary, body);
-        box.append(shown);
-      }
-      for (const [label, act] of choices) {
-        const button = document.createElement("button");
-        button.type = "button";
-        button.className = "btn btn--small";
-        button.textContent = label;
-        button.addEventListener("click", () => { box.remove(); act(); });
-        box.append(button);
-      }
-      this.form.prepend(box);
-    }
+    ask(...question) { ask(this.form, ...question); }
   }
 
   customElements.define("draft-keeper", DraftKeeper);

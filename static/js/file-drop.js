@@ -2,14 +2,19 @@
 // button do the same.
 (() => {
   "use strict";
+  const { make } = window.rookery;
   const size = (bytes) => (bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} KB` : `${(bytes / 1e6).toFixed(1)} MB`);
 
   class FileDrop extends HTMLElement {
+    waiting = Promise.resolve();
+    // Files that are on their way, or wait for those before them.
+    pending = 0;
+
     connectedCallback() {
       this.form = this.closest("form");
       this.keeper = this.closest("draft-keeper");
-      this.waiting = Promise.resolve();
-      const on = (target, name, act) => target.addEventListener(name, act);
+      this.ends = new AbortController();
+      const on = (target, name, act, capture = false) => target.addEventListener(name, act, { signal: this.ends.signal, capture });
       on(this.form, "click", (event) => {
         if (event.target.closest('[data-unfolds="attach"]')) this.querySelector("input[type=file]").click();
       });
@@ -35,14 +40,18 @@
         event.preventDefault();
         this.take(event.dataTransfer.files);
       });
-      // What is still on its way would be missing.
-      on(this.form, "submit", (event) => {
-        if (!this.querySelector("progress") || !["send", "close", "later"].includes(event.submitter?.value)) return;
+      // What is still on its way would be missing. On the way down: nobody else has heard of the click yet.
+      on(document, "submit", (event) => {
+        const by = event.submitter;
+        const sends = by?.name === "later" || ["send", "close", "later"].includes(by?.value);
+        if (event.target !== this.form || !this.pending || !sends) return;
         event.preventDefault();
         event.stopImmediatePropagation();
         this.say("Wait until the files are there, then send.");
-      });
+      }, true);
     }
+
+    disconnectedCallback() { this.ends.abort(); }
 
     take(files) {
       this.say("");
@@ -50,27 +59,17 @@
       for (const file of files) {
         if (file.size > room) { this.say(`${file.name} does not fit: there is room for ${size(Math.max(room, 0))}.`); continue; }
         room -= file.size;
-        this.waiting = this.waiting.then(() => this.upload(file));
+        this.pending += 1;
+        // One that fails does not hold up those behind it.
+        this.waiting = this.waiting.then(() => this.upload(file)).catch(() => this.say(`${file.name} was not uploaded. Try again.`)).finally(() => { this.pending -= 1; });
       }
       this.dataset.room = room;
     }
 
     async upload(file) {
-      const list = this.querySelector("#draft-files");
-      const row = document.createElement("li");
-      row.className = "file";
-      const text = document.createElement("span");
-      const name = document.createElement("span");
-      name.className = "file__name clip";
-      name.textContent = file.name || "pasted file";
-      const bar = document.createElement("progress");
-      bar.className = "progress";
-      bar.max = 1;
-      bar.value = 0;
-      bar.setAttribute("aria-label", `Uploading ${file.name}`);
-      text.append(name, bar);
-      row.append(text);
-      list.append(row);
+      const bar = make("progress", { class: "progress", max: "1", value: "0", "aria-label": `Uploading ${file.name}` });
+      const row = make("li", { class: "file" }, make("span", {}, make("span", { class: "file__name clip" }, file.name || "pasted file"), bar));
+      this.querySelector("#draft-files").append(row);
       // The draft's own saves go first, so that they do not meet.
       await this.keeper?.saving?.catch?.(() => {});
       const data = new FormData(this.form);
@@ -84,21 +83,25 @@
         request.addEventListener("loadend", () => done(request));
         request.send(data);
       });
+      bar.remove();
+      const [draft, version] = ["x-draft", "x-draft-version"].map((name) => answer.getResponseHeader(name));
+      if (answer.status === 204) {
+        this.keeper?.named(draft, version);
+        // It is there, whether or not the list can be asked for now.
+        return this.refresh().catch(() => {});
+      }
       row.remove();
-      if (answer.status !== 204) return this.say(answer.status === 400 && answer.responseText ? answer.responseText : `${file.name} was not uploaded. Try again.`);
-      this.form.elements.draft.value = answer.getResponseHeader("x-draft");
-      this.form.elements.version.value = answer.getResponseHeader("x-draft-version");
-      await this.refresh();
+      if (answer.status === 409) {
+        await this.refresh().catch(() => {});
+        if (!this.querySelector("#draft-files").textContent.includes(file.name)) this.say(`${file.name} is not attached: you wrote on in another window. Choose, then attach it again.`);
+        return this.keeper?.crossed(draft);
+      }
+      this.say(answer.status === 400 && answer.responseText ? answer.responseText : `${file.name} was not uploaded. Try again.`);
     }
 
     // The list as the service has it.
     async refresh() {
-      const url = new URL(location.href);
-      const draft = this.form.elements.draft.value;
-      if (this.form.elements.kind.value === "new") url.searchParams.set("draft", draft);
-      else url.searchParams.set("compose", this.form.elements.kind.value);
-      url.searchParams.delete("check");
-      const page = new DOMParser().parseFromString(await (await fetch(url, { headers: { accept: "text/html" } })).text(), "text/html");
+      const page = await this.keeper.fresh();
       const fresh = page.querySelector("#draft-files"), drop = page.querySelector("file-drop");
       if (!fresh) return;
       this.querySelector("#draft-files").replaceWith(document.adoptNode(fresh));

@@ -38,14 +38,16 @@
   const isOfRows = (element) => !!element.closest(".bulk");
 
   // Of several elements with one key, the row's own comes first; what another row has is not meant, nor the tool bar of
-  // picked rows when none is. One that is seen goes before one that is folded away.
+  // picked rows when none is. Then what takes back what was just done, then what the page is about, then what stands
+  // around it. One that is seen goes before one that is folded away.
   function find(key) {
     const row = currentRow();
     const all = [...document.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)].filter(isUsable);
     const own = all.filter((element) => row?.contains(element));
     const ofRows = isAboutRows() ? all.filter(isOfRows) : [];
     const others = all.filter((element) => !element.closest(ROWS) && !isOfRows(element));
-    const meant = [own, ofRows, others].find((some) => some.length) ?? [];
+    const [told, main] = ["#toasts", "#main"].map((part) => others.filter((element) => element.closest(part)));
+    const meant = [own, ofRows, told, main, others].find((some) => some.length) ?? [];
     return meant.find(isSeen) ?? meant[0];
   }
 
@@ -84,9 +86,12 @@
       const foreign = element.closest(ROWS);
       if (!isUsable(element) || (foreign && foreign !== row) || (isOfRows(element) && !aboutRows)) continue;
       const label = words(element);
-      const key = element.dataset.key ?? "";
+      // The same twice is listed once, and a key that does something else here is not taught.
+      const asked = element.dataset.key ?? "";
+      const meant = asked && !asked.startsWith("mod+") ? find(asked) : element;
+      const key = meant === element ? asked : "";
       const name = `${key}|${label}`;
-      if (!label || (seen.has(name) && !foreign)) continue;
+      if (!label || (meant && meant !== element && words(meant) === label) || (seen.has(name) && !foreign)) continue;
       seen.set(name, { element, label, key, goes: key.startsWith("g ") || !!element.closest(".side, .settings-nav") });
     }
     return [...seen.values()];

@@ -4,14 +4,16 @@
 //
 // For page authors: data-live="list counts" on a region; data-plain on links and forms that the browser handles itself;
 // data-dirty on what a person has changed, data-keep on what a script looks after: neither is morphed while it stays.
-// Events on document: "page:leaving" before a link is followed, "page:shown" after a visit, "live:refreshed" after
-// regions changed, "live:presence"; whoever knows that something changed says "rookery:refresh".
+// Events on document: "page:leaving" before a link is followed; "page:answered" {form, path} when a form was answered with
+// a page, "page:refused" {form} when it was not; "page:shown" after a visit; "live:refreshed" {fresh, topics} after regions
+// changed, fresh being null unless a list was among them; "live:presence". Whoever knows that something changed says
+// "rookery:refresh", and "rookery:address" when what is shown has an address of its own now.
 (() => {
   "use strict";
-  const htmx = window.htmx;
+  const { htmx, rookery: { make, refusal } } = window;
   if (!htmx) return;
   const root = document.documentElement;
-  const SOON = 120, GAP = 500, MINUTE = 60_000, HIDDEN = 20_000;
+  const SOON = 120, SPREAD = 400, GAP = 500, MINUTE = 60_000, HIDDEN = 20_000;
   const DIRTY = "[data-dirty], [hx-morph-skip]";
   const PLAIN = /^\/(assets|api|mcp|files|live|presence)(\/|$)/;
 
@@ -70,7 +72,9 @@
       if (visit && isField(node)) takeOver(node, newNode);
       return true;
     },
+    // Without what makes a heading take the focus, the focus would be lost with it.
     htmx_before_morph_attr: (node, { attrName }) =>
+      !(attrName === "tabindex" && node === document.activeElement) &&
       !(attrName === "open" && node.matches("details, dialog") && (!visit || !node.matches(".menu, dialog"))),
   });
 
@@ -81,11 +85,17 @@
   let going = null;
   const fetched = (text) => new DOMParser().parseFromString(text, "text/html");
   const scrollers = () => [...document.querySelectorAll(".list__scroll, .app__scroll, [data-scroll]")];
-  const clean = (address) => {
+  // What a page tells once is not kept in its address: a toast, or what came of many drafts. A refresh still asks for the
+  // latter, as long as the page is open.
+  const TOAST = ["done", "of"], TOLD = ["many", "approved", "discarded", "risky", "outdated", "changed", "gone", "failed"];
+  const without = (address, names) => {
     const url = new URL(address, location.href);
-    ["done", "of"].forEach((name) => url.searchParams.delete(name));
+    names.forEach((name) => url.searchParams.delete(name));
     return url.pathname + url.search + url.hash;
   };
+  const clean = (address) => without(address, new URL(address, location.href).pathname === "/approvals" ? [...TOAST, ...TOLD] : TOAST);
+  let source = without(location.href, TOAST);
+  let coming = null;
   const isRestore = (ctx) => "HX-History-Restore-Request" in ctx.request.headers;
   const leave = (address) => { over = true; location.assign(address); };
 
@@ -120,13 +130,14 @@
     const { ctx } = event.detail;
     const isPost = ctx.request.method !== "GET";
     const page = fetched(ctx.text);
-    const refusal = page.querySelector("body.door .door-card header p");
-    if (refusal) {
+    const sentence = refusal(page);
+    if (sentence) {
       event.preventDefault();
-      if (isPost) say(refusal.textContent.trim());
-      else leave(ctx.response.raw.url);
-      return;
+      if (!isPost) return leave(ctx.response.raw.url);
+      say(sentence);
+      return tell("page:refused", { form: ctx.request.form });
     }
+    if (isPost) tell("page:answered", { form: ctx.request.form, path: new URL(ctx.response.raw.url).pathname });
     // The service was brought to another version: its pages go with its own script.
     const script = (doc) => doc.querySelector('script[src^="/assets/"]')?.getAttribute("src");
     if (script(page) && script(page) !== script(document)) {
@@ -144,6 +155,7 @@
       event.preventDefault();
       return;
     }
+    coming = without(action.path, TOAST);
     action.path = clean(action.path);
     if (action.path === clean(location.href)) action.type = "replace";
   });
@@ -165,6 +177,8 @@
     const was = visit;
     visit = null;
     shown = location.href;
+    source = coming ?? clean(shown);
+    coming = null;
     if (isRestore(ctx)) {
       const places = JSON.parse(sessionStorage.getItem(`scroll ${clean(shown)}`) || "[]");
       scrollers().forEach((part, index) => { part.scrollTop = places[index] || 0; });
@@ -178,25 +192,22 @@
       place?.focus({ preventScroll: true });
     }
     settle();
-    tell("page:shown", { elsewhere: Boolean(was?.elsewhere) });
+    tell("page:shown", { elsewhere: Boolean(was?.elsewhere), back: isRestore(ctx) });
   });
 
   document.addEventListener("htmx:error", (event) => {
     const { ctx, error } = event.detail;
     if (!ctx || error?.name === "AbortError") return;
     if (isRestore(ctx) || ctx.request.method === "GET") leave(isRestore(ctx) ? location.href : ctx.request.action);
-    else say("The service cannot be reached. Nothing was sent; try again.");
+    else {
+      say("The service cannot be reached. Nothing was sent; try again.");
+      tell("page:refused", { form: ctx.request.form });
+    }
   });
 
   // ---- what is said ----
 
   const tell = (name, detail) => document.dispatchEvent(new CustomEvent(name, { detail }));
-  const make = (tag, attributes, ...children) => {
-    const node = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-    node.append(...children);
-    return node;
-  };
   const say = (sentence) => {
     const close = make("button", { class: "btn btn--quiet", type: "button" }, "Close");
     const toast = make("div", { class: "toast", role: "alert", "data-said": "" }, make("span", { class: "toast__text" }, sentence), close);
@@ -224,14 +235,23 @@
   let over = false;
   let wanted = new Set();
   let timer = 0;
+  let due = 0;
   let running = false;
   let last = 0;
 
+  // Every open page hears of a mail in the same moment. What somebody looks at comes at once; lists and counts come a
+  // little later, each page at a time of its own.
+  const FAR = /^(list|counts|presence.*|\*)$/;
+  const isNear = () => regions(new Set([...wanted].filter((topic) => !FAR.test(topic)))).length > 0;
   const heard = (topics) => {
     topics.forEach((topic) => wanted.add(topic));
     if (wanted.has("*") || wanted.has("presence")) tell("live:presence");
-    if (timer || running || document.hidden) return;
-    timer = setTimeout(refresh, Math.max(SOON, last + GAP - Date.now()));
+    if (running || document.hidden) return;
+    const at = Math.max(Date.now() + SOON + (isNear() ? 0 : Math.random() * SPREAD), last + GAP);
+    if (timer && due <= at) return;
+    clearTimeout(timer);
+    due = at;
+    timer = setTimeout(refresh, at - Date.now());
   };
 
   const regions = (topics) => {
@@ -241,16 +261,24 @@
     return changed.filter((region) => !changed.some((other) => other !== region && other.contains(region)));
   };
 
+  // The topics that the answer is about, so that the service need not make the rest of the page.
+  const asking = (changed, topics) => {
+    if (topics.has("*")) return "*";
+    const parts = changed.flatMap((region) => [region, ...region.querySelectorAll("[data-live]")]);
+    return [...new Set(parts.flatMap((part) => part.dataset.live.split(/\s+/)))].filter((topic) => !topic.startsWith("presence:")).join(" ");
+  };
+
   async function refresh() {
     timer = 0;
     if (over) return;
     const topics = wanted;
     wanted = new Set();
-    if (!regions(topics).length) return;
+    const changed = regions(topics);
+    if (!changed.length) return;
     running = true;
     const turn = visits;
     try {
-      const answer = await fetch(clean(shown), { cache: "no-store", headers: { accept: "text/html", "x-live": "1" } });
+      const answer = await fetch(source, { cache: "no-store", headers: { accept: "text/html", "x-live": asking(changed, topics) } });
       const date = Date.parse(answer.headers.get("date"));
       if (date) root.dataset.skew = String(Date.now() - date);
       if (new URL(answer.url).pathname.startsWith("/sign-in")) return signedOut();
@@ -271,80 +299,86 @@
   }
 
   const show = (page, topics) => {
-    let fresh = 0;
+    let fresh = null;
     for (const region of regions(topics)) {
       const next = page.getElementById(region.id);
       if (!next || region.closest(`${DIRTY}, [data-keep]`)) continue;
-      fresh += holdRows(region, next);
+      const held = holdRows(region, next);
+      if (held !== null) fresh = (fresh ?? 0) + held;
       const fragment = document.createDocumentFragment();
       fragment.append(document.adoptNode(next));
       morph(region, fragment, false);
       const now = document.getElementById(region.id);
       if (now) htmx.process(now);
     }
-    if (page.title) document.title = page.title;
+    // Titles have counts in them.
+    if (page.title && (topics.has("*") || topics.has("counts"))) document.title = page.title;
     tell("live:refreshed", { fresh, topics });
     document.querySelectorAll("new-pill").forEach((pill) => htmx.process(pill));
   };
 
   // A list keeps its order under the reader's hand: rows that left it stay, greyed, and new ones wait behind a pill.
+  const ROWS = "ol:has(> .item), ul:has(> .item)";
   const holdRows = (region, next) => {
-    const list = region.querySelector("ol:has(> .item), ul:has(> .item)");
-    const fresh = next.querySelector("ol:has(> .item), ul:has(> .item)");
-    if (!list || [...list.children].some((row) => !row.id)) return 0;
-    const rows = new Map([...(fresh?.children || [])].map((row) => [row.id, row]));
-    const held = [...list.children].map((row) => {
+    const list = region.querySelector(ROWS);
+    if (!list || [...list.children].some((row) => !row.id)) return region.matches(".list") ? 0 : null;
+    const fresh = next.querySelector(ROWS);
+    const shown = [...list.children], now = [...(fresh?.children || [])];
+    const rows = new Map(now.map((row) => [row.id, row]));
+    const ids = new Set(shown.map((row) => row.id));
+    // Behind the last row that both have begins the next page, if there is one: what is not there any more has moved to
+    // it, and what is there came from it. Without such a row, all that is there is new.
+    const isKnown = (row) => rows.has(row.id) && ids.has(row.id);
+    const end = next.querySelector(".list__more") ? shown.findLastIndex(isKnown) : shown.length;
+    const known = now.findLastIndex(isKnown);
+    const above = now.slice(0, known < 0 ? now.length : known).filter((row) => !ids.has(row.id)).length;
+    const held = shown.map((row, index) => {
       const same = rows.get(row.id);
-      rows.delete(row.id);
       if (same) return same;
-      const gone = row.cloneNode(true);
-      gone.classList.add("is-gone");
-      return gone;
+      const kept = row.cloneNode(true);
+      if (index < end) kept.classList.add("is-gone");
+      return kept;
     });
-    // Below the last row that is known is the next page's part.
-    let known = 0;
-    [...(fresh?.children || [])].forEach((row, index) => { if (!rows.has(row.id)) known = index; });
-    const above = [...(fresh?.children || [])].slice(0, known).filter((row) => rows.has(row.id)).length;
     if (fresh) fresh.replaceChildren(...held);
     else {
       // The view is empty now, and the reader still has its last rows before them.
       const kept = list.cloneNode(false);
       kept.append(...held);
       next.replaceChildren(...[...region.childNodes].map((node) => node.cloneNode(true)));
-      next.querySelector("ol:has(> .item), ul:has(> .item)")?.replaceWith(kept);
+      next.querySelector(ROWS)?.replaceWith(kept);
     }
     return above;
   };
 
   const signedOut = () => {
     over = true;
-    source?.close();
+    stream?.close();
     offline("You are signed out. ", make("a", { href: "/sign-in", target: "_blank" }, "Sign in"), " in another window; what you wrote here stays.");
   };
 
   // ---- the stream ----
 
-  let source = null;
+  let stream = null;
   let missed = false;
   let delay = 1000;
   let resting = 0;
 
   const open = () => {
-    if (source || over || document.hidden || !document.querySelector("[data-live]")) return;
-    source = new EventSource("/live");
-    source.onopen = () => {
+    if (stream || over || document.hidden || !document.querySelector("[data-live]")) return;
+    stream = new EventSource("/live");
+    stream.onopen = () => {
       delay = 1000;
       online();
       if (missed) heard(["*"]);
       missed = false;
     };
-    source.onmessage = (event) => heard(event.data.split(" "));
-    source.onerror = () => {
+    stream.onmessage = (event) => heard(event.data.split(" "));
+    stream.onerror = () => {
       missed = true;
       heard(["*"]);
-      if (source?.readyState !== EventSource.CLOSED) return;
+      if (stream?.readyState !== EventSource.CLOSED) return;
       // Refused: the page still asks once a minute.
-      source = null;
+      stream = null;
       setTimeout(open, delay);
       delay = Math.min(delay * 2, MINUTE);
     };
@@ -355,8 +389,8 @@
     if (document.hidden) {
       // A browser has few connections to one place; a window out of sight needs none.
       resting = setTimeout(() => {
-        source?.close();
-        source = null;
+        stream?.close();
+        stream = null;
         missed = true;
       }, HIDDEN);
       return;
@@ -364,14 +398,19 @@
     open();
     heard(["*"]);
   });
+  document.addEventListener("rookery:address", (event) => {
+    history.replaceState(history.state, "", event.detail);
+    shown = location.href;
+    source = clean(shown);
+  });
   // A script that knows that something has changed: {topics: ["outgoing"]}
   document.addEventListener("rookery:refresh", (event) => heard(event.detail?.topics || ["*"]));
   window.addEventListener("online", () => heard(["*"]));
   window.addEventListener("offline", () => offline("Offline. Trying to reach the service…"));
-  window.addEventListener("pagehide", () => source?.close());
+  window.addEventListener("pagehide", () => stream?.close());
   window.addEventListener("pageshow", (event) => {
     if (!event.persisted) return;
-    source = null;
+    stream = null;
     open();
     heard(["*"]);
   });

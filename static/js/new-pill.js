@@ -43,7 +43,8 @@
   };
 
   document.addEventListener("live:refreshed", (event) => {
-    const shown = pill();
+    // Something else was refreshed; what is new in the list is still new.
+    const shown = event.detail.fresh === null ? null : pill();
     if (shown) shown.count = event.detail.fresh;
   });
 })();

@@ -2,7 +2,8 @@
 // every element with data-live="presence:cnv_…". Both are hints, which end by themselves.
 (() => {
   "use strict";
-  const BEAT = 15_000;
+  const { icon } = window.rookery;
+  const BEAT = 15_000, PAUSE = 2000, SPREAD = 500;
   let on = null;
   let doing = "looking";
   let wrote = 0;
@@ -22,13 +23,14 @@
     say(on, doing, seen);
   };
 
-  const arrive = () => {
+  // A page that was just made has noted itself that it was read; one that comes into sight again has not.
+  const arrive = (seen = false) => {
     const here = document.hidden ? null : conversation();
     if (here === on) return;
     if (on) say(on, "gone");
     on = here;
     wrote = 0;
-    beat(true);
+    beat(seen);
   };
 
   document.addEventListener("input", (event) => {
@@ -42,22 +44,12 @@
   // ---- who else ----
 
   const there = new Map();
-  const icon = (name) => {
-    const sprite = document.querySelector("svg use")?.getAttribute("href")?.split("#")[0];
-    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    svg.setAttribute("class", "icon icon--xs");
-    svg.setAttribute("aria-hidden", "true");
-    const use = document.createElementNS("http://www.w3.org/2000/svg", "use");
-    use.setAttribute("href", `${sprite}#${name}`);
-    svg.append(use);
-    return svg;
-  };
   const fill = (place, id) => {
     const shown = there.get(id);
     const words = shown ? shown.text : "";
     if (place.dataset.said === words) return;
     place.dataset.said = words;
-    place.replaceChildren(...(shown ? [icon(shown.writing ? "pencil-line" : "eye"), words] : []));
+    place.replaceChildren(...(shown ? [icon(shown.writing ? "pencil-line" : "eye", "icon--xs"), words] : []));
   };
   const draw = () => {
     for (const row of document.querySelectorAll(".item[id^=cnv_]")) {
@@ -76,10 +68,12 @@
     }
     for (const place of document.querySelectorAll("[data-live^='presence:']")) fill(place, place.dataset.live.slice("presence:".length));
   };
-  let asking = false;
+  let timer = 0;
+  let asked = 0;
   const ask = async () => {
-    if (asking || document.hidden || !document.querySelector("[data-live]")) return;
-    asking = true;
+    timer = 0;
+    if (document.hidden || !document.querySelector("[data-live]")) return;
+    asked = Date.now();
     try {
       const answer = await fetch("/presence", { cache: "no-store" });
       if (!answer.ok || answer.redirected) return;
@@ -88,12 +82,12 @@
       draw();
     } catch {
       // The next word of it brings it.
-    } finally {
-      asking = false;
     }
   };
-
-  document.addEventListener("live:presence", ask);
+  // Everybody hears of everybody: pages ask now and then, and not all in one moment.
+  document.addEventListener("live:presence", () => {
+    timer ||= setTimeout(ask, Math.max(asked + PAUSE - Date.now(), 0) + Math.random() * SPREAD);
+  });
   document.addEventListener("live:refreshed", (event) => {
     draw();
     // What came while they look at it is read.
@@ -103,12 +97,12 @@
     arrive();
     draw();
   });
-  document.addEventListener("visibilitychange", arrive);
+  document.addEventListener("visibilitychange", () => arrive(true));
   window.addEventListener("pagehide", () => {
     if (on) say(on, "gone");
     on = null;
   });
-  setInterval(beat, BEAT);
+  setInterval(() => beat(), BEAT);
   arrive();
   ask();
 })();

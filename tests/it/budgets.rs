@@ -8,6 +8,7 @@ mod due;
 #[path = "../../bench/load.rs"]
 mod load;
 
+use axum::http::{Method, StatusCode};
 use rookery::clock::Clock;
 use rookery::conversations::filter::Cursor;
 use rookery::conversations::search::index;
@@ -16,6 +17,7 @@ use rookery::conversations::views::{counts, rows};
 use rookery::ids::{ConversationId, MailboxId};
 use rookery::replies::leaving::{self, List};
 use rookery::replies::queue::list as queue;
+use rookery::web::door::PAGES;
 use rookery::worker;
 use rookery::workspace::people;
 use sqlx::PgConnection;
@@ -78,6 +80,57 @@ async fn a_claim_costs_the_same_however_many_messages_are_due_later() {
         assert!(statements.iter().any(|statement| statement.uses_index("messages_due")));
         assert_eq!(taken, 100);
         assert!(buffers <= due::BUDGET, "{buffers} buffers");
+    })
+    .await;
+}
+
+/// Statements that a page runs before it answers, the session's among them. Each is a round trip.
+#[tokio::test]
+async fn a_page_of_the_app_asks_no_more_than_it_needs() {
+    story_of_one_role(async |world| {
+        let (acme, _, conversation) = conversation(world, "acme").await;
+        let token = world.browser(acme.id, acme.owner).await.token;
+        let reader = Reader::explained(&world.app.config.database_url.0, Clock::set_to(world.now()));
+        let pages = [
+            ("/inbox".to_owned(), 7),
+            ("/inbox?view=unassigned&unread=1".into(), 8),
+            (format!("/conversations/{conversation}"), 17),
+            (format!("/conversations/{conversation}?compose=reply"), 21),
+            (format!("/conversations/{conversation}?compose=note"), 19),
+            ("/notices".into(), 5),
+            ("/outgoing".into(), 10),
+            ("/approvals".into(), 6),
+            ("/search?q=hello".into(), 9),
+            ("/settings".into(), 1),
+            ("/profile".into(), 5),
+        ];
+        let mut problems = Vec::new();
+        for (path, most) in &pages {
+            let (status, statements) = reader.page(Method::GET, &token, path).await;
+            println!("{path}: {} statements of {most}", statements.len());
+            if status != StatusCode::OK || statements.is_empty() || statements.len() > *most {
+                let texts: Vec<&str> = statements.iter().map(|statement| statement.text.as_str()).collect();
+                problems.push(format!("{path}: {status}, {} of {most}:\n{}", texts.len(), texts.join("\n")));
+            }
+        }
+        assert!(problems.is_empty(), "{}", problems.join("\n\n"));
+    })
+    .await;
+}
+
+/// A request that waits for a second connection while it holds one can wait for ever: here there is only one.
+#[tokio::test]
+async fn every_page_does_with_one_connection() {
+    story_of_one_role(async |world| {
+        let (acme, _, conversation) = conversation(world, "acme").await;
+        let token = world.browser(acme.id, acme.owner).await.token;
+        let reader = Reader::explained(&world.app.config.database_url.0, Clock::set_to(world.now()));
+        for page in PAGES.iter().filter(|page| !matches!(page.path, "/live" | "/sign-out")) {
+            let path = page.path.replace("{id}", &conversation.to_string()).replace("{n}", "0");
+            let path = path.replace("{token}", "none").replace("{signed}", "none");
+            let (status, _) = reader.page(page.method.clone(), &token, &path).await;
+            assert!(!status.is_server_error(), "{} {path}: {status}", page.method);
+        }
     })
     .await;
 }

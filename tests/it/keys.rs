@@ -17,6 +17,8 @@ use rookery::secrets::sealed;
 use rookery::webhooks::create::{Wanted, create};
 use rookery::webhooks::webhook::Scope;
 use rookery::webhooks::{manage, secret};
+use rookery::workspace::access::By;
+use rookery::workspace::audit;
 use serde_json::{Value, json};
 
 use crate::world::mail::post::{mail, post_with};
@@ -40,7 +42,7 @@ fn with_keys(world: &World, keys: &[&str]) -> App {
 
 /// One of each kind of secret in a workspace: a DKIM key, a webhook's two, one of the sandbox, a service's two.
 async fn furnish(app: &App, workspace: &crate::world::Workspace<'_>) {
-    domain::add(app, workspace.id, "acme.example").await.expect("a domain");
+    domain::add(app, workspace.id, &By::System, "acme.example").await.expect("a domain");
     for livemode in [true, false] {
         let wanted = Wanted {
             maker: workspace.owner,
@@ -83,6 +85,9 @@ async fn opened(world: &World, keys: &KeyRing) -> Vec<(String, Option<Vec<u8>>, 
     for one in connect::stored(&mut conn, &workspaces).await.unwrap() {
         add(one.purpose, one.context, &one.sealed);
     }
+    for one in audit::stored(&mut conn, &workspaces).await.unwrap() {
+        add(one.purpose, one.context, &one.sealed);
+    }
     all.sort();
     all
 }
@@ -98,7 +103,7 @@ async fn a_new_key_takes_over_everything_and_the_old_one_can_go() {
             furnish(&world.app, &world.workspace(name).await).await;
         }
         let before = words(opened(world, &ring(&[OLD])).await);
-        assert_eq!(before.len(), 12);
+        assert_eq!(before.len(), 14);
         assert!(before.iter().all(|(_, words)| words.is_some()));
 
         let both = with_keys(world, &[NEW, OLD]);
@@ -115,7 +120,7 @@ async fn a_new_key_takes_over_everything_and_the_old_one_can_go() {
         assert_eq!(told.left, None);
         assert_eq!(
             told.object,
-            json!({ "newest": "new", "moved": 12, "sealedWith": { "new": 18, "old": 0 }, "unused": ["old"],
+            json!({ "newest": "new", "moved": 15, "sealedWith": { "new": 21, "old": 0 }, "unused": ["old"],
                     "unreadable": [], "fenced": [] })
         );
         assert!(told.line.contains("60 days"), "{}", told.line);
@@ -146,6 +151,7 @@ async fn a_single_bare_key_opens_what_was_sealed_before_keys_had_ids() {
             ("sending_domains", &["private_key"][..]),
             ("webhooks", &["secret", "old_secret"]),
             ("sending_services", &["secret", "token"]),
+            ("audit_heads", &["key"]),
         ] {
             for column in columns {
                 let statement = format!("update {table} set {column} = substring({column} from {skip})");
@@ -156,7 +162,7 @@ async fn a_single_bare_key_opens_what_was_sealed_before_keys_had_ids() {
         assert!(bare.iter().all(|(_, _, key)| key.is_none()));
         assert_eq!(words(bare), words(before.clone()));
         let told = reseal::reseal(&world.app).await.unwrap().told(keys);
-        assert_eq!((&told.object["moved"], told.left), (&json!(6), None));
+        assert_eq!((&told.object["moved"], told.left), (&json!(7), None));
         assert_eq!(opened(world, keys).await, before);
     })
     .await;
@@ -168,8 +174,8 @@ async fn what_no_key_opens_is_told_by_its_place_and_stops_nothing() {
         let (acme, later) = (world.workspace("Acme").await, world.workspace("Later").await);
         furnish(&world.app, &acme).await;
         let lost = "lost:AwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwM=";
-        domain::add(&with_keys(world, &[lost]), later.id, "later.example").await.unwrap();
-        domain::add(&world.app, later.id, "fine.example").await.unwrap();
+        domain::add(&with_keys(world, &[lost, OLD]), later.id, &By::System, "later.example").await.unwrap();
+        domain::add(&world.app, later.id, &By::System, "fine.example").await.unwrap();
         sqlx::query("update sending_services set token = 'nonsense'").execute(&world.app.pool).await.unwrap();
         let both = with_keys(world, &[NEW, OLD]);
         let told = reseal::reseal(&both).await.unwrap().told(&ring(&[NEW, OLD]));
@@ -178,7 +184,7 @@ async fn what_no_key_opens_is_told_by_its_place_and_stops_nothing() {
             "{:?}",
             told.left
         );
-        assert_eq!(told.object["moved"], 6);
+        assert_eq!(told.object["moved"], 8);
         let unreadable = told.object["unreadable"].as_array().unwrap();
         let place = |n: usize| (text(&unreadable[n], "place"), &unreadable[n]["key"]);
         assert_eq!(unreadable.len(), 2);
@@ -308,9 +314,9 @@ async fn an_operator_changes_the_key_and_is_told_at_start_what_a_missing_key_sea
     };
     let (code, object, said) = reseal(NEW);
     assert_eq!((code, &object["moved"]), (Some(1), &json!(0)), "{said}");
-    assert!(said.starts_with("rookery: 1 stored secrets cannot be opened."), "{said}");
+    assert!(said.starts_with("rookery: 2 stored secrets cannot be opened."), "{said}");
     // Lines of a file, the newest first.
     let (code, object, said) = reseal(&format!("{NEW}\n{SECRET_KEY}\n"));
-    assert_eq!((code, &object["moved"], said.as_str()), (Some(0), &json!(1), ""), "{object}");
+    assert_eq!((code, &object["moved"], said.as_str()), (Some(0), &json!(2), ""), "{object}");
     assert_eq!(reseal(NEW).0, Some(0));
 }

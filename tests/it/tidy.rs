@@ -5,6 +5,7 @@
 mod refused;
 mod rooms;
 pub mod source;
+mod styles;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,6 +52,7 @@ const OWNERS: &[(&str, &[&str])] = &[
             "sign_in_links",
             "audit_entries",
             "audit_heads",
+            "mailbox_aliases",
         ],
     ),
     ("events", &["events", "unfanned_events"]),

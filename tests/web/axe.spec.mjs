@@ -7,6 +7,14 @@ import { DESK, demonstration, find, finish, PHONE, story, stranger } from './wor
 
 after(finish);
 let world, pages;
+/** The tags that the list offers, as addresses have them. */
+async function tags() {
+  const { page, context } = await world.browser(world.owner);
+  await page.goto('/inbox');
+  const links = await page.locator('.list__tags a').evaluateAll((all) => all.map((one) => new URL(one.href).searchParams.get('tag')));
+  await context.close();
+  return links;
+}
 before(async () => {
   world = await demonstration();
   const of = (words) => find(world.key, words);
@@ -22,6 +30,7 @@ before(async () => {
     'right to left': `/conversations/${await of('שרברב')}`,
     approvals: '/approvals',
     outgoing: '/outgoing',
+    'a tag': `/inbox?tag=${(await tags())[0]}`,
     'search with hits': '/search?q=deposit',
     'search without hits': '/search?q=nosuchword',
     'writing a reply': `/conversations/${await of('Whitfield')}?compose=reply`,
@@ -30,6 +39,8 @@ before(async () => {
     compose: '/compose',
     drafts: '/drafts',
     'saved replies': '/settings/saved-replies',
+    inboxes: '/settings/inboxes?new=1',
+    domains: '/settings/domains',
     notices: '/notices',
     'what one is told': '/notices/choices',
     profile: '/profile',

@@ -28,6 +28,9 @@ story(test, 'a reply leaves after the window, and stopping it brings the words b
   await stop(page).first().waitFor();
   assert.match(JSON.stringify(await agent.api('GET', `/conversations/${id}`)), /On Monday at ten/, 'the agent reads it too');
   await until('the focus is somewhere', async () => (await focused(page)) !== 'body');
+  // What the page hears of right after takes nothing away.
+  await page.waitForTimeout(800);
+  assert.notEqual(await focused(page), 'body');
   await stop(page).first().click();
   await until('it is stopped', async () => (await stop(page).count()) === 0);
   await until('the words are back', async () => {
@@ -52,6 +55,89 @@ story(test, 'the HTML of a mail is shown in a frame, pictures of others only on 
   await page.locator('.mailframe').getByRole('link', { name: /text/i }).last().click();
   await until('no frame', async () => (await page.locator('iframe').count()) === 0);
   await page.locator('#timeline').getByText('on its way').first().waitFor();
+});
+
+story(test, 'quoted history in an HTML mail is folded, opens without script in the mail, and the frame grows', async () => {
+  const quote = Array.from({ length: 30 }, (_, n) => `<p>Line ${n} of what was said before.</p>`).join('');
+  const html = `<div>Yes, <b>please</b> do.</div><br><div class="gmail_quote"><div class="gmail_attr">On Monday we wrote:</div><blockquote class="gmail_quote">${quote}</blockquote></div>`;
+  const id = await conversation('Shall we?', { html, text: undefined });
+  const { page } = await world.browser(world.owner);
+  await page.goto(`/conversations/${id}`);
+  await page.getByRole('link', { name: 'As it was laid out' }).click();
+  const frame = page.frameLocator('iframe').first();
+  await frame.getByText('Yes, please do.').waitFor();
+  assert.equal(await frame.getByText('Line 3 of what').isVisible(), false, 'folded');
+  const height = () => page.locator('iframe').first().evaluate((one) => one.getBoundingClientRect().height);
+  const before = await height();
+  await frame.getByText('Earlier text').click();
+  await frame.getByText('Line 3 of what').waitFor();
+  await until('the frame grows with it', async () => (await height()) > before + 300);
+});
+
+story(test, 'a long thread opens where it is new, and without script a link leads there', async () => {
+  const text = (n) => Array.from({ length: 12 }, (_, line) => `Mail ${n}, line ${line}.`).join('\n\n');
+  const first = { from: 'priya@customer.test', name: 'Priya', subject: 'A long story', text: text(0) };
+  const more = (from, to) => Array.from({ length: to - from }, (_, n) => ({ ...first, id: `long-${from + n}@customer.test`, answers, subject: 'Re: A long story', text: text(from + n) }));
+  await world.mail(inbox, { ...first });
+  const { id } = await until('it', async () => (await world.conversations(agent)).find((one) => one.subject === 'A long story'));
+  const { messageId } = await agent.api('POST', `/conversations/${id}/replies`, { body: 'Tell us.', send: true });
+  const answers = await world.messageId(messageId);
+  await world.mails(inbox, more(1, 8));
+  const { page } = await world.browser(world.owner);
+  await page.goto(`/conversations/${id}`);
+  const top = () => page.locator('#thread').evaluate((part) => part.scrollTop);
+  assert.equal(await top(), 0, 'all of it is new: it opens at its top');
+  await page.goto('/inbox');
+  await world.mails(inbox, more(8, 11));
+  await until('it is unread again', async () => {
+    await page.goto('/inbox');
+    return (await page.locator(`#${id}.is-unread`).count()) === 1;
+  });
+  await page.locator(`#${id} a.item__body`).click();
+  await page.locator('#new').waitFor();
+  const inSight = () => page.locator('#new').evaluate((mark) => {
+    const part = document.getElementById('thread').getBoundingClientRect();
+    const at = mark.getBoundingClientRect();
+    return at.top >= part.top && at.bottom <= part.top + part.height / 3;
+  });
+  await until('the mark is at the top of what is seen', inSight);
+  assert.ok((await top()) > 500);
+  await page.locator('#timeline').getByText('Mail 8, line 0.').waitFor();
+  // What comes while one reads moves nothing.
+  const before = await top();
+  await world.mails(inbox, more(11, 12));
+  await page.locator('#timeline').getByText('Mail 11, line 0.').waitFor();
+  assert.ok(Math.abs((await top()) - before) < 40, 'the page stays where it is');
+
+  // An open page reads along.
+  await page.goto('/settings');
+  const plain = await world.browser(world.owner, { script: false });
+  await world.mails(inbox, more(12, 14));
+  await until('it is unread', async () => {
+    await plain.page.goto('/inbox');
+    return (await plain.page.locator(`#${id}.is-unread`).count()) === 1;
+  });
+  await plain.page.goto(`/conversations/${id}`);
+  await plain.page.getByRole('link', { name: 'New since you looked' }).click();
+  assert.match(plain.page.url(), /#new$/);
+  assert.ok(await plain.page.locator('#new').evaluate((mark) => mark.getBoundingClientRect().top < innerHeight));
+});
+
+story(test, 'documents are asked for with a day, and the request is a card', async () => {
+  const id = await conversation('Papers for the flat');
+  const { page } = await world.browser(world.owner);
+  await page.goto(`/conversations/${id}`);
+  await write(page, 'r', 'We need these:');
+  await page.getByRole('button', { name: 'Ask for documents' }).click();
+  await page.locator('#documents').fill('Passport: both pages\nPayslip (optional)');
+  await page.locator('#due').fill('2031-05-09');
+  await send(page);
+  const card = page.getByRole('region', { name: 'Documents asked for' });
+  await card.waitFor();
+  const said = await card.innerText();
+  assert.match(said, /0 of 2/);
+  assert.match(said, /both pages/);
+  assert.match(said, /Due 9 May 2031/);
 });
 
 story(test, 'a file is a download, never a page', async () => {

@@ -77,3 +77,26 @@ story(test, 'an inbox without mail says so in words', async () => {
   await page.goto('/inbox');
   assert.ok((await page.locator('main').innerText()).trim().length > 20);
 });
+
+story(test, 'new mail waits behind a pill, and no row that is still open is struck out', async () => {
+  const { page } = await world.browser(world.owner);
+  await page.goto('/inbox');
+  const pill = page.locator('new-pill a');
+  const gone = page.locator('.item.is-gone');
+  const before = await rows(page).count();
+  await world.mail(inbox, { from: 'new@customer.test', name: 'New', subject: 'Something new', text: 'Hello.' });
+  await pill.getByText('1 new').waitFor();
+  assert.deepEqual([await gone.count(), await rows(page).count()], [0, before], 'the last row is on the next page now, not gone');
+  // Something else of the page is refreshed.
+  const asked = page.waitForResponse((answer) => answer.request().headers()['x-live']);
+  await page.evaluate(() => document.dispatchEvent(new CustomEvent('rookery:refresh', { detail: { topics: ['notices'] } })));
+  await asked;
+  await page.waitForTimeout(300);
+  assert.equal(await pill.innerText(), '1 new', 'what is new in the list is still new');
+  // More than a page: no row is known any more.
+  await world.mails(inbox, Array.from({ length: before + 5 }, (_, at) => ({ from: `late${at}@customer.test`, name: 'Late', subject: `Late ${at}`, text: 'Hello.' })));
+  await pill.getByText(`${before} new`).waitFor();
+  assert.equal(await gone.count(), 0);
+  await pill.click();
+  await until('they are there', async () => (await rows(page).first().innerText()).includes(`Late ${before + 4}`));
+});

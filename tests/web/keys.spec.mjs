@@ -83,3 +83,18 @@ story(test, 'keys that are switched off do nothing, and the palette stays', asyn
   await page.keyboard.press('ControlOrMeta+k');
   assert.equal(await page.getByRole('dialog', { name: 'Command palette' }).count(), 1);
 });
+
+story(test, 'Z takes back what was just done, and not what a colleague sends', async () => {
+  const agent = await world.agent();
+  const { id } = (await world.conversations(agent)).find((one) => one.subject === 'Two');
+  await agent.api('POST', `/conversations/${id}/replies`, { body: 'It is on its way.', send: true });
+  const whole = () => agent.api('GET', `/conversations/${id}`);
+  const { page } = await world.browser(world.owner);
+  await page.goto(`/conversations/${id}`);
+  await page.keyboard.press('i');
+  await page.locator('#toasts').getByRole('button', { name: 'Undo' }).waitFor();
+  assert.ok((await whole()).assignee);
+  await page.keyboard.press('z');
+  await until('nobody has it', async () => !(await whole()).assignee);
+  assert.match(JSON.stringify(await whole()), /"status":"scheduled"/);
+});

@@ -30,3 +30,22 @@ story(test, 'what an agent sends stands on the page with its time, and stopping 
   await until('nothing is left to stop', async () => (await page.locator('main').getByRole('button', { name: /^stop/i }).count()) === 0);
   assert.ok(await page.getByText('Nothing is on its way').isVisible());
 });
+
+story(test, 'what leaves later gets another time', async () => {
+  await world.mail(inbox, { from: 'ben@customer.test', name: 'Ben', subject: 'Next week', text: 'Write me on Monday.' });
+  const { id } = await until('it', async () => (await world.conversations(agent)).find((one) => one.subject === 'Next week'));
+  const { page } = await world.browser(world.owner);
+  await page.goto(`/conversations/${id}?compose=reply`);
+  await page.locator('#composer-form #body').fill('Hello again.');
+  await page.getByLabel('Other ways to send').click();
+  await page.locator('[name=later]').last().click();
+  await until('it waits', async () => /Hello again/.test(JSON.stringify(await agent.api('GET', `/conversations/${id}`))));
+  await page.goto('/outgoing');
+  const row = page.locator('.outrow').filter({ hasText: 'Next week' });
+  await row.getByText('Change time').click();
+  const day = new Date(Date.now() + 20 * 86_400_000).toISOString().slice(0, 10);
+  await row.locator('[name=at]').fill(`${day}T09:15`);
+  await row.getByRole('button', { name: 'Then' }).click();
+  await page.getByText('It leaves at the new time.').waitFor();
+  await page.locator('.outrow').filter({ hasText: 'Next week' }).getByText(/09:15/).first().waitFor();
+});

@@ -5,7 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { chromium } from 'playwright-core';
@@ -81,6 +81,9 @@ export async function demonstration() {
   return world;
 }
 
+/** A draft that stands open and is decided meanwhile is asked for once more, and is gone. */
+const DECIDED = /404 \(Not Found\) \(http:\S+\/approvals\/msg_/;
+
 let letters = 0;
 
 class Workspace {
@@ -148,12 +151,16 @@ class Workspace {
   /** A browser window of its own with this person signed in. */
   async browser(person, options = {}) {
     const visit = await stranger(options);
-    const { page } = visit;
-    await page.goto(options.link ?? (await this.signInLink(person)));
-    await page.locator('main form').getByRole('button').first().click();
-    await page.waitForURL((at) => !at.pathname.startsWith('/sign-in'));
+    await this.signIn(visit.page, person, options.link);
     visit.person = person;
     return visit;
+  }
+
+  /** The person signs in here, whoever was before. */
+  async signIn(page, person, link) {
+    await page.goto(link ?? (await this.signInLink(person)));
+    await page.locator('main form').getByRole('button').first().click();
+    await page.waitForURL((at) => !at.pathname.startsWith('/sign-in'));
   }
 }
 
@@ -195,6 +202,16 @@ export function find(key, words) {
   });
 }
 
+/** The scripts of the tree instead of those in the binary, joined as build.rs does it: no build between two tries. */
+async function scripts() {
+  const top = path.join(import.meta.dirname, '../../static');
+  const all = [];
+  for (const folder of ['vendor', 'js']) {
+    for (const name of (await readdir(path.join(top, folder))).filter((one) => one.endsWith('.js')).sort()) all.push(await readFile(path.join(top, folder, name), 'utf8'));
+  }
+  return all.join(';\n');
+}
+
 /** A browser window in which nobody is signed in. */
 export async function stranger({ size = DESK, scheme = 'light', script = true, allow = [], link, ...more } = {}) {
   const phone = size.width < 500;
@@ -210,10 +227,14 @@ export async function stranger({ size = DESK, scheme = 'light', script = true, a
     ...more,
   });
   context.setDefaultTimeout(15_000);
+  if (process.env.WEB_SCRIPTS) {
+    const body = await scripts();
+    await context.route('**/assets/app-*.js', (route) => route.fulfill({ contentType: 'text/javascript', body }));
+  }
   const page = await context.newPage();
   const visit = { context, page, troubles: [], foreign: [], dialogs: 0 };
   const trouble = (text) => {
-    if (!allow.some((known) => known.test(text))) visit.troubles.push(text);
+    if (![DECIDED, ...allow].some((known) => known.test(text))) visit.troubles.push(text);
   };
   page.on('pageerror', (error) => trouble(`exception: ${error.message}`));
   page.on('console', (said) => {
@@ -246,6 +267,9 @@ export async function write(page, key, words) {
 export const send = (page) => page.locator('#composer-form #send').click();
 /** Stops what is leaving in this conversation. */
 export const stop = (page) => page.locator('#timeline').getByRole('button', { name: /^Stop/ });
+
+/** What a browser says of requests that could not be made, or were answered with a refusal. */
+export const CUT_OFF = /ERR_INTERNET_DISCONNECTED|ERR_FAILED|Failed to fetch|Failed to load resource|htmx:error/;
 
 /** What has the focus: its id, or its tag and name. */
 export function focused(page) {

@@ -8,6 +8,7 @@ use crate::clock::written;
 use crate::conversations::assign::{self, To};
 use crate::conversations::conversation::{Conversation, Locked};
 use crate::conversations::status::Status;
+use crate::conversations::unread::SeenTo;
 use crate::conversations::{snooze, tags, transitions, unread};
 use crate::error::{Error, Result};
 use crate::store::db::Tx;
@@ -35,15 +36,23 @@ pub struct Before {
     status: String,
     snoozed_until: Option<DateTime<Utc>>,
     assignee: Option<String>,
+    /// Of the person who asks.
+    #[serde(default)]
+    seen_to: Option<SeenTo>,
+    /// When the change was made. The version before this one did not write it down.
+    #[serde(default)]
+    pub changed_at: Option<DateTime<Utc>>,
 }
 
 impl Before {
-    pub fn of(conversation: &Conversation) -> Self {
-        Self {
+    pub async fn of(tx: &mut Tx<'_>, conversation: &Conversation, person: &Person) -> Result<Self> {
+        Ok(Self {
             status: conversation.status.as_str().to_owned(),
             snoozed_until: conversation.snoozed_until,
             assignee: conversation.assignee.as_ref().map(|member| member.id.to_string()),
-        }
+            seen_to: unread::kept(tx, person, conversation).await?,
+            changed_at: Some(tx.now()),
+        })
     }
 
     fn status(&self) -> Status {
@@ -98,9 +107,14 @@ impl Action {
     }
 
     /// Whether there is anything to do.
-    pub fn changes(&self, conversation: &Conversation) -> bool {
+    pub async fn changes(
+        &self,
+        tx: &mut Tx<'_>,
+        conversation: &Conversation,
+        person: &Person,
+    ) -> Result<bool> {
         let has = |name| conversation.tags.iter().any(|tag| tags::is_same(tag, name));
-        match self {
+        Ok(match self {
             Self::Close => conversation.status != Status::Closed,
             Self::Open => conversation.status != Status::Open || conversation.snoozed_until.is_some(),
             Self::Waiting => conversation.status != Status::Waiting,
@@ -109,8 +123,11 @@ impl Action {
             Self::Tag(name) => !has(name),
             Self::Untag(name) => has(name),
             Self::Snooze(until) => conversation.snoozed_until != Some(*until),
-            Self::Read => true,
-        }
+            Self::Read => {
+                let now = tx.now();
+                !unread::among(tx, person, now, &[conversation.id.0]).await?.is_empty()
+            }
+        })
     }
 
     pub async fn apply(&self, tx: &mut Tx<'_>, conversation: &Locked, person: &Person) -> Result<()> {
@@ -156,7 +173,7 @@ impl Action {
             Self::Untag(name) => {
                 tags::change(tx, conversation, person, std::slice::from_ref(name), &[]).await
             }
-            Self::Read => unread::mark_unread(tx, person, conversation).await,
+            Self::Read => unread::restore(tx, person, conversation, before.seen_to.as_ref()).await,
         }
     }
 }

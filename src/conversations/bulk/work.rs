@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
-use futures::{StreamExt, stream};
+use futures::{StreamExt, future, stream};
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
@@ -109,7 +109,8 @@ pub async fn some_of(app: &App, due: Due, at_once: usize) -> Result<Progress> {
                 if app.stop.told() { Ok(()) } else { one(app, due, action, person, place, undoing).await }
             }
         });
-    let failed = outcomes.buffer_unordered(at_once).filter_map(async |ended| ended.err()).collect::<Vec<_>>();
+    let failed =
+        outcomes.buffer_unordered(at_once).filter_map(|ended| future::ready(ended.err())).collect::<Vec<_>>();
     let failed = failed.await;
     let ended = note_progress(app, due, undoing).await?;
     if let Some(error) = failed.into_iter().next() {
@@ -192,16 +193,20 @@ async fn change(tx: &mut Tx<'_>, due: Due, action: &Action, person: &Person, pla
     .await?;
     let Some(id) = waiting else { return Ok(false) };
     let conversation = lock_visible(tx, person, &id.to_string()).await?;
-    let changes = action.changes(&conversation);
-    let before = Before::of(&conversation);
+    let changes = action.changes(tx, &conversation, person).await?;
+    let before = Before::of(tx, &conversation, person).await?;
     if changes {
         action.apply(tx, &conversation, person).await?;
     }
-    sqlx::query!(
-        "update bulk_job_items
+    // The conversation may have been waited for, and the job stopped or even taken back meanwhile: then nothing was done.
+    // It is looked at last, so that nobody who stops it waits for long.
+    let written = sqlx::query!(
+        "with job as materialized (
+             select from bulk_jobs where workspace_id = $1 and id = $2 and state = 'working' for share)
+         update bulk_job_items
          set state = case when $4 then 'changed' else 'same' end, before = case when $4 then $5::jsonb end,
              last_item = (select last_item from conversations where workspace_id = $1 and id = $6)
-         where workspace_id = $1 and job_id = $2 and place = $3",
+         where workspace_id = $1 and job_id = $2 and place = $3 and exists (select from job)",
         workspace,
         due.job.0,
         place,
@@ -211,10 +216,11 @@ async fn change(tx: &mut Tx<'_>, due: Due, action: &Action, person: &Person, pla
     )
     .execute(&mut **tx)
     .await?;
-    Ok(true)
+    Ok(written.rows_affected() == 1)
 }
 
-/// Only where nothing was written on the timeline since: neither mail nor a colleague's change is overruled.
+/// Only where nothing was written on the timeline since, and nothing has left: neither mail nor a colleague's change is
+/// overruled, and what was answered meanwhile is not opened again.
 async fn take_back(tx: &mut Tx<'_>, due: Due, action: &Action, person: &Person, place: i32) -> Result<bool> {
     let workspace = tx.workspace().0;
     let changed = sqlx::query!(
@@ -231,14 +237,18 @@ async fn take_back(tx: &mut Tx<'_>, due: Due, action: &Action, person: &Person, 
     .await?;
     let Some(changed) = changed else { return Ok(false) };
     let conversation = lock_visible(tx, person, &changed.id.to_string()).await?;
-    let last_item = sqlx::query_scalar!(
-        "select last_item from conversations where workspace_id = $1 and id = $2",
+    let now_there = sqlx::query!(
+        r#"select last_item, exists (
+               select from messages where workspace_id = $1 and conversation_id = $2 and at > $3 and sent_at > $3) as "answered!"
+           from conversations where workspace_id = $1 and id = $2"#,
         workspace,
-        conversation.id.0
+        conversation.id.0,
+        changed.before.changed_at
     )
     .fetch_one(&mut **tx)
     .await?;
-    let untouched = conversation.id == changed.id && last_item == changed.last_item;
+    let untouched =
+        conversation.id == changed.id && now_there.last_item == changed.last_item && !now_there.answered;
     if untouched {
         action.take_back(tx, &conversation, person, &changed.before).await?;
     }
@@ -288,7 +298,8 @@ async fn note_failure(
 async fn note_progress(app: &App, due: Due, undoing: bool) -> Result<bool> {
     let mut tx = app.begin(due.workspace).await?;
     let (workspace, now) = (tx.workspace().0, tx.now());
-    let left = if undoing { "changed" } else { "waiting" };
+    // Whoever began while it was in another state does not end it: it may have been stopped or taken back meanwhile.
+    let (left, at_work) = if undoing { ("changed", "undoing") } else { ("waiting", "working") };
     let ended = sqlx::query_scalar!(
         r#"with counted as (
                select count(*) filter (where state in ('changed', 'same', 'restored', 'kept')) as done,
@@ -298,15 +309,15 @@ async fn note_progress(app: &App, due: Due, undoing: bool) -> Result<bool> {
                from bulk_job_items where workspace_id = $1 and job_id = $2)
            update bulk_jobs set
                done = counted.done, failed = counted.failed, undone = counted.undone,
-               state = case when waiting > 0 or state = 'cancelled' then state
-                            when state = 'undoing' then 'undone' else 'done' end,
-               ended_at = case when waiting > 0 then ended_at else coalesce(ended_at, $4) end
+               state = case when waiting > 0 or state <> $5 then state when $5 = 'working' then 'done' else 'undone' end,
+               ended_at = case when waiting > 0 or state <> $5 then ended_at else $4 end
            from counted where workspace_id = $1 and id = $2
            returning (ended_at is not null) as "ended!""#,
         workspace,
         due.job.0,
         left,
-        now
+        now,
+        at_work
     )
     .fetch_optional(&mut *tx)
     .await?;

@@ -10,7 +10,7 @@ use std::fmt;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::conversations::conversation::Conversation;
+use crate::conversations::conversation::{Conversation, merged_into};
 use crate::conversations::lock::lock_visible;
 use crate::conversations::merge::pair::Pair;
 use crate::conversations::search::index;
@@ -65,8 +65,9 @@ impl From<Obstacle> for Error {
     }
 }
 
-/// Locks both, in an order in which two who merge cannot block each other. Conversations that other people see, or fewer,
-/// are not there for each other.
+/// Locks both, in an order in which two who merge cannot block each other: that of where they lead by now. Nobody else
+/// merges in this workspace until the transaction ends. Conversations that other people see, or fewer, are not there for
+/// each other.
 pub async fn lock_both(
     tx: &mut Tx<'_>,
     person: &Person,
@@ -74,6 +75,9 @@ pub async fn lock_both(
     gone: ConversationId,
 ) -> Result<Pair> {
     index::pause(tx).await?;
+    let workspace = tx.workspace();
+    let kept = merged_into(tx, workspace, kept).await?.unwrap_or(kept);
+    let gone = merged_into(tx, workspace, gone).await?.unwrap_or(gone);
     let first = lock_visible(tx, person, &kept.min(gone).to_string()).await?;
     let second = lock_visible(tx, person, &kept.max(gone).to_string()).await?;
     tx.waited(first.last_item_at.max(second.last_item_at));

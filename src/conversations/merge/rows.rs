@@ -5,9 +5,10 @@ use serde_json::json;
 
 use crate::conversations::conversation::Locked;
 use crate::conversations::merge::pair::Pair;
+use crate::conversations::notifications;
 use crate::conversations::search::pending;
 use crate::conversations::status::Status;
-use crate::conversations::{assign, snooze, timeline, transitions};
+use crate::conversations::{assign, snooze, timeline, transitions, unread};
 use crate::error::Result;
 use crate::events::event::{Assignee, Event, Turn, TurnChanged};
 use crate::events::record::record;
@@ -41,9 +42,10 @@ pub async fn keep_others_out(tx: &mut Tx<'_>, gone: ConversationId) -> Result<()
 /// The other rooms have moved what is theirs.
 pub async fn take_in(tx: &mut Tx<'_>, person: &Person, pair: &Pair) -> Result<()> {
     let (kept, gone) = (pair.kept.id, pair.gone.id);
+    // What somebody has not seen is told by where its mail is.
+    move_reads(tx, kept, gone).await?;
     move_timeline(tx, kept, gone).await?;
     move_tags(tx, kept, gone).await?;
-    move_reads(tx, kept, gone).await?;
     move_notifications(tx, kept, gone).await?;
     join_heads(tx, kept, gone).await?;
     lead_on(tx, kept, gone).await?;
@@ -56,6 +58,8 @@ pub async fn take_in(tx: &mut Tx<'_>, person: &Person, pair: &Pair) -> Result<()
 }
 
 /// Numbers of items only order what happened in one instant: those that come are counted on from those that are there.
+/// Mail of ours that names nobody went to the contact. When that is another on the one that stays, it names them from now
+/// on: whom it reached does not change.
 async fn move_timeline(tx: &mut Tx<'_>, kept: ConversationId, gone: ConversationId) -> Result<()> {
     let workspace = tx.workspace().0;
     let after = sqlx::query_scalar!(
@@ -67,7 +71,13 @@ async fn move_timeline(tx: &mut Tx<'_>, kept: ConversationId, gone: Conversation
     .await?;
     sqlx::query!(
         "with moved_messages as (
-             update messages set conversation_id = $2, item = item + $4
+             update messages set conversation_id = $2, item = item + $4,
+                 to_addresses = case when direction = 'outbound' and to_addresses is null and contacts.differ
+                                     then contacts.went_to else to_addresses end
+             from (select gone.contact_email is distinct from kept.contact_email as differ,
+                          array_remove(array[gone.contact_email], null) as went_to
+                   from conversations gone join conversations kept on kept.workspace_id = $1 and kept.id = $2
+                   where gone.workspace_id = $1 and gone.id = $3) contacts
              where workspace_id = $1 and conversation_id = $3),
          moved_replies as (
              update withheld_replies set conversation_id = $2 where workspace_id = $1 and conversation_id = $3),
@@ -103,17 +113,41 @@ async fn move_tags(tx: &mut Tx<'_>, kept: ConversationId, gone: ConversationId) 
     Ok(())
 }
 
-/// Whoever has not seen all of the one that went has not seen all of the whole.
+/// Whoever has not seen all of the one that goes has not seen all of the whole: for them it is seen up to the first mail
+/// of it that is new to them. Who never opened the one that stays, and had nothing to read there, has seen what they saw
+/// of the other.
 async fn move_reads(tx: &mut Tx<'_>, kept: ConversationId, gone: ConversationId) -> Result<()> {
-    let workspace = tx.workspace().0;
+    let (workspace, fresh) = (tx.workspace().0, tx.now() - unread::FRESH);
     sqlx::query!(
-        "update conversation_reads kept set seen_to = least(kept.seen_to, gone.seen_to)
-         from conversation_reads gone
-         where kept.workspace_id = $1 and kept.conversation_id = $2
-           and gone.workspace_id = $1 and gone.conversation_id = $3 and gone.person_id = kept.person_id",
+        "update conversation_reads kept set seen_to = least(kept.seen_to, unseen.seen_to)
+         from (select reader.person_id,
+                      case when gone.seen_to = '-infinity' then gone.seen_to
+                           else (select min(at) - interval '1 microsecond' from messages
+                                 where workspace_id = $1 and conversation_id = $3 and item >= 0
+                                   and at > coalesce(gone.seen_to, $4) and direction = 'inbound') end as seen_to
+               from conversation_reads reader left join conversation_reads gone
+                   on gone.workspace_id = $1 and gone.conversation_id = $3 and gone.person_id = reader.person_id
+               where reader.workspace_id = $1 and reader.conversation_id = $2) unseen
+         where kept.workspace_id = $1 and kept.conversation_id = $2 and kept.person_id = unseen.person_id",
         workspace,
         kept.0,
-        gone.0
+        gone.0,
+        fresh
+    )
+    .execute(&mut **tx)
+    .await?;
+    sqlx::query!(
+        "insert into conversation_reads (workspace_id, conversation_id, person_id, seen_to)
+         select $1, $2, person_id, seen_to from conversation_reads gone
+         where workspace_id = $1 and conversation_id = $3
+           and (seen_to = '-infinity' or not exists (
+                    select from messages where workspace_id = $1 and conversation_id = $2 and item >= 0
+                      and at > $4 and direction = 'inbound'))
+         on conflict do nothing",
+        workspace,
+        kept.0,
+        gone.0,
+        fresh
     )
     .execute(&mut **tx)
     .await?;
@@ -123,6 +157,7 @@ async fn move_reads(tx: &mut Tx<'_>, kept: ConversationId, gone: ConversationId)
 /// What either told of, the whole tells of; who chose whether to follow the one that stays has chosen for the whole.
 async fn move_notifications(tx: &mut Tx<'_>, kept: ConversationId, gone: ConversationId) -> Result<()> {
     let workspace = tx.workspace().0;
+    notifications::hold(tx, &[kept, gone]).await?;
     sqlx::query!(
         "insert into follows (workspace_id, conversation_id, person_id, following, at)
          select $1, $2, person_id, following, at from follows where workspace_id = $1 and conversation_id = $3

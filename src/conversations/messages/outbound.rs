@@ -48,6 +48,8 @@ pub struct Addressed {
     /// The message it passes on.
     pub forwards: Option<MessageId>,
     pub attachments: Vec<Attachment>,
+    /// What stands under its words, if anything does.
+    pub signature: Option<String>,
 }
 
 pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>) -> Result<()> {
@@ -73,9 +75,9 @@ pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>)
          insert into messages
              (workspace_id, conversation_id, id, mailbox_id, item, at, direction, status, sends_at, due_at,
               from_name, from_email, text, rfc_message_id, author_type, author_id, summary, written,
-              origin, sandbox, to_addresses, cc_addresses, bcc_addresses, subject, answers, forwards, attachments)
+              origin, sandbox, to_addresses, cc_addresses, bcc_addresses, subject, answers, forwards, attachments, signature)
          select $1, $2, $3, mailbox_id, last_item, $5, 'outbound', case when $4 then 'scheduled' else 'draft' end,
-             $7, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, audience = $17, $18, $19, $20, $21, $22, $23, $24
+             $7, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, audience = $17, $18, $19, $20, $21, $22, $23, $24, $25
          from numbered",
         workspace,
         conversation.id.0,
@@ -100,7 +102,8 @@ pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>)
         addressed.and_then(|addressed| addressed.subject.as_deref()),
         addressed.and_then(|addressed| addressed.answers).map(|message| message.0),
         addressed.and_then(|addressed| addressed.forwards).map(|message| message.0),
-        Json(attachments) as _
+        Json(attachments) as _,
+        addressed.and_then(|addressed| addressed.signature.as_deref())
     )
     .execute(&mut **tx)
     .await?;
@@ -122,6 +125,7 @@ pub struct Ours {
     pub text: String,
     pub written: Option<String>,
     pub author: Author,
+    pub attachments: Vec<Attachment>,
 }
 
 /// A message of ours that someone can see, by its own id, with its conversation locked.
@@ -151,7 +155,8 @@ pub async fn lock_message(tx: &mut Tx<'_>, who: &Actor, message: MessageId) -> R
 pub async fn find(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId) -> Result<Option<Ours>> {
     let workspace = tx.workspace().0;
     let row = sqlx::query!(
-        r#"select status as "status!: MessageStatus", text, written, author_type, author_id, origin as "origin: Origin"
+        r#"select status as "status!: MessageStatus", text, written, author_type, author_id, origin as "origin: Origin",
+               attachments as "attachments: Json<Vec<Attachment>>"
            from messages
            where workspace_id = $1 and conversation_id = $2 and id = $3 and direction = 'outbound'"#,
         workspace,
@@ -166,6 +171,7 @@ pub async fn find(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId) ->
         status: row.status,
         text: row.text,
         written: row.written,
+        attachments: row.attachments.0,
     }))
 }
 
@@ -222,6 +228,29 @@ pub async fn schedule(
     .await?;
     pending::note_message(tx, conversation.id, message).await?;
     Ok(true)
+}
+
+/// Gives a scheduled message another time. False when it has another than was shown, or does not wait any more.
+pub async fn reschedule(
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    message: MessageId,
+    shown: DateTime<Utc>,
+    sends_at: DateTime<Utc>,
+) -> Result<bool> {
+    let workspace = tx.workspace().0;
+    let moved = sqlx::query!(
+        "update messages set sends_at = $5, due_at = $5
+         where workspace_id = $1 and conversation_id = $2 and id = $3 and status = 'scheduled' and sends_at = $4",
+        workspace,
+        conversation.id.0,
+        message.0,
+        shown,
+        sends_at
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(moved.rows_affected() == 1)
 }
 
 /// Makes a scheduled message a draft again. False when the worker has taken it already, or it is none.

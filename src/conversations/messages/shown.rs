@@ -17,6 +17,10 @@ pub struct Shown {
     pub author_name: Option<String>,
     pub summary: Option<String>,
     pub sends_at: Option<DateTime<Utc>>,
+    /// When a person last changed it, before it left.
+    pub edited_at: Option<DateTime<Utc>>,
+    /// What was written above something of ours in it, such as a checklist; no more than `most` characters of it.
+    pub written: Option<String>,
     pub channel: Channel,
     /// Of mail that came in: why it was filed here, and what its sender's domain says of it.
     pub placed: Option<String>,
@@ -45,7 +49,8 @@ pub async fn of(
     most: i32,
 ) -> Result<HashMap<MessageId, Shown>> {
     let rows = sqlx::query!(
-        r#"select m.id as "id: MessageId", origin as "origin: Origin", author_type, author_id, summary, sends_at,
+        r#"select m.id as "id: MessageId", origin as "origin: Origin", author_type, author_id, summary, sends_at, edited_at,
+               left(written, $4) as written,
                channel as "channel: Channel", placed, verdict, automatic,
                direction = 'outbound' as "ours!", char_length(text) > $4 as "is_cut!",
                left(whole_text, $4) as whole_text, laid_out as "laid_out?", remote_images as "remote_images?",
@@ -70,6 +75,8 @@ pub async fn of(
             author_name: row.author_name,
             summary: row.summary,
             sends_at: row.sends_at,
+            edited_at: row.edited_at,
+            written: row.written,
             channel: row.channel,
             placed: row.placed,
             verdict: row.verdict,

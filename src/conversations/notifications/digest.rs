@@ -7,7 +7,7 @@ use std::fmt::Write;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::conversations::notifications::Reason;
+use crate::conversations::notifications::{APART, Reason};
 use crate::due::backoff::Aside;
 use crate::error::Result;
 use crate::ids::{ConversationId, PersonId, WorkspaceId};
@@ -59,18 +59,19 @@ struct Line {
     is_private: bool,
 }
 
-/// Writes the mail, if there is still something to tell. Of two nodes that try, one finds the timer taken.
+/// Writes the mail, if there is still something to tell. Of two nodes that try, one finds the timer taken. It is taken
+/// alone: whoever tells this person something at the same time has done so before, or starts the timer anew.
 pub async fn write(tx: &mut Tx<'_>, person: PersonId) -> Result<()> {
     let (workspace, now) = (tx.workspace(), tx.now());
     let taken = sqlx::query!(
-        "update notification_mail set due_at = null where workspace_id = $1 and person_id = $2 and due_at <= $3",
+        "select from notification_mail where workspace_id = $1 and person_id = $2 and due_at <= $3 for update",
         workspace.0,
         person.0,
         now
     )
-    .execute(&mut **tx)
+    .fetch_optional(&mut **tx)
     .await?;
-    if taken.rows_affected() == 0 {
+    if taken.is_none() {
         return Ok(());
     }
     let lines = sqlx::query_as!(
@@ -95,17 +96,38 @@ pub async fn write(tx: &mut Tx<'_>, person: PersonId) -> Result<()> {
     )
     .fetch_all(&mut **tx)
     .await?;
+    // What did not fit has its own mail, an hour later.
+    let again = (lines.len() as i64 == MOST_LINES).then(|| now + APART);
+    let mailed = (!lines.is_empty()).then_some(now);
+    sqlx::query!(
+        "update notification_mail set due_at = $3, mailed_at = coalesce($4, mailed_at)
+         where workspace_id = $1 and person_id = $2",
+        workspace.0,
+        person.0,
+        again,
+        mailed
+    )
+    .execute(&mut **tx)
+    .await?;
     if lines.is_empty() {
         return Ok(());
     }
+    let conversations: Vec<i64> = lines.iter().map(|line| line.conversation.0).collect();
+    let reasons: Vec<&str> = lines.iter().map(|line| line.reason.as_str()).collect();
     sqlx::query!(
-        "with timer as (
-             update notification_mail set mailed_at = $3 where workspace_id = $1 and person_id = $2)
-         update notifications set mailed_at = $3
-         where workspace_id = $1 and person_id = $2 and read_at is null and mailed_at is null",
+        "with told as materialized (
+             select conversation_id, reason from notifications
+             where workspace_id = $1 and person_id = $2
+               and (conversation_id, reason) in (select * from unnest($4::bigint[], $5::text[]))
+             order by conversation_id, reason for update)
+         update notifications n set mailed_at = $3 from told
+         where n.workspace_id = $1 and n.person_id = $2
+           and n.conversation_id = told.conversation_id and n.reason = told.reason",
         workspace.0,
         person.0,
-        now
+        now,
+        &conversations,
+        &reasons as &[&str]
     )
     .execute(&mut **tx)
     .await?;

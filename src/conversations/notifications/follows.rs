@@ -1,8 +1,6 @@
 //! Who follows a conversation: whoever writes in it, is given it, is mentioned, or asks to. Who stopped following
 //! begins again only by asking.
 
-use sqlx::PgConnection;
-
 use crate::conversations::conversation::{Conversation, Locked};
 use crate::error::Result;
 use crate::ids::PersonId;
@@ -45,22 +43,6 @@ pub async fn takes_part(tx: &mut Tx<'_>, conversation: &Conversation, people: &[
     .execute(&mut **tx)
     .await?;
     Ok(())
-}
-
-pub async fn is_following(
-    conn: &mut PgConnection,
-    conversation: &Conversation,
-    person: &Person,
-) -> Result<bool> {
-    let found = sqlx::query_scalar!(
-        "select following from follows where workspace_id = $1 and conversation_id = $2 and person_id = $3",
-        person.workspace.0,
-        conversation.id.0,
-        person.id.0
-    )
-    .fetch_optional(conn)
-    .await?;
-    Ok(found.unwrap_or(false))
 }
 
 pub(super) async fn of(tx: &mut Tx<'_>, conversation: &Conversation) -> Result<Vec<PersonId>> {

@@ -20,6 +20,10 @@ pub struct Counts {
     pub to_approve: i64,
     /// Mail that is about to leave.
     pub outgoing: i64,
+    /// What the person was told of and has not read.
+    pub notices: i64,
+    /// Conversations in which the person was mentioned and has not looked since, of the newest they were told of.
+    pub mentioned: i64,
 }
 
 pub async fn of(conn: &mut PgConnection, person: &Person, now: DateTime<Utc>) -> Result<Counts> {
@@ -69,7 +73,19 @@ pub async fn of(conn: &mut PgConnection, person: &Person, now: DateTime<Utc>) ->
                         union all
                         (select from messages
                          where workspace_id = $1 and mailbox_id = seen.id and status = 'sending' limit $5)) few
-                    limit $5) few) as "outgoing!""#,
+                    limit $5) few) as "outgoing!",
+               (select count(*) from (
+                    select from notifications n
+                    join conversations c on c.workspace_id = $1 and c.id = n.conversation_id
+                    where n.workspace_id = $1 and n.person_id = $4 and n.read_at is null and c.audience = any($2)
+                    limit $5) few) as "notices!",
+               (select count(*) from (
+                    select from (select conversation_id, reason from notifications
+                                 where workspace_id = $1 and person_id = $4 and read_at is null
+                                 order by at desc limit 400) newest
+                    join conversations c on c.workspace_id = $1 and c.id = newest.conversation_id
+                    where newest.reason = 'mentioned' and c.audience = any($2)
+                    limit $5) few) as "mentioned!""#,
         person.workspace.0,
         &person.audiences(),
         now,

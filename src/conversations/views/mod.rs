@@ -3,4 +3,5 @@
 
 pub mod counts;
 pub mod rows;
+pub mod tagged;
 pub mod view;

@@ -11,7 +11,7 @@ use crate::conversations::conversation::{Contact, Member};
 use crate::conversations::filter::{Cursor, Filter, branches};
 use crate::conversations::search::find;
 use crate::conversations::status::Status;
-use crate::conversations::unread;
+use crate::conversations::unread::{self, FRESH};
 use crate::conversations::views::view::Order;
 use crate::error::Result;
 use crate::ids::{ConversationId, MailboxId};
@@ -139,7 +139,7 @@ macro_rules! first {
     };
 }
 
-async fn places(
+pub(super) async fn places(
     conn: &mut PgConnection,
     person: &Person,
     now: DateTime<Utc>,
@@ -159,7 +159,6 @@ pub async fn of(
     now: DateTime<Utc>,
     conversations: &[i64],
 ) -> Result<Vec<Row>> {
-    let unread = unread::among(conn, person, now, conversations).await?;
     let rows = sqlx::query!(
         r#"select c.id as "id: ConversationId", c.subject, c.snippet,
                case when c.snoozed_until <= $2 then 'open' else c.status end as "status!: Status",
@@ -175,10 +174,18 @@ pub async fn of(
                      order by (select folded from tags where workspace_id = $1 and tags.id = tagged.tag_id)
                      limit 12) as "tags!",
                c.urgency, c.risk, c.held_at is not null as "held!",
-               newest.to_approve as "to_approve!", newest.failed as "failed!", newest.files as "files!"
+               newest.to_approve as "to_approve!", newest.failed as "failed!", newest.files as "files!",
+               -- As unread::among has it.
+               coalesce(seen_to = '-infinity'
+                        or (c.last_message_at > coalesce(seen_to, $6)
+                            and exists (select from messages
+                                        where workspace_id = $1 and conversation_id = c.id and item >= 0
+                                          and at > coalesce(seen_to, $6) and direction = 'inbound')), false) as "unread!"
            from unnest($3::bigint[]) with ordinality asked(id, place)
            cross join lateral (select * from conversations
                                where workspace_id = $1 and conversations.id = asked.id and audience = any($4) offset 0) c
+           cross join lateral (select (select seen_to from conversation_reads
+                                       where workspace_id = $1 and conversation_id = c.id and person_id = $5) as seen_to) seen
            cross join lateral (
                select coalesce(bool_or(status = 'draft' and origin in ('agent', 'assistant')), false) as to_approve,
                       coalesce(max(at) filter (where status = 'failed')
@@ -192,7 +199,9 @@ pub async fn of(
         person.workspace.0,
         now,
         conversations,
-        &person.audiences()
+        &person.audiences(),
+        person.id.0,
+        now - FRESH
     )
     .fetch_all(conn)
     .await?;
@@ -214,7 +223,7 @@ pub async fn of(
             urgency: row.urgency,
             risk: row.risk,
             held: row.held,
-            unread: unread.contains(&row.id),
+            unread: row.unread,
             to_approve: row.to_approve,
             failed: row.failed,
             files: row.files,

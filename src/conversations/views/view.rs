@@ -2,7 +2,7 @@
 //! A view is a filter of the list; the address of a page names it.
 
 use crate::conversations::filter::{Assigned, Cursor, Filter, View};
-use crate::ids::MailboxId;
+use crate::ids::{MailboxId, TagId};
 use crate::workspace::access::{Actor, MemberId};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +34,7 @@ pub struct Asked {
     pub mailbox: Option<MailboxId>,
     /// Instead of whom the view says.
     pub assignee: Option<MemberId>,
+    pub tag: Option<TagId>,
     /// Only what the person has not read.
     pub unread: bool,
     pub order: Order,

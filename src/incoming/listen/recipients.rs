@@ -55,7 +55,7 @@ async fn find(app: &App, address: &str) -> Result<Option<Recipient>> {
         // The directory has an address before its inbox exists.
         if let Some(mailbox) = mailboxes::at(&mut conn, workspace, &candidate).await? {
             let local = address.rsplit_once('@').map_or(address, |(local, _)| local);
-            let domain = mailbox.address.rsplit_once('@').map_or("", |(_, domain)| domain);
+            let domain = candidate.rsplit_once('@').map_or("", |(_, domain)| domain);
             return Ok(Some(Recipient { address: format!("{local}@{domain}"), workspace, mailbox }));
         }
     }

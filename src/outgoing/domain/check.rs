@@ -1,44 +1,115 @@
 //! Compares the DNS records of a sending domain with what they should be. Every finding is a sentence that an
 //! operator can act on.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Domain;
 use crate::config::Config;
 use crate::error::Result;
 use crate::net::dns::Dns;
 
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    pub purpose: &'static str,
+    pub purpose: String,
     pub ok: bool,
     pub sentence: String,
+    /// What there is of it now.
+    pub found: Vec<String>,
+    /// What there should be.
+    pub wanted: String,
 }
 
 pub async fn check(dns: &Dns, domain: &Domain, config: &Config) -> Vec<Finding> {
+    let (keys, texts) = (dns.texts(&domain.key_name()).await, dns.texts(&domain.name).await);
+    let (policies, mail_servers) =
+        (policy_texts(dns, &domain.name).await, dns.mail_servers(&domain.name).await);
+    let doubled = match &keys {
+        Ok(found) if found.is_empty() => dns.texts(&domain.doubled_key_name()).await.unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    let shown = |found: &[String]| found.to_vec();
     vec![
-        finding("DKIM", dns.texts(&domain.key_name()).await, |found| key(domain, &found)),
-        finding("SPF", dns.texts(&domain.name).await, |found| senders(domain, config, &found)),
-        finding("DMARC", policy_texts(dns, &domain.name).await, |found| policy(domain, &found)),
-        finding("MX", dns.mail_servers(&domain.name).await, |found| servers(domain, config, &found)),
+        finding("DKIM", keys, domain.key_text(), shown, |found| match (found, doubled.is_empty()) {
+            ([], false) => Err(format!(
+                "DKIM stands under the wrong name: your DNS page added the domain to the name by itself. Type only \
+                 {}._domainkey as the name.",
+                domain.selector
+            )),
+            (found, _) => key(domain, found),
+        }),
+        finding(
+            "SPF",
+            texts.map(|texts| texts.into_iter().filter(|text| is_spf(text)).collect::<Vec<_>>()),
+            String::new(),
+            shown,
+            |found| senders(domain, config, found),
+        )
+        .wanting(|found| senders_wanted(config, found)),
+        finding(
+            "DMARC",
+            policies,
+            "v=DMARC1; p=none".to_owned(),
+            |found| found.iter().map(|(_, text)| text.clone()).collect(),
+            |found| policy(domain, found),
+        ),
+        finding("MX", mail_servers, format!("10 {}.", config.mail_name()), shown, |found| {
+            servers(domain, config, found)
+        }),
     ]
 }
 
 /// What is in order, or what is wrong.
 type Judged = std::result::Result<String, String>;
 
-fn finding<T>(purpose: &'static str, found: Result<T>, judge: impl FnOnce(T) -> Judged) -> Finding {
-    let judged = match found {
-        Ok(found) => judge(found),
-        Err(error) => Err(format!(
-            "{purpose} could not be looked up: the name servers did not answer ({error}). Try again, or set \
-             ROOKERY_DNS."
-        )),
+fn finding<T>(
+    purpose: &str,
+    found: Result<Vec<T>>,
+    wanted: String,
+    shown: impl FnOnce(&[T]) -> Vec<String>,
+    judge: impl FnOnce(&[T]) -> Judged,
+) -> Finding {
+    let (judged, found) = match found {
+        Ok(found) => (judge(&found), shown(&found)),
+        Err(error) => (
+            Err(format!(
+                "{purpose} could not be looked up: the name servers did not answer ({error}). Try again, or set \
+                 ROOKERY_DNS."
+            )),
+            Vec::new(),
+        ),
     };
-    match judged {
-        Ok(sentence) => Finding { purpose, ok: true, sentence },
-        Err(sentence) => Finding { purpose, ok: false, sentence },
+    let ok = judged.is_ok();
+    let sentence = judged.unwrap_or_else(|wrong| wrong);
+    Finding { purpose: purpose.to_owned(), ok, sentence, found, wanted }
+}
+
+impl Finding {
+    fn wanting(self, wanted: impl FnOnce(&[String]) -> String) -> Self {
+        Self { wanted: wanted(&self.found), ..self }
     }
+}
+
+fn is_spf(text: &str) -> bool {
+    text.split_whitespace().next().is_some_and(|first| first.eq_ignore_ascii_case("v=spf1"))
+}
+
+/// The one row there is with our sender in it, ending as it should; a new one when there is none or there are several.
+fn senders_wanted(config: &Config, found: &[String]) -> String {
+    let sender = super::sender(config);
+    let [record] = found else { return format!("v=spf1 {sender} ~all") };
+    let lets_all = |word: &&str| !matches!(word.to_lowercase().as_str(), "+all" | "all");
+    let mut words: Vec<&str> = record.split_whitespace().filter(lets_all).collect();
+    let ends =
+        |word: &str| word.to_lowercase().ends_with("all") || word.to_lowercase().starts_with("redirect=");
+    let end = words.iter().position(|word| ends(word)).unwrap_or(words.len());
+    if end == words.len() {
+        words.push("~all");
+    }
+    let names_somebody = words.iter().skip(1).any(|word| !ends(word));
+    if !names_somebody {
+        words.insert(end, &sender);
+    }
+    words.join(" ")
 }
 
 fn key(domain: &Domain, found: &[String]) -> Judged {
@@ -74,11 +145,7 @@ fn key(domain: &Domain, found: &[String]) -> Judged {
 fn senders(domain: &Domain, config: &Config, found: &[String]) -> Judged {
     let name = &domain.name;
     let wanted = format!("v=spf1 {} ~all", super::sender(config));
-    let is_spf = |text: &&String| {
-        let first = text.split_whitespace().next().unwrap_or_default();
-        first.eq_ignore_ascii_case("v=spf1")
-    };
-    let records: Vec<&String> = found.iter().filter(is_spf).collect();
+    let records: Vec<&String> = found.iter().filter(|text| is_spf(text)).collect();
     let [record] = records.as_slice() else {
         return Err(match records.len() {
             0 => format!("SPF is missing: add a TXT row named {name} with the text {wanted}"),

@@ -54,6 +54,17 @@ pub async fn edit(
     Ok(Edited::Kept(Some(revision::revise(tx, &conversation, message, person.id, revised).await?)))
 }
 
+/// Whether a draft is as the person was shown it.
+pub async fn is_as_shown(
+    tx: &mut Tx<'_>,
+    person: &Person,
+    message: MessageId,
+    shown: Option<DateTime<Utc>>,
+) -> Result<bool> {
+    let (conversation, _) = lock_draft(tx, person, message).await?;
+    Ok(revision::edited_at(tx, &conversation, message).await? == shown)
+}
+
 /// A draft that somebody can see, locked.
 pub(in crate::replies) async fn lock_draft(
     tx: &mut Tx<'_>,

@@ -38,6 +38,8 @@ pub struct Waiting {
     pub risk: Option<String>,
     /// A person changed it.
     pub is_edited: bool,
+    /// When somebody last did, whatever it is now.
+    pub edited_at: Option<DateTime<Utc>>,
     /// How many documents it asks for.
     pub asks: i64,
     /// What came after it was written.
@@ -45,6 +47,10 @@ pub struct Waiting {
 }
 
 impl Waiting {
+    pub fn place(&self) -> Place {
+        Place { at: self.at, message: self.message }
+    }
+
     /// It may be approved together with others.
     pub fn is_plain(&self) -> bool {
         self.risk.is_none() && self.news.is_none()
@@ -52,7 +58,7 @@ impl Waiting {
 }
 
 /// The place of a draft: those after it are later. Written as microseconds and id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     pub at: DateTime<Utc>,
     pub message: MessageId,
@@ -72,7 +78,7 @@ pub async fn list(conn: &mut PgConnection, who: &Actor, after: Option<Place>, li
                d.origin as "origin: Origin", d.author_type, d.author_id,
                (select name from agents where workspace_id = $1 and agents.id = d.author_id) as author_name,
                d.summary, left(coalesce(d.written, d.text), $6) as "snippet!",
-               coalesce(d.drafted_body <> coalesce(d.written, d.text), false) as "is_edited!",
+               coalesce(d.drafted_body <> coalesce(d.written, d.text), false) as "is_edited!", d.edited_at,
                (select count(*) from document_requests r
                 join document_request_items i on i.workspace_id = r.workspace_id and i.request_id = r.id
                 where r.workspace_id = $1 and r.conversation_id = d.conversation_id and r.message_id = d.id)
@@ -122,6 +128,7 @@ pub async fn list(conn: &mut PgConnection, who: &Actor, after: Option<Place>, li
                 inbox: row.inbox,
                 risk: row.risk,
                 is_edited: row.is_edited,
+                edited_at: row.edited_at,
                 asks: row.asks,
                 news: None,
             }
@@ -136,7 +143,7 @@ pub async fn list(conn: &mut PgConnection, who: &Actor, after: Option<Place>, li
         }
     }
     let last = drafts.last().filter(|_| more);
-    let next = last.map(|draft| Place { at: draft.at, message: draft.message });
+    let next = last.map(Waiting::place);
     Ok(Page { drafts, next })
 }
 
@@ -146,11 +153,11 @@ pub async fn next(
     who: &Actor,
     after: Option<Place>,
     but: MessageId,
-) -> Result<Option<MessageId>> {
+) -> Result<Option<Place>> {
     for after in [after, None] {
         // Two, so that one is left when the first is the one that is passed over.
         let page = list(conn, who, after, 2).await?;
-        let next = page.drafts.iter().map(|draft| draft.message).find(|message| *message != but);
+        let next = page.drafts.iter().map(Waiting::place).find(|next| next.message != but);
         if next.is_some() {
             return Ok(next);
         }

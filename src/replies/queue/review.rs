@@ -9,7 +9,7 @@ use crate::conversations::messages::message::{Author, Direction, MessageStatus, 
 use crate::conversations::timeline::SHOWN_TEXT;
 use crate::error::{Error, NO_MESSAGE, Result};
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
-use crate::replies::queue::list::{Place, author_name};
+use crate::replies::queue::list::{Place, Waiting, author_name};
 use crate::replies::queue::news::{self, News, news};
 use crate::workspace::access::Actor;
 
@@ -56,12 +56,14 @@ impl Review {
     }
 }
 
-/// A message of ours that someone can see. It may be no draft any more.
+/// A message of ours that someone can see. It may be no draft any more. `listed` is its row of the queue, when that was
+/// read at the same moment.
 pub async fn find(
     conn: &mut PgConnection,
     who: &Actor,
     now: DateTime<Utc>,
     message: MessageId,
+    listed: Option<&Waiting>,
 ) -> Result<Review> {
     let row = sqlx::query!(
         r#"select m.conversation_id as "conversation: ConversationId", m.status as "status!: MessageStatus", m.at, m.item,
@@ -86,7 +88,10 @@ pub async fn find(
     .await?
     .ok_or(NO_MESSAGE)?;
     let conversation = find_visible(conn, who, now, &row.conversation.to_string()).await.map_err(missing)?;
-    let news = news(conn, who.workspace, &[message]).await?.pop();
+    let news = match listed {
+        Some(listed) => listed.news,
+        None => news(conn, who.workspace, &[message]).await?.pop(),
+    };
     let letters = letters(conn, who.workspace, row.conversation, (row.at, row.item, message)).await?;
     let author = Author::stored(row.origin, row.author_type.as_deref(), row.author_id);
     Ok(Review {

@@ -1,33 +1,66 @@
 //! Taking a draft over: it becomes what the person is writing themselves in that conversation, with its addressees, files
 //! and the documents it asks for, and is a draft for others no more. What they had begun there is kept beside it.
+//!
+//! A mail of a person that was stopped is taken back to what they had typed: its signature and what it passes on are put
+//! under the words again when it is sent.
 
+use chrono::{DateTime, Utc};
 use serde_json::json;
-use sqlx::types::Json;
 
-use crate::conversations::messages::outbound;
-use crate::conversations::timeline::{self, Attachment};
+use crate::conversations::conversation::Conversation;
+use crate::conversations::messages::{outbound, revision};
+use crate::conversations::timeline;
 use crate::documents::request::{self, Carrier};
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, MessageId};
-use crate::replies::drafts::{self, Kind, Save, Saved, Words};
+use crate::replies::asking;
+use crate::replies::drafts::{self, Kind, Save, Saved, Words, files};
 use crate::replies::queue::edit::lock_draft;
+use crate::replies::{forward, ready};
 use crate::store::db::Tx;
+use crate::text;
 use crate::workspace::people::Person;
 
-/// Gives the conversation, where it is written on. `body` is what the person had made of it already.
+/// What the person had made of the draft already, and when the text that they began with was last changed.
+#[derive(Clone, Copy, Debug)]
+pub struct Typed<'a> {
+    pub body: &'a str,
+    pub shown: Option<DateTime<Utc>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// Where it is written on, and as what.
+    Over(ConversationId, Kind),
+    /// Somebody else changed the draft after it was shown.
+    Crossed,
+}
+
 pub async fn take_over(
     tx: &mut Tx<'_>,
     person: &Person,
     message: MessageId,
-    body: Option<&str>,
-) -> Result<ConversationId> {
+    typed: Option<Typed<'_>>,
+) -> Result<Taken> {
     let (conversation, draft) = lock_draft(tx, person, message).await?;
+    let stands = draft.written.as_deref().unwrap_or(&draft.text);
+    let body = match typed {
+        Some(typed) => {
+            let body = text::lines(typed.body);
+            if body != stands && revision::edited_at(tx, &conversation, message).await? != typed.shown {
+                return Ok(Taken::Crossed);
+            }
+            body
+        }
+        None => stands.to_owned(),
+    };
     let carrier = Carrier { conversation: conversation.id, message };
     let asked = request::of_message(tx, carrier).await?;
-    let labels = asked.iter().flat_map(|asked| &asked.items).map(|listed| listed.item.label.as_str());
+    let documents =
+        asked.map(|asked| asking::write(asked.items.iter().map(|listed| &listed.item), asked.due));
     let row = sqlx::query!(
         r#"select to_addresses, cc_addresses, bcc_addresses, m.subject, answers as "answers: MessageId",
-               forwards as "forwards: MessageId", attachments as "attachments: Json<Vec<Attachment>>", c.last_item
+               forwards as "forwards: MessageId", signature, c.last_item
            from messages m join conversations c on c.workspace_id = $1 and c.id = $2
            where m.workspace_id = $1 and m.conversation_id = $2 and m.id = $3"#,
         person.workspace.0,
@@ -38,6 +71,7 @@ pub async fn take_over(
     .await?;
     let line = |addresses: Option<Vec<String>>| addresses.unwrap_or_default().join(", ");
     let kind = if row.forwards.is_some() { Kind::Forward } else { Kind::Reply };
+    let typed = words_of(tx, &conversation, &body, row.forwards, row.signature.as_deref()).await?;
     let words = Words {
         mailbox: None,
         about: row.forwards.or(row.answers),
@@ -46,8 +80,8 @@ pub async fn take_over(
         cc: line(row.cc_addresses),
         bcc: line(row.bcc_addresses),
         subject: row.subject.unwrap_or_default(),
-        body: body.unwrap_or(draft.written.as_deref().unwrap_or(&draft.text)).to_owned(),
-        documents: labels.collect::<Vec<_>>().join("\n"),
+        body: typed.words,
+        documents: documents.unwrap_or_default(),
         seen: row.last_item,
     };
     let begun = drafts::of_conversation(tx, person, &conversation, kind).await?;
@@ -63,13 +97,41 @@ pub async fn take_over(
     let Saved::Kept { draft: own, .. } = drafts::save(tx, person, Some(&*conversation), &save).await? else {
         return Err(Error::problem("message", "cannot be taken over while you write there. Try again"));
     };
-    // What is passed on brings its files by itself.
-    for file in row.attachments.0.iter().filter(|_| kind == Kind::Reply) {
-        drafts::add_file(tx, own, file, false).await?;
+    files::lend(tx, own, &draft.attachments).await?;
+    if typed.is_cut {
+        let whole = Save { words: Words { body, ..save.words.clone() }, ..save };
+        drafts::keep_beside(tx, own, &whole).await?;
     }
     let data = json!({ "messageId": message, "reason": "taken-over" });
     timeline::append(tx, conversation.id, &person.by(), "draft-discarded", data).await?;
     request::cancel(tx, carrier, &person.by()).await?;
     outbound::discard(tx, &conversation, message).await?;
-    Ok(conversation.id)
+    Ok(Taken::Over(conversation.id, kind))
+}
+
+struct Unsent {
+    words: String,
+    /// Somebody had changed what stands under the words, which goes as it was at first: theirs is kept beside it.
+    is_cut: bool,
+}
+
+/// The words of a mail without what was put under them.
+async fn words_of(
+    tx: &mut Tx<'_>,
+    conversation: &Conversation,
+    body: &str,
+    forwards: Option<MessageId>,
+    signature: Option<&str>,
+) -> Result<Unsent> {
+    let workspace = tx.workspace();
+    let passed = match forwards {
+        Some(about) => match forward::find(tx, workspace, conversation, about).await {
+            Err(Error::Missing(_)) => None,
+            found => Some(found?),
+        },
+        None => None,
+    };
+    let note = passed.as_ref().and_then(|passed| passed.note_above(body, &conversation.subject));
+    let (note, is_whole) = note.unwrap_or((body, true));
+    Ok(Unsent { words: ready::unsigned(note, signature.unwrap_or_default()), is_cut: !is_whole })
 }

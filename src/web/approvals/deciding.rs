@@ -3,33 +3,37 @@
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use chrono::{DateTime, Utc};
 use serde_json::json;
 
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, MessageId};
 use crate::replies::approve::{Approved, Shown, approve as approving};
 use crate::replies::discard::discard as discarding;
+use crate::replies::drafts::Kind;
 use crate::replies::queue::edit::{Edited, NOT_A_DRAFT, edit as editing};
 use crate::replies::queue::list::{self, Place};
-use crate::replies::queue::take_over::take_over as taking_over;
-use crate::web::approvals::queue::{self, How, page};
+use crate::replies::queue::review;
+use crate::replies::queue::take_over::{Taken, Typed, take_over as taking_over};
+use crate::store::db::Handle;
+use crate::text;
+use crate::web::approvals::kept;
+use crate::web::approvals::queue::{self, How, page, path, read_version};
 use crate::web::respond;
 use crate::web::toast::{Done, Toast};
-use crate::web::visit::{Asked, Fields, Form};
+use crate::web::visit::{Asked, Form};
 
-/// `POST /messages/msg_…/approve`
+/// `POST /messages/msg_…/approve`. Without a version it was shown as it had been drafted.
 pub async fn approve(asked: Asked) -> Result<Response> {
     let message: MessageId = asked.id("id")?;
     let form = asked.form().await?;
-    let version = version(&form)?;
-    let shown = Shown { newest: form.parse("seen")?, edited_at: form.flag("version").then_some(version) };
+    let version = read_version(form.get("version"))?;
+    let shown = Shown { newest: form.parse("seen")?, edited_at: version };
     let body = form.get("body");
     let mut tx = asked.tx().await?;
     let approved = match approving(asked.app(), &mut tx, &asked.person, message, body, Some(shown)).await {
-        Err(Error::Problems(problems)) if problems.iter().any(|problem| problem.what == NOT_A_DRAFT) => {
+        Err(error) if is_decided(&error) => {
             drop(tx);
-            return gone_on(&asked, message, &form, Toast::new(Done::NoDraft, message)).await;
+            return decided(&asked, message, &form, error).await;
         }
         approved => approved?,
     };
@@ -44,14 +48,14 @@ pub async fn approve(asked: Asked) -> Result<Response> {
                 && editing(&mut tx, &asked.person, message, body, version).await? == Edited::Crossed
             {
                 drop(tx);
-                return crossed(&asked, message, Some(body)).await;
+                return crossed(&asked, message, &form).await;
             }
             tx.commit().await?;
-            Ok(respond::see_other_with(&path(message), Toast::new(Done::Outdated, message)))
+            Ok(respond::see_other_with(&path(message, after(&form)), Toast::new(Done::Outdated, message)))
         }
         Approved::Crossed => {
             drop(tx);
-            crossed(&asked, message, body).await
+            crossed(&asked, message, &form).await
         }
     }
 }
@@ -63,20 +67,29 @@ pub async fn edit(asked: Asked) -> Result<Response> {
     let form = asked.form().await?;
     let body = form.text("body")?;
     let mut tx = asked.tx().await?;
-    let edited = editing(&mut tx, &asked.person, message, body, version(&form)?).await?;
+    let version = read_version(form.get("version"))?;
+    let edited = match editing(&mut tx, &asked.person, message, body, version).await {
+        Err(error) if is_decided(&error) && !form.flag("quiet") => {
+            drop(tx);
+            return decided(&asked, message, &form, error).await;
+        }
+        edited => edited?,
+    };
     tx.commit().await?;
     match edited {
         Edited::Crossed if form.flag("quiet") => Ok(StatusCode::CONFLICT.into_response()),
-        Edited::Crossed => crossed(&asked, message, Some(body)).await,
+        Edited::Crossed => crossed(&asked, message, &form).await,
         Edited::Kept(at) if form.flag("quiet") => {
             let told = format!("saved {}", asked.times().brief(&asked.app().clock.now()));
             let kept = json!({ "version": queue::version(at), "told": told }).to_string();
             Ok(([(header::CONTENT_TYPE, "application/json")], kept).into_response())
         }
         Edited::Kept(_) if form.get("show") == Some("changes") => {
-            Ok(respond::see_other(&format!("{}?show=changes", path(message))))
+            let path = path(message, after(&form));
+            let joint = if path.contains('?') { '&' } else { '?' };
+            Ok(respond::see_other(&format!("{path}{joint}show=changes")))
         }
-        Edited::Kept(_) => Ok(respond::see_other(&path(message))),
+        Edited::Kept(_) => Ok(respond::see_other(&path(message, after(&form)))),
     }
 }
 
@@ -85,27 +98,71 @@ pub async fn discard(asked: Asked) -> Result<Response> {
     let message: MessageId = asked.id("id")?;
     let form = asked.form().await?;
     let mut tx = asked.tx().await?;
-    let conversation = discarding(&mut tx, &asked.person, message, form.get("word")).await?;
+    let discarded = discarding(&mut tx, &asked.person, message, form.get("word")).await?;
     tx.commit().await?;
-    on(&asked, Some(conversation), message, &form, Toast::new(Done::Discarded, message)).await
+    asked.app().blobs.discard(&discarded.files).await;
+    let toast = Toast::new(Done::Discarded, message);
+    on(&asked, Some(discarded.conversation), message, &form, toast).await
 }
 
 /// `POST /messages/msg_…/take-over`: the person writes on in the conversation.
 pub async fn take_over(asked: Asked) -> Result<Response> {
     let message: MessageId = asked.id("id")?;
     let form = asked.form().await?;
+    let shown = read_version(form.get("version"))?;
+    let typed = form.get("body").map(|body| Typed { body, shown });
     let mut tx = asked.tx().await?;
-    let conversation = taking_over(&mut tx, &asked.person, message, form.get("body")).await?;
+    let taken = match taking_over(&mut tx, &asked.person, message, typed).await {
+        Err(error) if typed.is_some() && is_decided(&error) => {
+            drop(tx);
+            return decided(&asked, message, &form, error).await;
+        }
+        taken => taken?,
+    };
+    let Taken::Over(conversation, kind) = taken else {
+        drop(tx);
+        return crossed(&asked, message, &form).await;
+    };
     tx.commit().await?;
-    let path = format!("/conversations/{conversation}#composer");
+    let compose = if kind == Kind::Reply { "" } else { "?compose=forward" };
+    let path = format!("/conversations/{conversation}{compose}#composer");
     Ok(respond::see_other_with(&path, Toast::new(Done::TakenOver, conversation)))
 }
 
 /// Somebody else changed the draft: both texts are shown.
-async fn crossed(asked: &Asked, message: MessageId, mine: Option<&str>) -> Result<Response> {
-    match mine {
-        Some(mine) => page(asked, Some(message), How { mine: Some(mine.to_owned()) }).await,
-        None => Ok(respond::see_other_with(&path(message), Toast::new(Done::Crossed, message))),
+async fn crossed(asked: &Asked, message: MessageId, form: &Form) -> Result<Response> {
+    let after = after(form);
+    match form.get("body") {
+        Some(mine) => page(asked, Some(message), How { mine: Some(text::lines(mine)), after }).await,
+        None => Ok(respond::see_other_with(&path(message, after), Toast::new(Done::Crossed, message))),
+    }
+}
+
+/// Somebody else let the draft go, threw it away or took it over.
+fn is_decided(error: &Error) -> bool {
+    match error {
+        Error::Missing(_) => true,
+        Error::Problems(problems) => problems.iter().any(|problem| problem.what == NOT_A_DRAFT),
+        _ => false,
+    }
+}
+
+/// What the person had typed is theirs still, unless it is what was decided about.
+async fn decided(asked: &Asked, message: MessageId, form: &Form, error: Error) -> Result<Response> {
+    let mut reading = asked.reading().await?;
+    let now = reading.now();
+    let found = review::find(&mut reading, &asked.person, now, message, None).await;
+    drop(reading);
+    let mine = form.get("body").map(text::lines);
+    match (found, mine) {
+        (Ok(review), Some(mine)) if mine != review.body && review.drafted.as_ref() != Some(&mine) => {
+            kept::page(asked, StatusCode::CONFLICT, Some(review.conversation.id), mine).await
+        }
+        (Ok(_), _) => gone_on(asked, message, form, Toast::new(Done::NoDraft, message)).await,
+        // What was thrown away, what is hidden and what never was are the same.
+        (Err(Error::Missing(_)), Some(mine)) => kept::page(asked, StatusCode::NOT_FOUND, None, mine).await,
+        (Err(Error::Missing(_)), None) => Err(error),
+        (Err(other), _) => Err(other),
     }
 }
 
@@ -128,16 +185,13 @@ async fn on(
     let mut reading = asked.reading().await?;
     let place: Option<Place> = form.get("place").and_then(|place| place.parse().ok());
     let next = list::next(&mut reading, &asked.person, place, message).await?;
-    let path = next.map_or("/approvals".to_owned(), path);
+    // After the last one the queue begins anew.
+    let part = after(form).filter(|after| next.is_some_and(|next| next > *after));
+    let path = next.map_or("/approvals".to_owned(), |next| path(next.message, part));
     Ok(respond::see_other_with(&path, toast))
 }
 
-fn path(message: MessageId) -> String {
-    format!("/approvals/{message}")
-}
-
-/// When the text that the person was shown had last been changed.
-fn version(form: &Fields) -> Result<Option<DateTime<Utc>>> {
-    let micros: Option<i64> = form.parse("version")?;
-    Ok(micros.and_then(DateTime::from_timestamp_micros))
+/// The part of the queue that the person works through.
+fn after(form: &Form) -> Option<Place> {
+    form.get("after").and_then(|after| after.parse().ok())
 }

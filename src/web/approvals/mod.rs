@@ -2,5 +2,6 @@
 //! about it or about several.
 
 pub mod deciding;
+pub mod kept;
 pub mod many;
 pub mod queue;

@@ -9,8 +9,9 @@ use chrono::{DateTime, Utc};
 use crate::conversations::conversation::{Contact, Member};
 use crate::conversations::messages::message::{Author, Direction, MessageStatus};
 use crate::conversations::team;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::MessageId;
+use crate::replies::approve::Picked;
 use crate::replies::queue::changes::{self, Change};
 use crate::replies::queue::list::{self, Place, Waiting};
 use crate::replies::queue::news::News;
@@ -19,7 +20,7 @@ use crate::store::db::Handle;
 use crate::web::outgoing::clock::Clock;
 use crate::web::respond;
 use crate::web::shell::{Here, Shell};
-use crate::web::show::filters;
+use crate::web::show::{filters, in_words};
 use crate::web::visit::{Asked, Fields};
 use crate::workspace::access::MemberId;
 
@@ -30,7 +31,8 @@ const PAGE: i64 = 50;
 struct QueuePage {
     shell: Shell,
     drafts: Vec<Waiting>,
-    /// Where later ones are.
+    /// The part of the queue that is shown, and where later ones are.
+    after: Option<Place>,
     later: Option<Place>,
     /// The address names the draft.
     chosen: bool,
@@ -50,7 +52,7 @@ struct Pane {
     mine: Option<String>,
     previous: Option<MessageId>,
     next: Option<MessageId>,
-    /// Its number in the queue.
+    /// Its number in the queue; of a later part nobody has counted what is before it.
     number: Option<usize>,
     team: Vec<Member>,
     clock: Option<Clock>,
@@ -60,35 +62,49 @@ struct Pane {
 #[derive(Default)]
 pub struct How {
     pub mine: Option<String>,
+    /// The part of the queue beside it.
+    pub after: Option<Place>,
 }
 
 pub async fn show(asked: Asked) -> Result<Response> {
     let chosen = asked.query("draft").and_then(|draft| draft.parse().ok());
-    page(&asked, chosen, How::default()).await
+    let how = How { after: part_of(&asked), ..How::default() };
+    page(&asked, chosen, how).await
 }
 
 pub async fn draft(asked: Asked) -> Result<Response> {
-    page(&asked, Some(asked.id("id")?), How::default()).await
+    let how = How { after: part_of(&asked), ..How::default() };
+    page(&asked, Some(asked.id("id")?), how).await
+}
+
+fn part_of(asked: &Asked) -> Option<Place> {
+    asked.query("after").and_then(|after| after.parse().ok())
 }
 
 pub async fn page(asked: &Asked, chosen: Option<MessageId>, how: How) -> Result<Response> {
     let mut snapshot = asked.snapshot().await?;
     let now = snapshot.now();
-    let after: Option<Place> = asked.query("after").and_then(|after| after.parse().ok());
-    let listed = list::list(&mut snapshot, &asked.person, after, PAGE).await?;
+    let mut after = how.after;
+    let mut listed = list::list(&mut snapshot, &asked.person, after, PAGE).await?;
+    if listed.drafts.is_empty() && after.take().is_some() {
+        // All of this part is decided.
+        listed = list::list(&mut snapshot, &asked.person, None, PAGE).await?;
+    }
     let shell = Shell::load(&mut snapshot, asked, Here::Approvals).await?;
     let crossed = how.mine.is_some();
     let pane = match chosen.or(listed.drafts.first().map(|draft| draft.message)) {
         Some(message) => {
-            let review = review::find(&mut snapshot, &asked.person, now, message).await?;
+            let row = listed.drafts.iter().find(|draft| draft.message == message);
+            let review = review::find(&mut snapshot, &asked.person, now, message, row).await?;
             let team = team::of(&mut snapshot, asked.person.workspace, &review.conversation).await?;
-            Some(Pane::new(asked, review, &listed.drafts, team, how))
+            Some(Pane::new(asked, review, &listed.drafts, team, How { after, ..how }))
         }
         None => None,
     };
     let page = QueuePage {
         shell,
         drafts: listed.drafts,
+        after,
         later: listed.next,
         chosen: chosen.is_some(),
         pane,
@@ -98,12 +114,22 @@ pub async fn page(asked: &Asked, chosen: Option<MessageId>, how: How) -> Result<
 }
 
 impl QueuePage {
+    /// What goes behind the address of a draft or of the queue.
+    fn part(&self) -> String {
+        part(self.after, '?')
+    }
+
+    /// What a picked row says: which draft, as it was listed.
+    fn pick(&self, draft: &Waiting) -> String {
+        format!("{}@{}", draft.message, version(draft.edited_at))
+    }
+
     fn is_open(&self, draft: &Waiting) -> bool {
         self.pane.as_ref().is_some_and(|pane| pane.review.message == draft.message)
     }
 
     fn who<'a>(&self, contact: &'a Contact) -> &'a str {
-        named(contact)
+        contact.called()
     }
 
     fn risk(&self, label: &str) -> String {
@@ -132,7 +158,7 @@ impl Pane {
             shows_changes,
             previous,
             next,
-            number: at.map(|at| at + 1),
+            number: at.filter(|_| how.after.is_none()).map(|at| at + 1),
             team,
             clock: clock.map(|sends_at| Clock::new(asked, sends_at)),
             mine: how.mine,
@@ -145,7 +171,7 @@ impl Pane {
     }
 
     fn who(&self) -> &str {
-        named(&self.review.conversation.contact)
+        self.review.conversation.contact.called()
     }
 
     fn by_agent(&self) -> bool {
@@ -209,6 +235,7 @@ struct Told {
     discarded: i64,
     risky: i64,
     outdated: i64,
+    changed: i64,
     gone: i64,
     failed: i64,
 }
@@ -222,6 +249,7 @@ impl Told {
             discarded: number("discarded"),
             risky: number("risky"),
             outdated: number("outdated"),
+            changed: number("changed"),
             gone: number("gone"),
             failed: number("failed"),
         })
@@ -229,7 +257,7 @@ impl Told {
 
     /// Some were left where they are.
     fn left(&self) -> bool {
-        self.risky + self.outdated + self.gone + self.failed > 0
+        self.risky + self.outdated + self.changed + self.gone + self.failed > 0
     }
 }
 
@@ -238,14 +266,24 @@ pub fn version(edited_at: Option<DateTime<Utc>>) -> String {
     edited_at.map(|at| at.timestamp_micros().to_string()).unwrap_or_default()
 }
 
-pub fn named(contact: &Contact) -> &str {
-    let name = contact.name.as_deref().filter(|name| !name.trim().is_empty());
-    name.or(contact.email.as_deref()).unwrap_or("Somebody who was erased")
+/// The same, read back. Without one the draft was shown as it had been drafted.
+pub fn read_version(given: Option<&str>) -> Result<Option<DateTime<Utc>>> {
+    let Some(given) = given.filter(|given| !given.is_empty()) else { return Ok(None) };
+    let at = given.parse().ok().and_then(DateTime::from_timestamp_micros);
+    at.map(Some).ok_or_else(|| Error::problem("version", "is not one of those that are offered"))
 }
 
-/// `payment_fraud` as people read it.
-fn in_words(label: &str) -> String {
-    let words = label.replace(['_', '-'], " ");
-    let mut letters = words.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+/// A picked row; what is none is nothing.
+pub fn read_pick(given: &str) -> Option<Picked> {
+    let (message, version) = given.split_once('@').unwrap_or((given, ""));
+    Some(Picked { message: message.parse().ok()?, edited_at: read_version(Some(version)).ok()? })
+}
+
+/// The page of a draft beside a part of the queue.
+pub fn path(message: MessageId, after: Option<Place>) -> String {
+    format!("/approvals/{message}{}", part(after, '?'))
+}
+
+pub fn part(after: Option<Place>, joint: char) -> String {
+    after.map(|after| format!("{joint}after={after}")).unwrap_or_default()
 }

@@ -15,7 +15,6 @@ pub fn read(asked: &Asked, form: &Fields) -> Result<Option<Action>> {
         "open" => Some(Action::Open),
         "waiting" => Some(Action::Waiting),
         "read" => Some(Action::Read),
-        "unassign" => Some(Action::Unassign),
         "assign" => match given("to") {
             Some("me") => Some(Action::Assign(asked.person.member)),
             Some("none") => Some(Action::Unassign),
@@ -62,17 +61,20 @@ pub fn told(action: &Action) -> Done {
 
 /// A path of ours that a form names, and no other place.
 pub fn path_in<'f>(form: &'f Fields, name: &str) -> Option<&'f str> {
-    let named = form.get(name)?;
-    let sound = named.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/?=&._:-%+".contains(&byte));
-    (sound && named.starts_with('/') && !named.starts_with("//")).then_some(named)
+    form.get(name).filter(|named| is_path(named))
 }
 
-/// The page that the form was on, without what it told.
-pub fn where_from(asked: &Asked) -> String {
-    let came = asked.header("referer").and_then(|referer| url::Url::parse(referer).ok());
+/// The page of ours that the form was on, without what it told.
+pub fn where_from(asked: &Asked) -> Option<String> {
+    let came = asked.header("referer").and_then(|referer| url::Url::parse(referer).ok())?;
     let own = asked.app().config.public_url.origin();
-    let Some(came) = came.filter(|came| came.origin() == own) else { return "/inbox".into() };
-    untold(came.path(), came.query())
+    Some(untold(came.path(), came.query())).filter(|path| came.origin() == own && is_path(path))
+}
+
+/// Two slashes at the start would be another host.
+fn is_path(text: &str) -> bool {
+    let sound = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/?=&._:-%+".contains(&byte));
+    sound && text.starts_with('/') && !text.starts_with("//")
 }
 
 /// This page, without what it told.
@@ -91,6 +93,15 @@ fn untold(path: &str, query: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_path_of_ours_is_one() {
+        assert!(is_path("/inbox?view=open&before=1.cnv_2") && is_path("/search?q=a+b%C3%A9"));
+        for other in ["//evil.example", "https://evil.example", "inbox", "", "/a\r\nb: c", "/\\evil.example"]
+        {
+            assert!(!is_path(other), "{other:?}");
+        }
+    }
 
     #[test]
     fn what_a_page_told_is_not_told_again() {

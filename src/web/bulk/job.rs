@@ -119,7 +119,7 @@ pub async fn undo(asked: Asked) -> Result<Response> {
     bulk::undo(&mut tx, &asked.person, id).await?;
     tx.commit().await?;
     let job = work::begin_now(asked.app(), &asked.person, id).await?;
-    let from = where_from(&asked);
+    let from = where_from(&asked).unwrap_or_else(|| "/inbox".into());
     if job.is_at_work() || from.starts_with("/bulk/") {
         return Ok(respond::see_other(&format!("/bulk/{id}")));
     }

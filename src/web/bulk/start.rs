@@ -7,11 +7,10 @@ use axum::response::Response;
 use crate::conversations::bulk::{self, MOST, work};
 use crate::conversations::conversation::Member;
 use crate::conversations::snooze::times::{self, Choice};
-use crate::conversations::views::rows;
+use crate::conversations::views::{rows, tagged};
 use crate::conversations::{tags, team, unread};
 use crate::error::{Error, Result};
 use crate::ids::ConversationId;
-use crate::search_terms;
 use crate::store::db::Tx;
 use crate::web::bulk::asked_action::{self, path_in, told, where_from};
 use crate::web::inbox::list_column;
@@ -46,15 +45,20 @@ impl ChoosePage {
         match self.act.as_str() {
             "assign" => "Assign",
             "snooze" => "Snooze",
-            "untag" => "Remove a tag",
             _ => "Tag",
         }
+    }
+
+    /// One page for both: its buttons say whether a tag is added or removed.
+    fn is_of_tags(&self) -> bool {
+        matches!(self.act.as_str(), "tag" | "untag")
     }
 }
 
 pub async fn start(asked: Asked) -> Result<Response> {
     let form = asked.form().await?;
-    let back = path_in(&form, "back").map_or_else(|| where_from(&asked), str::to_owned);
+    let back = path_in(&form, "back").map(str::to_owned).or_else(|| where_from(&asked));
+    let back = back.unwrap_or_else(|| "/inbox".into());
     let Some(action) = asked_action::read(&asked, &form)? else { return choose(&asked, &form, back).await };
     let mut tx = asked.tx().await?;
     let picked: Vec<ConversationId> = match form.flag("all") {
@@ -73,16 +77,24 @@ pub async fn start(asked: Asked) -> Result<Response> {
     Ok(respond::see_other_with(&back, Toast::new(told(&action), job.id)))
 }
 
-/// All of what the list showed: a view, an inbox, whoever it is assigned to, what is unread; or all that has words.
+/// All of what the list showed: a view, an inbox, whoever it is assigned to, what is unread.
 async fn matching(tx: &mut Tx<'_>, asked: &Asked, form: &Fields) -> Result<Vec<ConversationId>> {
     let (person, now) = (&asked.person, tx.now());
     let (wanted, _) = list_column::read(tx, asked, form).await?;
     let unlisted = || Error::problem("view", "is none of which all can be changed at once");
-    let mut filter = wanted.filter(person, None, MOST + 1).ok_or_else(unlisted)?;
-    if let Some(words) = form.get("q").map(str::trim).filter(|words| !words.is_empty()) {
-        filter.words = Some(search_terms::hash_terms(person.workspace, [words]));
+    let filter = wanted.filter(person, None, MOST + 1).ok_or_else(unlisted)?;
+    let mut found = rows::all(tx, person, now, &filter).await?;
+    if let Some(tag) = wanted.tag {
+        // Those beyond the limit were not looked at.
+        if found.len() as i64 > MOST {
+            return Err(Error::problem(
+                "all",
+                "are too many to look through. Narrow the list to an inbox first",
+            ));
+        }
+        let tagged = tagged::among(tx, person, tag, &found).await?;
+        found.retain(|id| tagged.contains(&ConversationId(*id)));
     }
-    let found = rows::all(tx, person, now, &filter).await?;
     if !wanted.unread {
         return Ok(found.into_iter().map(ConversationId).collect());
     }
@@ -93,7 +105,7 @@ async fn matching(tx: &mut Tx<'_>, asked: &Asked, form: &Fields) -> Result<Vec<C
 async fn choose(asked: &Asked, form: &Fields, back: String) -> Result<Response> {
     let mut reading = asked.reading().await?;
     let shell = Shell::load(&mut reading, asked, Here::View("open")).await?;
-    let names = ["all", "view", "inbox", "assignee", "unread", "q", "c"];
+    let names = ["all", "view", "inbox", "assignee", "tagged", "unread", "c"];
     let said = |name: &'static str| form.all(name).map(move |value| (name.to_owned(), value.to_owned()));
     let fields: Vec<_> = names.into_iter().flat_map(said).collect();
     let picked = form.all("c").count() as i64;

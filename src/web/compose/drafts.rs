@@ -48,6 +48,6 @@ impl DraftsPage {
 pub async fn show(asked: Asked) -> Result<Response> {
     let mut conn = asked.reading().await?;
     let unsent = drafts::unsent(&mut conn, &asked.person).await?;
-    let shell = Shell::load(&mut conn, &asked, Here::View("drafts")).await?;
+    let shell = Shell::load(&mut conn, &asked, Here::Drafts).await?;
     respond::page(&DraftsPage { shell, unsent })
 }

@@ -21,6 +21,6 @@ struct NewPage {
 pub async fn show(asked: Asked) -> Result<Response> {
     let mut conn = asked.reading().await?;
     let composer = Composer::load_new(&mut conn, &asked).await?;
-    let shell = Shell::load(&mut conn, &asked, Here::View("compose")).await?;
+    let shell = Shell::load(&mut conn, &asked, Here::Compose).await?;
     respond::page(&NewPage { shell, composer })
 }

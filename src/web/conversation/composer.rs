@@ -6,19 +6,19 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::conversations::conversation::Conversation;
+use crate::conversations::conversation::{Conversation, Member};
+use crate::conversations::inboxes;
 use crate::conversations::messages::message::Direction;
-use crate::conversations::{inboxes, team};
 use crate::error::{Error, Problem, Result};
 use crate::ids::{DraftId, Id, MessageId};
 use crate::replies::crossing::{self, News};
 use crate::replies::drafts::{self, Copy, Draft, DraftFile, Kind, Words};
 use crate::replies::recipients::{self, Recipients};
-use crate::replies::{forward, ready, upload};
+use crate::replies::{asking, forward, ready, upload};
 use crate::web::conversation::later::{self, Later};
+use crate::web::conversation::timeline::list_of;
 use crate::web::show::Times;
 use crate::web::visit::Asked;
-use crate::workspace::access::MemberId;
 use crate::workspace::mailboxes::Mailbox;
 
 pub struct Composer {
@@ -30,6 +30,9 @@ pub struct Composer {
     /// The page it stands on, and where its form goes.
     pub here: String,
     pub action: String,
+    /// The list beside it, which its links and its form carry along (`view=mine&`), and where closing leads.
+    pub list: String,
+    pub next: Option<String>,
     pub draft: DraftId,
     /// 0 before the first save.
     pub version: i32,
@@ -57,8 +60,16 @@ pub struct Composer {
     pub later: Vec<Later>,
     pub undo_minutes: i64,
     pub most_files: String,
-    /// An answer to whom there is an address.
-    pub can_write: bool,
+}
+
+/// What the page around a composer knows already.
+pub struct Beside<'a> {
+    /// Whoever can see the conversation.
+    pub team: &'a [Member],
+    /// Where closing leads.
+    pub onward: String,
+    /// Others were on the newest mail.
+    pub has_others: bool,
 }
 
 /// The message that is passed on, as the form shows it.
@@ -71,8 +82,18 @@ pub struct Passed {
 }
 
 impl Composer {
+    /// The documents to ask for, and the day they are due.
+    pub fn asks(&self) -> (String, String) {
+        asking::split(&self.words.documents)
+    }
+
     /// On a conversation's page. `compose=reply|note|forward` opens it; so does a reply that is begun.
-    pub async fn load(conn: &mut PgConnection, asked: &Asked, conversation: &Conversation) -> Result<Self> {
+    pub async fn load(
+        conn: &mut PgConnection,
+        asked: &Asked,
+        conversation: &Conversation,
+        beside: Beside<'_>,
+    ) -> Result<Self> {
         let person = &asked.person;
         let begun = drafts::begun(conn, person, conversation).await?;
         let asked_for = asked.query("compose").map(Kind::of).filter(|kind| *kind != Kind::New);
@@ -88,6 +109,13 @@ impl Composer {
         let mut composer = Self::blank(asked, kind, format!("/conversations/{}", conversation.id));
         (composer.open, composer.focus) = (open, asked_for.is_some());
         (composer.has_note, composer.has_forward) = (has_note, has_forward);
+        (composer.list, composer.next) = (list_of(asked), Some(beside.onward));
+        if !open {
+            let contact = &conversation.contact;
+            composer.whom = contact.name.clone().or(contact.email.clone()).unwrap_or_default();
+            composer.others = usize::from(beside.has_others);
+            return Ok(composer);
+        }
         let answered =
             ready::answered(conn, person.workspace, conversation, about.filter(|_| kind == Kind::Reply))
                 .await?;
@@ -101,8 +129,6 @@ impl Composer {
         } else {
             composer.words.to = conversation.contact.email.clone().unwrap_or_default();
         }
-        composer.can_write = !composer.words.to.is_empty();
-        composer.whom = conversation.contact.name.clone().unwrap_or_else(|| composer.words.to.clone());
         match kind {
             Kind::Reply if asked.query("all").is_some() => {
                 composer.words.to = recipients::line(&to_all.to);
@@ -119,23 +145,19 @@ impl Composer {
             Kind::Note => composer.words.to = String::new(),
             _ => {}
         }
-        let seen = crossing::newest_item(conn, person.workspace, conversation).await?;
         if let Some(draft) = draft {
+            composer.check(conn, asked, Some(conversation), &draft).await?;
             composer.take(draft, about);
         }
-        if kind == Kind::Forward && composer.open {
+        if kind == Kind::Forward {
             composer.passed_on = composer.passed_on_by(conn, asked, conversation).await?;
         }
-        if asked.query("check").is_some() && composer.version > 0 {
-            composer.check(conn, asked, Some(conversation)).await?;
-        }
-        composer.words.seen = seen;
-        if composer.open && kind == Kind::Note {
-            let members = team::of(conn, person.workspace, conversation).await?;
-            let people = members.into_iter().filter(|member| matches!(member.id, MemberId::Person(_)));
-            composer.team = people.map(|member| member.name).collect();
-        }
-        if composer.open && kind != Kind::Note {
+        // What the page that has this form shows.
+        composer.words.seen = conversation.last_item;
+        if kind == Kind::Note {
+            let people = beside.team.iter().filter(|member| !member.is_agent());
+            composer.team = people.map(|member| member.name.clone()).collect();
+        } else {
             let mailbox = conversation.mailbox();
             let values = ready::values(person, Some(conversation), &mailbox, &Recipients::default());
             composer.signature = ready::signature(conn, person, mailbox.id, &values).await?;
@@ -147,18 +169,18 @@ impl Composer {
     pub async fn load_new(conn: &mut PgConnection, asked: &Asked) -> Result<Self> {
         let person = &asked.person;
         let mut composer = Self::blank(asked, Kind::New, "/compose".to_owned());
-        (composer.open, composer.focus, composer.can_write) = (true, true, true);
+        (composer.open, composer.focus) = (true, true);
         if let Some(id) = asked.query("draft") {
             let id: DraftId = id.parse().map_err(|_| drafts::NO_DRAFT)?;
             match drafts::read(conn, person, id).await? {
-                Some(draft) if draft.kind == Kind::New => composer.take(draft, None),
+                Some(draft) if draft.kind == Kind::New => {
+                    composer.check(conn, asked, None, &draft).await?;
+                    composer.take(draft, None);
+                }
                 _ => return Err(drafts::NO_DRAFT),
             }
         } else {
             composer.words.to = asked.query("to").unwrap_or_default().chars().take(300).collect();
-        }
-        if asked.query("check").is_some() && composer.version > 0 {
-            composer.check(conn, asked, None).await?;
         }
         let inboxes = inboxes::list(conn, person, composer.times.now).await?;
         let chosen = composer.words.mailbox.or(inboxes.first().map(|inbox| inbox.id));
@@ -192,6 +214,8 @@ impl Composer {
             kind,
             action: if kind == Kind::New { here.clone() } else { format!("{here}/write") },
             here,
+            list: String::new(),
+            next: None,
             draft: DraftId::mint(times.now, &app.random),
             version: 0,
             words: Words::default(),
@@ -213,7 +237,6 @@ impl Composer {
             times,
             undo_minutes: app.config.undo_window(true).num_minutes(),
             most_files: format!("{} MB", upload::MOST_BYTES / 1024 / 1024),
-            can_write: false,
         }
     }
 
@@ -250,17 +273,18 @@ impl Composer {
         }))
     }
 
-    /// What the click on Send would say.
+    /// What the click on Send would say, when the page is asked to.
     async fn check(
         &mut self,
         conn: &mut PgConnection,
         asked: &Asked,
         conversation: Option<&Conversation>,
+        draft: &Draft,
     ) -> Result<()> {
-        let Some(draft) = drafts::read(conn, &asked.person, self.draft).await? else { return Ok(()) };
-        if asked.query("check") != Some("newer") {
+        let Some(check) = asked.query("check") else { return Ok(()) };
+        if check != "newer" {
             self.problems =
-                ready::check(conn, &asked.person, &draft, conversation).await?.err().unwrap_or_default();
+                ready::check(conn, &asked.person, draft, conversation).await?.err().unwrap_or_default();
             if asked.query("late").is_some() {
                 let what = "Choose a time that is still to come, within a year.".to_owned();
                 self.problems.push(Problem { field: "at".into(), what });
@@ -304,7 +328,7 @@ impl Composer {
         self.problems.iter().any(|problem| problem.field == field)
     }
 
-    pub fn from_customer(&self, news: &News) -> bool {
+    pub fn is_of_customer(&self, news: &News) -> bool {
         news.direction == Direction::Inbound
     }
 
@@ -313,7 +337,8 @@ impl Composer {
     }
 
     pub fn saved_replies(&self) -> String {
-        format!("{}/saved-replies?kind={}&draft={}", self.here, self.kind.as_str(), self.draft)
+        let (here, list) = (&self.here, &self.list);
+        format!("{here}/saved-replies?{list}kind={}&draft={}", self.kind.as_str(), self.draft)
     }
 }
 

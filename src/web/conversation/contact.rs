@@ -5,11 +5,11 @@ use askama::Template;
 use sqlx::PgConnection;
 
 use crate::conversations::conversation::Conversation;
-use crate::conversations::earlier::{self, Past};
-use crate::conversations::status::Status;
+use crate::conversations::earlier::{self, Earlier, Past};
 use crate::documents::library::{self, Document};
 use crate::error::Result;
 use crate::web::show::{Times, filters};
+use crate::web::status;
 use crate::web::visit::Asked;
 
 const SHOWN: usize = 5;
@@ -28,21 +28,21 @@ pub struct ContactPanel {
 
 impl ContactPanel {
     pub async fn load(conn: &mut PgConnection, asked: &Asked, conversation: &Conversation) -> Result<Self> {
-        let mut earlier = earlier::with_contact(conn, &asked.person, conversation).await?;
-        let conversations: Vec<_> = earlier.iter().map(|past| past.id).chain([conversation.id]).collect();
+        let Earlier { newest, all } =
+            earlier::with_contact(conn, &asked.person, conversation, SHOWN as i64).await?;
+        let conversations: Vec<_> = all.iter().copied().chain([conversation.id]).collect();
         let documents = library::of_conversations(conn, &asked.person, &conversations, SHOWN as i64).await?;
-        let earlier_count = match earlier.len() as i64 {
+        let earlier_count = match all.len() as i64 {
             earlier::MOST => format!("{}+", earlier::MOST),
             n => n.to_string(),
         };
-        earlier.truncate(SHOWN);
         let contact = &conversation.contact;
         let name = contact.name.clone().or(contact.email.clone()).unwrap_or_else(|| "Nobody".to_owned());
         Ok(Self {
             name,
             email: contact.email.clone(),
             reference: conversation.reference.clone(),
-            earlier,
+            earlier: newest,
             earlier_count,
             documents,
             times: asked.times(),
@@ -58,20 +58,11 @@ impl ContactPanel {
 }
 
 impl Past {
-    fn status_word(&self) -> &'static str {
-        match self.status {
-            Status::Open => "Open",
-            Status::Waiting => "Waiting",
-            Status::Closed => "Closed",
-        }
+    fn status_name(&self) -> &'static str {
+        status::name(self.status, false)
     }
-}
 
-/// The icon of a status.
-pub fn icon_of(status: &Status) -> &'static str {
-    match status {
-        Status::Open => "circle-dot",
-        Status::Waiting => "hourglass",
-        Status::Closed => "check",
+    fn status_icon(&self) -> &'static str {
+        status::icon(self.status, false)
     }
 }

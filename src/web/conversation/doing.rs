@@ -7,14 +7,14 @@ use sqlx::PgConnection;
 use crate::conversations::bulk::action::Action;
 use crate::conversations::bulk::{self, work};
 use crate::conversations::conversation::{Conversation, Member};
-use crate::conversations::notifications::follows;
 use crate::conversations::snooze::times::{self, Choice};
 use crate::conversations::status::Status;
-use crate::conversations::{tags, team};
+use crate::conversations::tags;
 use crate::error::{Error, NO_CONVERSATION, Result};
 use crate::ids::ConversationId;
 use crate::web::bulk::asked_action::{self, here, path_in, told};
 use crate::web::respond;
+use crate::web::status;
 use crate::web::toast::Toast;
 use crate::web::visit::Asked;
 use crate::workspace::access::MemberId;
@@ -46,6 +46,8 @@ impl Doing {
         conn: &mut PgConnection,
         asked: &Asked,
         conversation: &Conversation,
+        is_followed: bool,
+        team: Vec<Member>,
         next: Option<String>,
     ) -> Result<Self> {
         let names = tags::names(conn, &asked.person).await?;
@@ -59,8 +61,8 @@ impl Doing {
             me: asked.person.member,
             suggested: names.into_iter().filter(|name| !has(name)).collect(),
             tags: conversation.tags.clone(),
-            team: team::of(conn, asked.person.workspace, conversation).await?,
-            is_followed: follows::is_following(conn, conversation, &asked.person).await?,
+            team,
+            is_followed,
             choices: times::choices(times.now, &times.zone),
             today: times::day(times.now, &times.zone),
             back: here(asked),
@@ -81,21 +83,11 @@ impl Doing {
     }
 
     pub fn status_name(&self) -> &'static str {
-        match (self.is_snoozed, self.status) {
-            (true, _) => "Snoozed",
-            (_, Status::Open) => "Open",
-            (_, Status::Waiting) => "Waiting",
-            (_, Status::Closed) => "Closed",
-        }
+        status::name(self.status, self.is_snoozed)
     }
 
     pub fn status_icon(&self) -> &'static str {
-        match (self.is_snoozed, self.status) {
-            (true, _) => "alarm-clock",
-            (_, Status::Open) => "circle-dot",
-            (_, Status::Waiting) => "hourglass",
-            (_, Status::Closed) => "check",
-        }
+        status::icon(self.status, self.is_snoozed)
     }
 
     pub fn is_mine(&self) -> bool {

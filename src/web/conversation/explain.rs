@@ -41,7 +41,9 @@ pub fn event(actor: &str, event: &str, data: &Value, times: &Times) -> Told {
         "assigned" => match (name("to"), name("from")) {
             (Some(to), _) if Some(&to) == who.as_ref() => told("took the conversation", None),
             (Some(to), _) => told("assigned it to", Some(to)),
-            (None, from) => told("took it from", from),
+            (None, Some(from)) if Some(&from) == who.as_ref() => told("gave the conversation back", None),
+            (None, Some(from)) => told("assigned it to nobody; before it was with", Some(from)),
+            (None, None) => told("assigned it to nobody", None),
         },
         "tags" => {
             let (added, removed) = (list("added").join(", "), list("removed").join(", "));
@@ -55,11 +57,17 @@ pub fn event(actor: &str, event: &str, data: &Value, times: &Times) -> Told {
         "released" => told("said that this is no scam", None),
         "approved" if data["edited"] == true => told("edited and approved a draft", None),
         "approved" => told("approved a draft", None),
+        "draft-discarded" if text("reason") == "taken-over" => told("took a draft over to write on", None),
         "draft-discarded" => told("discarded a draft", None),
         "send-stopped" => match text("reason").as_str() {
             "key-revoked" => told("Not sent: the agent’s key was revoked", None),
             _ => told("stopped a message before it left", None),
         },
+        "sent-again" => told("sent again what was not delivered", None),
+        "send-time" => {
+            let at = text("to").parse::<DateTime<Utc>>().ok().map(|at| times.brief(&at));
+            told("changed when a message leaves, to", at)
+        }
         "delivery-failed" => told("A message was not delivered to", Some(text("email"))),
         "spam-complaint" => told("Reported our mail as spam:", Some(text("email"))),
         "suppression-lifted" => told("Can be written to again:", Some(text("email"))),
@@ -134,7 +142,7 @@ pub fn sender(verdict: &Value, email: &str) -> String {
     }
 }
 
-/// Why a message of ours was not delivered.
+/// Why a message of ours was not delivered, wherever that is told.
 pub fn failure(reason: &str, email: &str) -> String {
     match reason {
         "bounce" => format!("{email} sent it back: no mail can be delivered there."),
@@ -184,6 +192,16 @@ mod tests {
         let told = |name: &str, data: Value| event("Ada", name, &data, &times);
         let took = told("assigned", json!({ "from": null, "to": { "name": "Ada" } }));
         assert_eq!((took.who.as_deref(), took.what.as_str()), (Some("Ada"), "took the conversation"));
+        let left = told("assigned", json!({ "from": { "name": "Bob" }, "to": null }));
+        assert_eq!(
+            (left.what.as_str(), left.object.as_deref()),
+            ("assigned it to nobody; before it was with", Some("Bob"))
+        );
+        let gave_back = told("assigned", json!({ "from": { "name": "Ada" }, "to": null }));
+        assert_eq!((gave_back.what.as_str(), gave_back.object), ("gave the conversation back", None));
+        let taken = told("draft-discarded", json!({ "messageId": "m", "reason": "taken-over" }));
+        assert_eq!(taken.what, "took a draft over to write on");
+        assert_eq!(told("draft-discarded", json!({ "messageId": "m" })).what, "discarded a draft");
         let tags = told("tags", json!({ "added": ["a", "b"], "removed": [] }));
         assert_eq!((tags.what.as_str(), tags.object.as_deref()), ("added", Some("a, b")));
         assert_eq!(event("System", "held", &json!({}), &times).who, None);

@@ -9,6 +9,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 
+use crate::app::App;
 use crate::conversations::messages::html;
 use crate::conversations::timeline::Attachment;
 use crate::documents::library;
@@ -50,6 +51,16 @@ pub async fn preview(asked: Asked) -> Result<Response> {
         return Err(NO_MESSAGE);
     }
     shown(asked.app().blobs.read(&file.blob).await?, &file.filename).await
+}
+
+/// A picture that a mail brought, and nothing but a picture.
+pub async fn picture(app: &App, file: &Attachment) -> Result<Response> {
+    if file.size > MOST_PREVIEW {
+        return Err(NO_MESSAGE);
+    }
+    let shown = shown(app.blobs.read(&file.blob).await?, &file.filename).await?;
+    let is_pdf = shown.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/pdf");
+    if is_pdf { Err(NO_MESSAGE) } else { Ok(shown) }
 }
 
 /// `GET /documents/{id}`

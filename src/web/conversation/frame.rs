@@ -9,7 +9,8 @@ use axum::response::Response;
 use url::Url;
 
 use crate::conversations::messages::html;
-use crate::error::{Error, NO_MESSAGE, Result};
+use crate::conversations::timeline::Attachment;
+use crate::error::{Error, NO_ENDPOINT, NO_MESSAGE, Result};
 use crate::html::sanitise::{Images, sanitise};
 use crate::http::answers::insert;
 use crate::ids::MessageId;
@@ -28,21 +29,18 @@ struct Frame {
 }
 
 pub async fn show(asked: Asked) -> Result<Response> {
+    // With an origin for mail, it is shown there and nowhere else.
+    if asked.app().config.content_url.is_some() {
+        return Err(NO_ENDPOINT);
+    }
     let id: MessageId = asked.id("id")?;
     let parts = html::parts(&mut *asked.reading().await?, &asked.person, id).await?;
-    let source = parts.html.ok_or(NO_MESSAGE)?;
-    let named = parts.attachments.into_iter().enumerate();
-    let inline =
-        named.filter_map(|(n, file)| Some((file.content_id?, format!("/messages/{id}/files/{n}/preview"))));
     let remote = match asked.query("images") {
-        Some("on") => Some(Signer::of(&asked, id)?),
+        Some("on") => Some(Signer::of(asked.app(), &asked.person, id)?),
         _ => None,
     };
-    let pictures = Pictures { inline: inline.collect(), remote };
-    // Parsing a large mail would keep a thread of the runtime.
-    let body =
-        tokio::task::spawn_blocking(move || sanitise(&source, pictures)).await.map_err(Error::internal)?;
-    let mut response = respond::page(&Frame { body: Safe(body) })?;
+    let pictures = Pictures::of(&parts.attachments, |n| format!("/messages/{id}/files/{n}/preview"), remote);
+    let mut response = page(parts.html, pictures).await?;
     let headers = response.headers_mut();
     insert(headers, "content-security-policy", POLICY);
     insert(headers, "x-frame-options", "SAMEORIGIN");
@@ -50,10 +48,28 @@ pub async fn show(asked: Asked) -> Result<Response> {
     Ok(response)
 }
 
-struct Pictures {
+/// The page of a mail's HTML. Whoever answers with it says what it may do.
+pub async fn page(source: Option<String>, pictures: Pictures) -> Result<Response> {
+    let source = source.ok_or(NO_MESSAGE)?;
+    // Parsing a large mail would keep a thread of the runtime.
+    let body =
+        tokio::task::spawn_blocking(move || sanitise(&source, pictures)).await.map_err(Error::internal)?;
+    respond::page(&Frame { body: Safe(body) })
+}
+
+/// Where the pictures of a mail are.
+pub struct Pictures {
     /// By Content-ID.
     inline: HashMap<String, String>,
     remote: Option<Signer>,
+}
+
+impl Pictures {
+    pub fn of(files: &[Attachment], address: impl Fn(usize) -> String, remote: Option<Signer>) -> Self {
+        let named = files.iter().enumerate();
+        let inline = named.filter_map(|(n, file)| Some((file.content_id.clone()?, address(n))));
+        Self { inline: inline.collect(), remote }
+    }
 }
 
 impl Images for Pictures {

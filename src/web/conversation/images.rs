@@ -8,6 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use url::Url;
 
+use crate::app::App;
 use crate::conversations::messages::html;
 use crate::error::{NO_ENDPOINT, Result};
 use crate::http::answers::insert;
@@ -15,6 +16,7 @@ use crate::ids::{MessageId, PersonId, WorkspaceId};
 use crate::secrets::key_ring::KeyRing;
 use crate::secrets::link_tokens;
 use crate::web::visit::Asked;
+use crate::workspace::people::Person;
 
 const PURPOSE: &str = "picture";
 const LONGEST: usize = 2_048;
@@ -26,18 +28,26 @@ pub struct Signer {
     workspace: WorkspaceId,
     person: PersonId,
     message: MessageId,
+    /// What addresses begin with.
+    under: String,
 }
 
 impl Signer {
-    pub fn of(asked: &Asked, message: MessageId) -> Result<Self> {
-        let keys = asked.app().config.needs_secret_key()?.clone();
-        Ok(Self { keys, workspace: asked.person.workspace, person: asked.person.id, message })
+    pub fn of(app: &App, person: &Person, message: MessageId) -> Result<Self> {
+        let keys = app.config.needs_secret_key()?.clone();
+        Ok(Self { keys, workspace: person.workspace, person: person.id, message, under: String::new() })
+    }
+
+    /// For pages that are not at the root.
+    pub fn under(mut self, path: &str) -> Self {
+        path.clone_into(&mut self.under);
+        self
     }
 
     /// Our own address of a picture elsewhere.
     pub fn address(&self, of: &Url) -> String {
         let token = link_tokens::token(self.keys.newest(), PURPOSE, &self.signed(of.as_str()));
-        format!("/images/{}.{token}.{}", self.message, URL_SAFE_NO_PAD.encode(of.as_str()))
+        format!("{}/images/{}.{token}.{}", self.under, self.message, URL_SAFE_NO_PAD.encode(of.as_str()))
     }
 
     fn is_by(&self, address: &str, token: &str) -> bool {
@@ -52,19 +62,27 @@ impl Signer {
 /// `GET /images/{signed}`
 pub async fn show(asked: Asked) -> Result<Response> {
     let signed = asked.param("signed").unwrap_or_default();
-    let mut parts = signed.splitn(3, '.');
-    let mut next = || parts.next().ok_or(NO_ENDPOINT);
-    let message: MessageId = next()?.parse().map_err(|_| NO_ENDPOINT)?;
-    let (token, address) = (next()?, next()?);
-    let address = URL_SAFE_NO_PAD.decode(address).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    let address = address.filter(|address| address.len() <= LONGEST).ok_or(NO_ENDPOINT)?;
-    if !Signer::of(&asked, message)?.is_by(&address, token) {
+    let message = signed.split('.').next().and_then(|id| id.parse().ok()).ok_or(NO_ENDPOINT)?;
+    if asked.app().config.content_url.is_some() {
         return Err(NO_ENDPOINT);
     }
     // What a person can see may have changed since the address was written.
     html::parts(&mut *asked.reading().await?, &asked.person, message).await?;
+    fetch(asked.app(), &Signer::of(asked.app(), &asked.person, message)?, signed).await
+}
+
+/// The picture that an address of this signer names.
+pub async fn fetch(app: &App, signer: &Signer, signed: &str) -> Result<Response> {
+    let mut parts = signed.splitn(3, '.');
+    let mut next = || parts.next().ok_or(NO_ENDPOINT);
+    let (message, token, address) = (next()?, next()?, next()?);
+    let address = URL_SAFE_NO_PAD.decode(address).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let address = address.filter(|address| address.len() <= LONGEST).ok_or(NO_ENDPOINT)?;
+    if message != signer.message.to_string() || !signer.is_by(&address, token) {
+        return Err(NO_ENDPOINT);
+    }
     let address = Url::parse(&address).map_err(|_| NO_ENDPOINT)?;
-    let mut response = match asked.app().pictures.fetch(&address).await {
+    let mut response = match app.pictures.fetch(&address).await {
         Some(picture) => {
             let mut response = Response::new(Body::from(picture.bytes));
             let kind = HeaderValue::from_static(picture.content_type);

@@ -44,6 +44,12 @@ pub fn read(times: &Times, value: &str) -> Option<DateTime<Utc>> {
     DateTime::from_timestamp_millis(at.timestamp().as_millisecond())
 }
 
+/// A moment as a field for date and time has it, for this person.
+pub fn field(times: &Times, at: &DateTime<Utc>) -> String {
+    let at = Timestamp::from_millisecond(at.timestamp_millis()).unwrap_or(Timestamp::UNIX_EPOCH);
+    at.to_zoned(times.zone.clone()).strftime("%Y-%m-%dT%H:%M").to_string()
+}
+
 fn now(times: &Times) -> Zoned {
     let now = Timestamp::from_millisecond(times.now.timestamp_millis()).unwrap_or(Timestamp::UNIX_EPOCH);
     now.to_zoned(times.zone.clone())
@@ -65,6 +71,7 @@ mod tests {
         let values: Vec<_> = choices(&times).into_iter().map(|choice| choice.value).collect();
         assert_eq!(values, ["2031-01-05T18:00", "2031-01-06T08:00"], "Monday is tomorrow, and said once");
         assert_eq!(read(&times, "2031-01-06T08:00").unwrap().to_rfc3339(), "2031-01-06T07:00:00+00:00");
+        assert_eq!(field(&times, &"2031-01-06T07:00:00Z".parse().unwrap()), "2031-01-06T08:00");
         // The hour that the clocks leave out is the one after it.
         assert_eq!(read(&times, "2031-03-30T02:30").unwrap().to_rfc3339(), "2031-03-30T01:30:00+00:00");
         for wrong in ["", "tomorrow", "2031-13-01T08:00", "2031-01-06"] {

@@ -13,11 +13,12 @@ use crate::conversations::views::rows;
 use crate::error::{Error, Result};
 use crate::ids::ConversationId;
 use crate::replies::merge;
-use crate::search_terms;
-use crate::store::db::Handle;
+use crate::store::db::{Handle, Reading};
 use crate::web::respond;
+use crate::web::search::typed::Typed;
 use crate::web::shell::{Here, Shell};
 use crate::web::show::filters;
+use crate::web::status;
 use crate::web::toast::{Done, Toast};
 use crate::web::visit::Asked;
 
@@ -36,11 +37,7 @@ struct MergePage {
 
 impl MergePage {
     fn status_name(&self, status: &Status) -> &'static str {
-        match status {
-            Status::Open => "Open",
-            Status::Waiting => "Waiting",
-            Status::Closed => "Closed",
-        }
+        status::name(*status, false)
     }
 }
 
@@ -54,21 +51,21 @@ struct Chosen {
 }
 
 pub async fn show(asked: Asked) -> Result<Response> {
-    let mut snapshot = asked.snapshot().await?;
-    let now = snapshot.now();
+    let mut reading = asked.reading().await?;
+    let now = reading.now();
     let own = asked.param("id").unwrap_or_default();
-    let conversation = find_visible(&mut snapshot, &asked.person, now, own).await?;
+    let conversation = find_visible(&mut reading, &asked.person, now, own).await?;
     let q = asked.query("q").unwrap_or_default().trim().to_owned();
     let with = asked.query("with").filter(|with| !with.is_empty()).map(str::to_owned);
     let chosen = match with.or_else(|| named_in(&q)) {
-        Some(with) => Some(choose(&mut snapshot, &asked, &conversation, &with).await?),
+        Some(with) => Some(choose(&mut reading, &asked, &conversation, &with).await?),
         None => None,
     };
     let found = match chosen {
         Some(_) => Vec::new(),
-        None => find(&mut snapshot, &asked, &conversation, &q).await?,
+        None => find(&mut reading, &asked, &conversation, &q).await?,
     };
-    let shell = Shell::load(&mut snapshot, &asked, Here::View("open")).await?;
+    let shell = Shell::load(&mut reading, &asked, Here::View("open")).await?;
     respond::page(&MergePage { shell, conversation, q, found, chosen })
 }
 
@@ -92,28 +89,29 @@ async fn choose(
 
 /// Others of the same contact, or what has the words, of the same audience.
 async fn find(
-    conn: &mut PgConnection,
+    reading: &mut Reading,
     asked: &Asked,
     conversation: &Conversation,
     q: &str,
 ) -> Result<Vec<Candidate>> {
     let (now, workspace) = (asked.app().clock.now(), asked.person.workspace);
-    let found: Vec<i64> = if q.is_empty() {
-        merging::of_contact(conn, workspace, conversation, MOST).await?
-    } else {
-        let words = Some(search_terms::hash_terms(workspace, [q]));
-        let filter = Filter {
-            view: View::All,
-            mailbox: None,
-            assigned: None,
-            reference: None,
-            words,
-            before: None,
-            limit: MOST,
-        };
-        rows::all(conn, &asked.person, now, &filter).await?
+    let found: Vec<i64> = match Typed::read(reading, asked, q).await {
+        Typed::Nothing => merging::of_contact(reading, workspace, conversation, MOST).await?,
+        Typed::TooLong | Typed::NoWord => Vec::new(),
+        Typed::Words(words) => {
+            let filter = Filter {
+                view: View::All,
+                mailbox: None,
+                assigned: None,
+                reference: None,
+                words: Some(words.hashes),
+                before: None,
+                limit: MOST,
+            };
+            rows::all(reading, &asked.person, now, &filter).await?
+        }
     };
-    merging::candidates(conn, workspace, conversation, &found).await
+    merging::candidates(reading, workspace, conversation, &found).await
 }
 
 /// A conversation's id, alone or at the end of its address.

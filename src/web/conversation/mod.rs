@@ -1,8 +1,10 @@
 //! One conversation: its timeline, what people do with it, what they write. A mail's HTML, its pictures and files have
 //! addresses of their own, each behind the query that knows who can see the message.
 
+pub mod ask;
 pub mod composer;
 pub mod contact;
+pub mod content;
 pub mod doing;
 pub mod explain;
 pub mod files;

@@ -6,10 +6,10 @@ use axum::response::Response;
 
 use crate::conversations::conversation::{self, Conversation};
 use crate::conversations::read::{self, AppSent};
-use crate::conversations::unread;
+use crate::conversations::{team, unread};
 use crate::error::Result;
 use crate::store::db::Handle;
-use crate::web::conversation::composer::Composer;
+use crate::web::conversation::composer::{Beside, Composer};
 use crate::web::conversation::contact::ContactPanel;
 use crate::web::conversation::doing::Doing;
 use crate::web::conversation::timeline::Timeline;
@@ -20,6 +20,7 @@ use crate::web::respond;
 use crate::web::shell::Shell;
 use crate::web::show::filters;
 use crate::web::visit::Asked;
+use crate::workspace::access::TEAM;
 
 #[derive(Template)]
 #[template(path = "conversation/show.html")]
@@ -33,6 +34,15 @@ struct ConversationPage {
     contact: ContactPanel,
     composer: Composer,
     doing: Doing,
+}
+
+/// Only what stands around it.
+#[derive(Template)]
+#[template(path = "conversation/beside.html")]
+struct BesidePage {
+    shell: Shell,
+    column: ListColumn,
+    conversation: Conversation,
 }
 
 impl ConversationPage {
@@ -50,20 +60,35 @@ pub async fn show(asked: Asked) -> Result<Response> {
         // It became part of another one.
         return Ok(respond::see_other(&format!("/conversations/{}", conversation.id)));
     }
-    let seen_to = unread::seen_to(&mut snapshot, &asked.person, &conversation).await?;
-    let timeline = Timeline::load(&mut snapshot, &asked, &conversation, seen_to).await?;
+    // A page that stands open and hears of something else does not ask for the conversation again.
+    let is_wanted = asked.wants(&format!("conversation:{}", conversation.id));
+    let column = list_column::load(&mut snapshot, &asked, is_wanted || asked.wants("list")).await?;
+    let column = column.beside(conversation.id);
+    let shell = Shell::load(&mut snapshot, &asked, column.here()).await?;
+    if !is_wanted {
+        return respond::page(&BesidePage { shell, column, conversation });
+    }
+    let standing = unread::standing(&mut snapshot, &asked.person, &conversation).await?;
+    let timeline = Timeline::load(&mut snapshot, &asked, &conversation, standing.seen_to).await?;
     let app_sent = match timeline.earlier {
         None => read::app_sent(&mut snapshot, asked.person.workspace, conversation.id).await?,
         Some(_) => None,
     };
     let contact = ContactPanel::load(&mut snapshot, &asked, &conversation).await?;
-    let column = list_column::load(&mut snapshot, &asked).await?.beside(conversation.id);
-    let composer = Composer::load(&mut snapshot, &asked, &conversation).await?;
-    let doing = Doing::load(&mut snapshot, &asked, &conversation, Some(column.onward())).await?;
-    let shell = Shell::load(&mut snapshot, &asked, column.here()).await?;
+    let team = match conversation.audience {
+        TEAM => shell.team.clone(),
+        _ => team::of(&mut snapshot, asked.person.workspace, &conversation).await?,
+    };
+    let beside = Beside { team: &team, onward: column.onward(), has_others: timeline.has_others };
+    let composer = Composer::load(&mut snapshot, &asked, &conversation, beside).await?;
+    let onward = Some(column.onward());
+    let doing =
+        Doing::load(&mut snapshot, &asked, &conversation, standing.is_following, team, onward).await?;
     drop(snapshot);
     let page = ConversationPage { shell, column, conversation, app_sent, timeline, contact, composer, doing };
-    let response = respond::page(&page)?;
-    reading::opened(&asked, &page.conversation).await;
+    let mut response = respond::page(&page)?;
+    if !standing.has_seen(&page.conversation) {
+        reading::opened(&asked, &page.conversation, &mut response);
+    }
     Ok(response)
 }

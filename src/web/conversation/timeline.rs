@@ -1,7 +1,7 @@
 //! The timeline as the page shows it: messages, notes and runs of events, the newest thirty, earlier ones by fifty
 //! (specification 2.4). What approved a message or kept it from leaving stands with the message, not apart.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use askama::Template;
 use askama::filters::Safe;
@@ -14,8 +14,14 @@ use crate::conversations::conversation::Conversation;
 use crate::conversations::messages::message::{Author, Channel, Direction, MessageStatus};
 use crate::conversations::messages::shown::{self, Shown};
 use crate::conversations::timeline::{self, Attachment, Cursor, Item, Limit, SHOWN_TEXT};
+use crate::documents::progress::{self, Progress};
 use crate::error::{NO_CONVERSATION, Result};
 use crate::ids::{ConversationId, MessageId, NoteId};
+use crate::replies::leaving::again::SENT_AGAIN;
+use crate::replies::queue::news::{News, news};
+use crate::web::approvals::queue;
+use crate::web::conversation::ask::AskCard;
+use crate::web::conversation::content;
 use crate::web::conversation::explain::{self, Told};
 use crate::web::conversation::files::{self, Preview};
 use crate::web::conversation::words;
@@ -28,6 +34,8 @@ const NEWEST: i64 = 30;
 const EARLIER: i64 = 50;
 /// Of one page's texts.
 const BYTES: i64 = 400_000;
+/// Entries that fill a screen.
+const MUCH: usize = 3;
 /// Recipients that are named in an entry's head.
 const MOST_NAMED: usize = 4;
 /// Quoted history that is shown at once; the rest has a link.
@@ -41,6 +49,8 @@ pub struct Timeline {
     pub entries: Vec<Entry>,
     /// Where the items before these are.
     pub earlier: Option<String>,
+    /// Others than the contact and the inbox were on the newest mail that came.
+    pub has_others: bool,
     /// These are not the newest.
     pub is_past: bool,
     pub newest: String,
@@ -86,14 +96,21 @@ pub struct Message {
     pub other: Option<(String, &'static str)>,
     /// The whole text, when this is only its beginning.
     pub whole: Option<String>,
-    pub quoted: Option<Quoted>,
+    /// What it quotes of earlier mail.
+    pub quoted: Option<Safe<String>>,
     pub files: Vec<Chip>,
     pub why: Vec<(&'static str, String)>,
     /// Until it leaves.
     pub clock: Option<Clock>,
-    /// Of a draft: mail came or left after it, or may have.
+    /// Of a draft: when its words were last changed, as forms carry it.
+    pub version: String,
+    /// The documents it asks for.
+    pub ask: Option<AskCard>,
+    /// Of a draft: the customer wrote or somebody answered after it.
     pub is_outdated: bool,
     pub failure: Option<String>,
+    /// What failed was sent again, as the timeline tells.
+    pub is_again: bool,
 }
 
 pub enum Body {
@@ -102,6 +119,8 @@ pub enum Body {
     Frame {
         source: String,
         images: RemoteImages,
+        /// On an origin of its own nobody can measure it: about how high it is.
+        apart: Option<&'static str>,
     },
 }
 
@@ -110,11 +129,6 @@ pub enum RemoteImages {
     /// A link that shows them.
     Off(String),
     On,
-}
-
-pub struct Quoted {
-    pub text: Safe<String>,
-    pub is_open: bool,
 }
 
 pub struct Chip {
@@ -148,6 +162,11 @@ impl Message {
 }
 
 impl Timeline {
+    /// There is a mark before what is new, and much before it.
+    pub fn has_new_below(&self) -> bool {
+        self.entries.iter().position(|entry| matches!(entry, Entry::Since)).is_some_and(|at| at > MUCH)
+    }
+
     pub fn is_long(&self) -> bool {
         self.entries.len() >= NEWEST as usize
     }
@@ -178,15 +197,30 @@ impl Timeline {
             Some(id) => shown::whole_text(conn, workspace, conversation.id, id).await?.map(|text| (id, text)),
             None => None,
         };
-        let reader = Reader::of(asked, conversation, &page.items, shown, whole);
+        let drafts: Vec<MessageId> = page
+            .items
+            .iter()
+            .filter_map(|item| match item {
+                Item::Message(message) if message.status == Some(MessageStatus::Draft) => Some(message.id),
+                _ => None,
+            })
+            .collect();
+        let outdated = match drafts.is_empty() {
+            true => Vec::new(),
+            false => news(conn, workspace, &drafts).await?,
+        };
+        let has_others = has_others(conversation, &page.items);
+        let requests = progress::of_messages(conn, workspace, conversation.id, &messages).await?;
+        let reader = Reader { requests, ..Reader::of(asked, conversation, &page.items, shown, whole) };
         Ok(Self {
             conversation: conversation.id,
             earlier: page.earlier.map(|earlier| {
                 format!("/conversations/{}?{}earlier={earlier}", conversation.id, list_of(asked))
             }),
             newest: format!("/conversations/{}?{}", conversation.id, list_of(asked)),
+            has_others,
             is_past: before.is_some(),
-            entries: with_mark(reader.entries(page.items, before.is_some()), seen_to),
+            entries: with_mark(reader.entries(page.items, &outdated), seen_to),
             times: asked.times(),
         })
     }
@@ -201,7 +235,10 @@ struct Reader<'a> {
     /// By message: who approved it and whether they edited it, and why it failed.
     approved: HashMap<String, (String, bool)>,
     failed: HashMap<String, String>,
+    again: HashSet<String>,
     whole: Option<(MessageId, String)>,
+    /// Documents that messages ask for.
+    requests: HashMap<MessageId, Progress>,
 }
 
 impl<'a> Reader<'a> {
@@ -214,11 +251,13 @@ impl<'a> Reader<'a> {
     ) -> Self {
         let mut approved = HashMap::new();
         let mut failed = HashMap::new();
+        let mut again = HashSet::new();
         for item in items {
             let Item::Event { actor, event, data, .. } = item else { continue };
             let Some(message) = data["messageId"].as_str().map(str::to_owned) else { continue };
             match event.as_str() {
                 "approved" => drop(approved.insert(message, (actor.clone(), data["edited"] == true))),
+                SENT_AGAIN => drop(again.insert(message)),
                 "delivery-failed" => {
                     let text = |key: &str| data[key].as_str().unwrap_or_default().to_owned();
                     failed.insert(message, explain::failure(&text("reason"), &text("email")));
@@ -226,10 +265,20 @@ impl<'a> Reader<'a> {
                 _ => {}
             }
         }
-        Self { asked, conversation, times: asked.times(), shown, approved, failed, whole }
+        Self {
+            asked,
+            conversation,
+            times: asked.times(),
+            shown,
+            approved,
+            failed,
+            again,
+            whole,
+            requests: HashMap::new(),
+        }
     }
 
-    fn entries(mut self, items: Vec<Item>, is_past: bool) -> Vec<Entry> {
+    fn entries(mut self, items: Vec<Item>, outdated: &[News]) -> Vec<Entry> {
         let mut entries: Vec<Entry> = Vec::with_capacity(items.len());
         for item in items {
             match item {
@@ -254,12 +303,12 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        let mut is_followed = is_past;
-        for entry in entries.iter_mut().rev() {
+        for entry in &mut entries {
             match entry {
                 Entry::Events { lines, by, .. } => *by = names(lines),
-                Entry::Message(message) if message.is_draft() => message.is_outdated = is_followed,
-                Entry::Message(_) => is_followed = true,
+                Entry::Message(message) => {
+                    message.is_outdated = outdated.iter().any(|news| news.draft == message.id);
+                }
                 Entry::Note { .. } | Entry::Since => {}
             }
         }
@@ -278,7 +327,7 @@ impl<'a> Reader<'a> {
         {
             return true;
         }
-        matches!(event, "approved" | "delivery-failed")
+        matches!(event, "approved" | "delivery-failed" | "documents-requested")
             && message.is_some_and(|id| self.shown.contains_key(&id))
     }
 
@@ -307,7 +356,9 @@ impl<'a> Reader<'a> {
             _ => self.conversation.mailbox_name.clone(),
         };
         let (body, other) = self.body(&message, shown);
-        let whole = shown.filter(|shown| shown.is_cut).map(|_| self.link("whole", message.id));
+        let is_part = shown.is_some_and(|shown| shown.is_cut) || self.written(message.id).is_some();
+        let whole = is_part.then(|| self.link("whole", message.id));
+        let ask = self.requests.remove(&message.id);
         let is_scheduled = message.status == Some(MessageStatus::Scheduled);
         Message {
             id: message.id,
@@ -329,6 +380,9 @@ impl<'a> Reader<'a> {
                 .filter(|_| is_scheduled)
                 .map(|sends_at| Clock::new(self.asked, sends_at)),
             is_outdated: false,
+            version: queue::version(shown.and_then(|shown| shown.edited_at)),
+            ask: ask.map(|progress| AskCard::of(progress, self.times.now.date_naive())),
+            is_again: self.again.contains(&message.id.to_string()),
             failure: (message.status == Some(MessageStatus::Failed)).then(|| {
                 let told = self.failed.get(&message.id.to_string());
                 told.cloned().unwrap_or_else(|| explain::failure("", ""))
@@ -393,15 +447,25 @@ impl<'a> Reader<'a> {
                 (true, false) => RemoteImages::Off(self.link("images", message.id)),
                 (true, true) => RemoteImages::On,
             };
-            let source =
-                format!("/messages/{}/html{}", message.id, if shows_images { "?images=on" } else { "" });
-            return (Body::Frame { source, images }, Some((self.link("text", message.id), "Plain text")));
+            // Without an address there is no frame to show; the text is.
+            if let Ok(source) = content::address(self.asked, message.id, shows_images) {
+                let apart = self.asked.app().config.content_url.is_some().then(|| height_of(&message.text));
+                let frame = Body::Frame { source, images, apart };
+                return (frame, Some((self.link("text", message.id), "Plain text")));
+            }
         }
         let text = match &self.whole {
             Some((id, text)) if *id == message.id => words::message(text),
-            _ => words::message(&message.text),
+            // The card has the rest.
+            _ => words::message(self.written(message.id).unwrap_or(&message.text)),
         };
         (Body::Text(text), html.map(|_| (self.link("html", message.id), "As it was laid out")))
+    }
+
+    /// The words above a checklist, which is shown as a card.
+    fn written(&self, message: MessageId) -> Option<&str> {
+        self.requests.get(&message)?;
+        self.shown.get(&message)?.written.as_deref()
     }
 
     fn is_whole(&self, message: MessageId) -> bool {
@@ -409,7 +473,12 @@ impl<'a> Reader<'a> {
     }
 
     /// What the mail quoted of earlier mail, folded.
-    fn quoted(&self, message: &timeline::Message, shown: Option<&Shown>, body: &Body) -> Option<Quoted> {
+    fn quoted(
+        &self,
+        message: &timeline::Message,
+        shown: Option<&Shown>,
+        body: &Body,
+    ) -> Option<Safe<String>> {
         if self.is_whole(message.id) || matches!(body, Body::Frame { .. }) {
             return None;
         }
@@ -420,7 +489,7 @@ impl<'a> Reader<'a> {
         if end < quote.len() {
             text.push_str(&format!("<p><a href=\"{}\">All of it</a></p>", self.link("whole", message.id)));
         }
-        (!quote.is_empty()).then_some(Quoted { text: Safe(text), is_open: false })
+        (!quote.is_empty()).then_some(Safe(text))
     }
 
     /// This very page with one message shown otherwise.
@@ -429,6 +498,25 @@ impl<'a> Reader<'a> {
         let earlier = earlier.map(|earlier| format!("earlier={earlier}&")).unwrap_or_default();
         let list = list_of(self.asked);
         format!("/conversations/{}?{list}{earlier}{how}={message}#{message}", self.conversation.id)
+    }
+}
+
+fn has_others(conversation: &Conversation, items: &[Item]) -> bool {
+    let newest = items.iter().rev().find_map(|item| match item {
+        Item::Message(message) if message.direction == Direction::Inbound => Some(message),
+        _ => None,
+    });
+    let known = [conversation.contact.email.as_ref(), Some(&conversation.mailbox_address)];
+    let on_it = newest.into_iter().flat_map(|mail| mail.to.iter().chain(&mail.cc).flatten());
+    on_it.into_iter().any(|address| !known.contains(&Some(address)))
+}
+
+/// A guess by the words. Whoever reads it can pull the frame higher, and it scrolls.
+fn height_of(text: &str) -> &'static str {
+    match text.lines().map(|line| 1 + line.len() / 80).sum() {
+        0..=8_usize => "low",
+        9..=20 => "middle",
+        _ => "high",
     }
 }
 
@@ -443,9 +531,9 @@ fn with_mark(mut entries: Vec<Entry>, seen_to: Option<DateTime<Utc>>) -> Vec<Ent
 }
 
 /// What says which list stands beside the conversation, for links that stay on it.
-fn list_of(asked: &Asked) -> String {
+pub fn list_of(asked: &Asked) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
-    for name in ["view", "inbox", "assignee", "unread", "order", "before"] {
+    for name in ["view", "inbox", "assignee", "tag", "unread", "order", "before"] {
         if let Some(value) = asked.query(name) {
             query.append_pair(name, value);
         }

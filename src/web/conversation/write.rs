@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use axum::extract::multipart::Field;
 use axum::extract::{DefaultBodyLimit, FromRequest, Multipart, Request};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -18,9 +19,11 @@ use crate::ids::{ConversationId, DraftFileId, DraftId, SavedReplyId};
 use crate::replies::drafts::{self, Kind, Save, Saved, Words};
 use crate::replies::recipients::{self, Recipients};
 use crate::replies::send::{self, Click, Outcome, Sent, What};
-use crate::replies::{draft_end, ready, saved_replies, upload};
+use crate::replies::{asking, draft_end, ready, saved_replies, upload};
 use crate::store::db::Tx;
+use crate::web::bulk::asked_action::path_in;
 use crate::web::conversation::later;
+use crate::web::inbox::reading::{list_in, list_path};
 use crate::web::respond::{self, see_other, see_other_with};
 use crate::web::toast::{Done, Toast};
 use crate::web::visit::{Asked, Fields};
@@ -32,6 +35,8 @@ const MOST_UPLOAD: usize = upload::MOST_BYTES as usize + (1 << 20);
 const UPLOAD_TIME: Duration = Duration::from_secs(15 * 60);
 /// Of the words that come with files.
 const MOST_WORDS: usize = 2 << 20;
+/// What a field takes beside its words.
+const FIELD: usize = 64;
 
 /// `POST /conversations/{id}/write`
 pub async fn in_conversation(asked: Asked) -> Result<Response> {
@@ -64,14 +69,23 @@ pub async fn restore(asked: Asked) -> Result<Response> {
     draft_end::restore(&mut tx, &asked.person, draft).await?;
     let back = drafts::read(&mut tx, &asked.person, draft).await?.ok_or(drafts::NO_DRAFT)?;
     tx.commit().await?;
-    Ok(see_other(&page_of(back.conversation, back.kind, draft, "")))
+    Ok(see_other(&page_of(back.conversation, back.kind, draft, "", "")))
 }
 
-/// Where the composer of a draft is, with something for its page to look at.
-fn page_of(conversation: Option<ConversationId>, kind: Kind, draft: DraftId, check: &str) -> String {
+/// Where the composer of a draft is, beside the same list, with something for its page to look at.
+fn page_of(
+    conversation: Option<ConversationId>,
+    kind: Kind,
+    draft: DraftId,
+    list: &str,
+    check: &str,
+) -> String {
     let (joint, check) = if check.is_empty() { ("", check) } else { ("&", check) };
+    let beside = if list.is_empty() { "" } else { "&" };
     match conversation {
-        Some(id) => format!("/conversations/{id}?compose={}{joint}{check}#composer", kind.as_str()),
+        Some(id) => {
+            format!("/conversations/{id}?{list}{beside}compose={}{joint}{check}#composer", kind.as_str())
+        }
         None => format!("/compose?draft={draft}{joint}{check}#composer"),
     }
 }
@@ -112,7 +126,7 @@ impl<'a> Filled<'a> {
             subject: self.text("subject"),
             // Browsers end lines in two characters; what is kept has one.
             body: self.text("body").replace("\r\n", "\n"),
-            documents: self.text("documents"),
+            documents: asking::join(&self.text("documents").replace("\r\n", "\n"), &self.text("due")),
             seen: self.number("seen"),
         })
     }
@@ -132,7 +146,7 @@ impl<'a> Filled<'a> {
     }
 
     fn page(&self, draft: DraftId, check: &str) -> Response {
-        see_other(&page_of(self.conversation, self.kind, draft, check))
+        see_other(&page_of(self.conversation, self.kind, draft, list_in(self.form), check))
     }
 }
 
@@ -167,13 +181,15 @@ async fn act(asked: &Asked, form: &Fields, id: Option<ConversationId>) -> Result
         insert_reply(asked, &mut tx, conversation.as_ref(), &mut words, reply).await?;
     }
     let saved = drafts::save(&mut tx, &asked.person, conversation.as_ref(), &filled.save(words)).await?;
+    tx.commit().await?;
     if let (Some(reply), Saved::Kept { draft, .. }) = (inserted, &saved) {
+        let mut tx = asked.tx().await?;
         let reply = saved_replies::find(&mut tx, asked.person.workspace, reply).await?;
         for (_, file) in &reply.files {
-            upload::attach(&mut tx, &asked.person, *draft, file, true).await?;
+            upload::attach(&mut tx, &asked.person, *draft, file).await?;
         }
+        tx.commit().await?;
     }
-    tx.commit().await?;
     if form.flag("quiet") {
         return Ok(told(asked, &saved));
     }
@@ -283,9 +299,9 @@ async fn click(asked: &Asked, filled: &Filled<'_>, click: Click) -> Result<Respo
             let forgotten = draft_end::forget(&mut tx, &asked.person).await?;
             tx.commit().await?;
             asked.app().blobs.discard(&forgotten).await;
-            Ok(gone_on(sent, click))
+            Ok(gone_on(filled.form, sent, click))
         }
-        Outcome::Already(sent) => Ok(gone_on(sent, click)),
+        Outcome::Already(sent) => Ok(gone_on(filled.form, sent, click)),
         Outcome::Crossed { .. } | Outcome::NotReady(_) => {
             let late = if click.at.is_some_and(|at| at <= asked.times().now) { "&late=1" } else { "" };
             Ok(filled.page(click.draft, &format!("check=send{late}")))
@@ -295,17 +311,27 @@ async fn click(asked: &Asked, filled: &Filled<'_>, click: Click) -> Result<Respo
     }
 }
 
-fn gone_on(sent: Sent, click: Click) -> Response {
-    let here = format!("/conversations/{}", sent.conversation);
+/// Beside the same list; closed, on to the next of it.
+fn gone_on(form: &Fields, sent: Sent, click: Click) -> Response {
+    let here = beside(sent.conversation, form);
     match sent.what {
         What::Note => see_other_with(&here, Toast::new(Done::Noted, "")),
         What::Message(message) if click.at.is_some() => {
             see_other_with(&here, Toast::new(Done::SendsLater, message))
         }
         What::Message(message) if click.close => {
-            see_other_with("/inbox", Toast::new(Done::SentAndClosed, message))
+            let next = path_in(form, "next").map_or_else(|| list_path(list_in(form)), str::to_owned);
+            see_other_with(&next, Toast::new(Done::SentAndClosed, message))
         }
         What::Message(message) => see_other_with(&here, Toast::new(Done::Sends, message)),
+    }
+}
+
+/// The conversation without its composer.
+fn beside(conversation: ConversationId, form: &Fields) -> String {
+    match list_in(form) {
+        "" => format!("/conversations/{conversation}"),
+        list => format!("/conversations/{conversation}?{list}"),
     }
 }
 
@@ -314,7 +340,7 @@ async fn discard(asked: &Asked, filled: &Filled<'_>, draft: DraftId) -> Result<R
     draft_end::discard(&mut tx, &asked.person, draft).await?;
     tx.commit().await?;
     let here = match filled.conversation {
-        Some(id) => format!("/conversations/{id}"),
+        Some(id) => beside(id, filled.form),
         None => "/drafts".to_owned(),
     };
     Ok(see_other_with(&here, Toast::new(Done::DraftGone, draft)))
@@ -322,9 +348,9 @@ async fn discard(asked: &Asked, filled: &Filled<'_>, draft: DraftId) -> Result<R
 
 async fn take_out(asked: &Asked, draft: DraftId, file: DraftFileId) -> Result<()> {
     let mut tx = asked.tx().await?;
-    let blob = upload::detach(&mut tx, &asked.person, draft, file).await?;
+    let left = upload::detach(&mut tx, &asked.person, draft, file).await?;
     tx.commit().await?;
-    asked.app().blobs.discard(&Vec::from_iter(blob)).await;
+    asked.app().blobs.discard(&left).await;
     Ok(())
 }
 
@@ -348,8 +374,8 @@ async fn take_files(asked: &Asked, id: Option<ConversationId>) -> Result<Respons
     };
     match taken.await {
         Ok((saved, _)) if quiet => Ok(told(asked, &saved)),
-        Ok((Saved::Kept { draft, .. }, kind)) => Ok(see_other(&page_of(id, kind, draft, ""))),
-        Ok((_, _)) => Err(drafts::NO_DRAFT),
+        Ok((Saved::Kept { .. } | Saved::Newer(_), page)) => Ok(see_other(&page)),
+        Ok((Saved::Gone, _)) => Err(drafts::NO_DRAFT),
         // The page tells what is wrong beside the file.
         Err(Error::Problems(problems)) if quiet => {
             let sentences: Vec<String> = problems.into_iter().map(|problem| problem.what).collect();
@@ -364,27 +390,31 @@ async fn name_files(
     id: Option<ConversationId>,
     fields: &Fields,
     files: &[Attachment],
-) -> Result<(Saved, Kind)> {
+) -> Result<(Saved, String)> {
     let filled = Filled::read(fields, id)?;
     let mut tx = asked.tx().await?;
     let conversation = visible(asked, &mut tx, id).await?;
     let saved =
         drafts::save(&mut tx, &asked.person, conversation.as_ref(), &filled.save(filled.words()?)).await?;
-    // Words that another page wrote meanwhile stay; the files go with them.
-    let (draft, version, at) = match saved {
-        Saved::Kept { draft, version, at } => (draft, version, at),
-        Saved::Newer(newer) => (newer.id, newer.version, newer.saved_at),
+    tx.commit().await?;
+    // Words that another page wrote meanwhile stay, and the files go with them; but this page is told of them.
+    let draft = match &saved {
+        Saved::Kept { draft, .. } => *draft,
+        Saved::Newer(newer) => newer.id,
         Saved::Gone => return Err(drafts::NO_DRAFT),
     };
+    let mut tx = asked.tx().await?;
     for file in files {
-        upload::attach(&mut tx, &asked.person, draft, file, false).await?;
+        upload::attach(&mut tx, &asked.person, draft, file).await?;
     }
     tx.commit().await?;
-    Ok((Saved::Kept { draft, version, at }, filled.kind))
+    let check = if matches!(saved, Saved::Newer(_)) { "check=newer" } else { "" };
+    Ok((saved, page_of(id, filled.kind, draft, list_in(fields), check)))
 }
 
 /// Reads a form with files. What was stored of one that breaks off is removed again.
 pub(crate) async fn receive(asked: &Asked) -> Result<(Fields, Vec<Attachment>)> {
+    let _place = asked.app().uploads.begin(asked.session.id)?;
     let mut request = Request::new(asked.take_body());
     *request.headers_mut() = asked.parts.headers.clone();
     DefaultBodyLimit::max(MOST_UPLOAD).apply(&mut request);
@@ -393,14 +423,12 @@ pub(crate) async fn receive(asked: &Asked) -> Result<(Fields, Vec<Attachment>)> 
     let (mut fields, mut files) = (Vec::new(), Vec::new());
     let read = async {
         let mut words = 0;
-        while let Some(part) = parts.next_field().await.map_err(broken)? {
+        while let Some(mut part) = parts.next_field().await.map_err(broken)? {
             let name = part.name().unwrap_or_default().to_owned();
             if name != "file" {
-                let text = part.text().await.map_err(broken)?;
+                words += name.len() + FIELD;
+                let text = text_of(&mut part, MOST_WORDS.saturating_sub(words)).await?;
                 words += text.len();
-                if words > MOST_WORDS {
-                    return Err(Error::TooLarge);
-                }
                 fields.push((name, text));
                 continue;
             }
@@ -408,7 +436,7 @@ pub(crate) async fn receive(asked: &Asked) -> Result<(Fields, Vec<Attachment>)> 
             let kind = part.content_type().unwrap_or_default().to_owned();
             // A form without a chosen file has an empty one.
             if filename.is_empty() {
-                part.bytes().await.map_err(broken)?;
+                while part.chunk().await.map_err(broken)?.is_some() {}
                 continue;
             }
             if files.len() as i64 >= upload::MOST_FILES {
@@ -428,6 +456,18 @@ pub(crate) async fn receive(asked: &Asked) -> Result<(Fields, Vec<Attachment>)> 
             Err(error)
         }
     }
+}
+
+/// The words of a field, as long as all words together may still be.
+async fn text_of(part: &mut Field<'_>, most: usize) -> Result<String> {
+    let mut bytes = Vec::new();
+    while let Some(piece) = part.chunk().await.map_err(broken)? {
+        if bytes.len() + piece.len() > most {
+            return Err(Error::TooLarge);
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    String::from_utf8(bytes).map_err(|_| Error::problem("file", "the upload broke off; try again"))
 }
 
 fn broken(error: axum::extract::multipart::MultipartError) -> Error {

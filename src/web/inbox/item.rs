@@ -5,7 +5,11 @@ use std::ops::Deref;
 
 use crate::conversations::status::Status;
 use crate::conversations::views::rows::Row;
-use crate::web::show::Times;
+use crate::web::show::{Times, in_words};
+use crate::web::status;
+
+/// Letters of the newest mail in a row, which is one line and at most as wide as a tablet.
+const ROOM: usize = 120;
 
 pub struct Item(pub Row);
 
@@ -26,8 +30,13 @@ impl Deref for Item {
 
 impl Item {
     pub fn who(&self) -> &str {
-        let named = self.contact.name.as_deref().filter(|name| !name.trim().is_empty());
-        named.or(self.contact.email.as_deref()).unwrap_or("Somebody who was erased")
+        self.contact.called()
+    }
+
+    /// As much of it as the widest row has room for.
+    pub fn start(&self) -> &str {
+        let end = self.snippet.char_indices().nth(ROOM).map_or(self.snippet.len(), |(end, _)| end);
+        &self.snippet[..end]
     }
 
     /// `mixed` lists have conversations of every status, so each tells its own.
@@ -53,30 +62,9 @@ impl Item {
         } else if mixed {
             match self.status {
                 Status::Open => {}
-                Status::Waiting => chip("", "hourglass", "Waiting".into()),
-                Status::Closed => chip("", "archive", "Closed".into()),
+                other => chip("", status::icon(other, false), status::name(other, false).into()),
             }
         }
         chips
-    }
-}
-
-/// `payment_fraud` as people read it.
-fn in_words(label: &str) -> String {
-    let words = label.replace(['_', '-'], " ");
-    let mut letters = words.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn labels_are_read_as_words() {
-        assert_eq!(
-            ["phishing", "payment_fraud", "", "été"].map(in_words),
-            ["Phishing", "Payment fraud", "", "Été"]
-        );
     }
 }

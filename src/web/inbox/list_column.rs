@@ -1,5 +1,5 @@
 //! The middle column: a page of a view, beside an empty pane or beside a conversation. What is shown stands in the
-//! query (`view`, `inbox`, `assignee`, `unread`, `order`, `before`), and every link of a row carries it on, so that the
+//! query (`view`, `inbox`, `assignee`, `tag`, `unread`, `order`, `before`), and every link of a row carries it on, so that the
 //! list stays where it was.
 
 use std::fmt::Write;
@@ -9,10 +9,12 @@ use sqlx::PgConnection;
 
 use crate::conversations::filter::Cursor;
 use crate::conversations::mentions;
+use crate::conversations::tags;
 use crate::conversations::views::rows::{self, Page, UNREAD_WALK};
+use crate::conversations::views::tagged;
 use crate::conversations::views::view::{self, Name, Order};
 use crate::error::{NO_ENDPOINT, Result};
-use crate::ids::ConversationId;
+use crate::ids::{ConversationId, TagId};
 use crate::web::inbox::item::Item;
 use crate::web::shell::{Here, Shell};
 use crate::web::show::{capped_of, grouped_of};
@@ -27,8 +29,14 @@ pub const PAGE: i64 = 50;
 /// Templates that include `inbox/_list.html` have one of these as `column`, beside `shell`.
 pub struct ListColumn {
     pub asked: view::Asked,
+    /// Whether its rows were read. A page that is brought up to date may not want them.
+    pub is_shown: bool,
     /// The inbox it is narrowed to.
     pub inbox: Option<Mailbox>,
+    /// The name of the tag it is narrowed to.
+    pub tag: Option<String>,
+    /// Tags it can be narrowed to.
+    pub tags: Vec<(TagId, String)>,
     pub rows: Vec<Item>,
     /// The query of the next page.
     pub next: Option<String>,
@@ -50,23 +58,38 @@ pub struct Empty {
     pub actions: Vec<(String, String)>,
 }
 
-/// The page of the list that the query of a request names. A view, an inbox or a place that is none is the same 404.
-pub async fn load(conn: &mut PgConnection, asked: &Asked) -> Result<ListColumn> {
-    let (wanted, inbox) = read(conn, asked, asked.queries()).await?;
+/// The page of the list that the query of a request names, or only what is known of it without its rows. A view, an
+/// inbox or a place that is none is the same 404.
+pub async fn load(conn: &mut PgConnection, asked: &Asked, is_shown: bool) -> Result<ListColumn> {
+    let (mut wanted, inbox) = read(conn, asked, asked.queries()).await?;
+    wanted.tag = parsed(asked.queries(), "tag")?;
+    let tag = match wanted.tag {
+        Some(tag) => Some(tags::find_visible(conn, &asked.person, tag).await?),
+        None => None,
+    };
     let before: Option<Cursor> = parsed(asked.queries(), "before")?;
-    let (person, now) = (&asked.person, asked.app().clock.now());
-    let page = match wanted.filter(person, before, PAGE) {
-        None => mentioned(conn, person, now, &wanted, before).await?,
-        Some(filter) if wanted.unread => rows::unread_page(conn, person, now, &filter, wanted.order).await?,
-        Some(filter) => rows::page(conn, person, now, &filter, wanted.order).await?,
+    let (person, now) = (&asked.person, asked.times().now);
+    let page = match (wanted.filter(person, before, PAGE), wanted.tag) {
+        _ if !is_shown => Page::default(),
+        (None, _) => mentioned(conn, person, now, &wanted, before).await?,
+        (Some(filter), Some(tag)) => {
+            tagged::page(conn, person, now, &filter, wanted.order, (tag, wanted.unread)).await?
+        }
+        (Some(filter), None) if wanted.unread => {
+            rows::unread_page(conn, person, now, &filter, wanted.order).await?
+        }
+        (Some(filter), None) => rows::page(conn, person, now, &filter, wanted.order).await?,
     };
     Ok(ListColumn {
         next: page.next.map(|place| query(&wanted, Some(place))),
         further: before.is_some(),
         query: query(&wanted, before),
         rows: page.rows.into_iter().map(Item).collect(),
+        tags: tags::offered(conn, person).await?,
         inbox,
+        tag,
         asked: wanted,
+        is_shown,
         current: None,
         previous: None,
         following: None,
@@ -86,6 +109,10 @@ async fn mentioned(
     places.truncate(PAGE as usize);
     let ids: Vec<i64> = places.iter().map(|place| place.id.0).collect();
     let mut rows = rows::of(conn, person, now, &ids).await?;
+    if let Some(tag) = wanted.tag {
+        let tagged = tagged::among(conn, person, tag, &ids).await?;
+        rows.retain(|row| tagged.contains(&row.id));
+    }
     rows.retain(|row| {
         wanted.mailbox.is_none_or(|inbox| row.mailbox == inbox) && (row.unread || !wanted.unread)
     });
@@ -110,6 +137,8 @@ pub async fn read(
         view,
         mailbox: inbox.as_ref().map(|inbox| inbox.id),
         assignee: parsed::<MemberId>(fields, "assignee")?,
+        // In a form, `tag` is a tag to put on.
+        tag: parsed(fields, "tagged")?,
         unread: fields.flag("unread"),
         order: if fields.get("order") == Some("oldest") { Order::Oldest } else { Order::Newest },
     };
@@ -129,6 +158,9 @@ pub fn query(wanted: &view::Asked, before: Option<Cursor>) -> String {
     }
     if let Some(assignee) = wanted.assignee {
         let _ = write!(query, "&assignee={assignee}");
+    }
+    if let Some(tag) = wanted.tag {
+        let _ = write!(query, "&tag={tag}");
     }
     if wanted.unread {
         query.push_str("&unread=1");
@@ -194,7 +226,7 @@ impl ListColumn {
 
     /// How many there are, where that is known.
     pub fn count(&self, shell: &Shell) -> Option<String> {
-        if self.asked.unread || self.asked.assignee.is_some() {
+        if self.asked.unread || self.asked.assignee.is_some() || self.asked.tag.is_some() {
             return None;
         }
         let inbox = self.asked.mailbox.map(|id| shell.inboxes.iter().find(|inbox| inbox.id == id));
@@ -231,6 +263,19 @@ impl ListColumn {
         query(&view::Asked { order, ..self.asked.clone() }, None)
     }
 
+    /// The same list with only this tag, or with any.
+    pub fn of_tag(&self, tag: &TagId) -> String {
+        query(&view::Asked { tag: Some(*tag), ..self.asked.clone() }, None)
+    }
+
+    pub fn of_any_tag(&self) -> String {
+        query(&view::Asked { tag: None, ..self.asked.clone() }, None)
+    }
+
+    pub fn is_of_tag(&self, tag: &TagId) -> bool {
+        self.asked.tag.as_ref() == Some(tag)
+    }
+
     pub fn toggled_unread(&self) -> String {
         query(&view::Asked { unread: !self.asked.unread, ..self.asked.clone() }, None)
     }
@@ -255,7 +300,7 @@ impl ListColumn {
 
     /// Whether everything that the list has, on every page, can be changed at once.
     pub fn can_pick_all(&self) -> bool {
-        !self.asked.unread && self.asked.view != Name::Mentioned
+        !self.asked.unread && self.asked.tag.is_none() && self.asked.view != Name::Mentioned
     }
 
     /// The names and values that a form of this list sends along, so that "all that match" is what is seen.
@@ -263,6 +308,7 @@ impl ListColumn {
         let mut fields = vec![("view", self.asked.view.as_str().to_owned())];
         fields.extend(self.asked.mailbox.map(|inbox| ("inbox", inbox.to_string())));
         fields.extend(self.asked.assignee.map(|assignee| ("assignee", assignee.to_string())));
+        fields.extend(self.asked.tag.map(|tag| ("tagged", tag.to_string())));
         if self.asked.unread {
             fields.push(("unread", "1".into()));
         }
@@ -273,6 +319,10 @@ impl ListColumn {
         let to = |text: &str, path: &str| (text.to_owned(), path.to_owned());
         let say =
             |title: &str, text: &str, actions| Empty { title: title.into(), text: text.into(), actions };
+        if let Some(tag) = &self.tag {
+            let any = (String::from("Show all tags"), format!("/inbox?{}", self.of_any_tag()));
+            return say(&format!("Nothing here is tagged {tag}"), "", vec![any]);
+        }
         if self.asked.unread {
             let looked = self.next.as_ref().map(|_| format!("Looked at {UNREAD_WALK} conversations so far."));
             let all = (String::from("Show all"), format!("/inbox?{}", self.toggled_unread()));

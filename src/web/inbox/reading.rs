@@ -3,32 +3,37 @@
 
 use axum::response::Response;
 
+use crate::app::App;
 use crate::conversations::conversation::{Conversation, find_visible};
 use crate::conversations::{notifications, unread};
 use crate::error::Result;
+use crate::http::afterwards::Afterwards;
 use crate::store::db::Tx;
 use crate::web::respond;
 use crate::web::toast::{Done, Toast};
-use crate::web::visit::{Asked, Form};
+use crate::web::visit::{Asked, Fields, Form};
+use crate::workspace::people::Person;
 
-/// Notes that the person has seen a conversation as the page has it. Called after the page was made, when its
-/// connection is free again. A page that is fetched ahead, or only brought up to date while it stands in some tab, was
-/// not looked at.
-pub async fn opened(asked: &Asked, conversation: &Conversation) {
+/// Notes that the person has seen a conversation as the page has it, when the page is on its way. A page that is fetched
+/// ahead, or only brought up to date while it stands in some tab, was not looked at.
+pub fn opened(asked: &Asked, conversation: &Conversation, page: &mut Response) {
     if !is_looked_at(asked) {
         return;
     }
-    if let Err(error) = note(asked, conversation).await {
-        // Nobody is refused a page because of this; it stays unread.
-        tracing::info!(%error, workspace = %asked.person.workspace, "a conversation could not be noted as read");
-    }
+    let (app, person, conversation) = (asked.app().clone(), asked.person.clone(), conversation.clone());
+    Afterwards::add(page, async move {
+        if let Err(error) = note(&app, &person, &conversation).await {
+            // It stays unread.
+            tracing::info!(%error, workspace = %person.workspace, "a conversation could not be noted as read");
+        }
+    });
 }
 
-async fn note(asked: &Asked, conversation: &Conversation) -> Result<()> {
-    let mut tx = asked.tx().await?;
-    unread::seen(&mut tx, &asked.person, conversation).await?;
+async fn note(app: &App, person: &Person, conversation: &Conversation) -> Result<()> {
+    let mut tx = app.begin(person.workspace).await?;
+    unread::seen(&mut tx, person, conversation).await?;
     let now = tx.now();
-    notifications::read(&mut tx, &asked.person, Some(conversation.id), now).await?;
+    notifications::read(&mut tx, person, Some(conversation.id), now).await?;
     tx.commit().await
 }
 
@@ -63,8 +68,17 @@ async fn found(asked: &Asked, tx: &mut Tx<'_>) -> Result<Conversation> {
 
 /// To the list, not to the conversation: that would be read again.
 fn back(form: &Form, done: Done, conversation: &Conversation) -> Response {
+    respond::see_other_with(&list_path(list_in(form)), Toast::new(done, conversation.id))
+}
+
+/// The list that stood beside a form, as its field `list` says: a query, and nothing that could lead elsewhere.
+pub fn list_in(form: &Fields) -> &str {
     let query = form.get("list").unwrap_or_default();
-    let sound = query.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_=&.:-".contains(&byte));
-    let path = if sound && !query.is_empty() { format!("/inbox?{query}") } else { "/inbox".into() };
-    respond::see_other_with(&path, Toast::new(done, conversation.id))
+    let sound = query.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_=&.:-%".contains(&byte));
+    if sound { query.trim_end_matches('&') } else { "" }
+}
+
+/// Where that list is.
+pub fn list_path(list: &str) -> String {
+    if list.is_empty() { "/inbox".into() } else { format!("/inbox?{list}") }
 }

@@ -8,7 +8,6 @@ use crate::conversations::inboxes;
 use crate::conversations::notifications::choices::{self, CHOICES, Choice, KINDS};
 use crate::error::Result;
 use crate::ids::MailboxId;
-use crate::store::db::Handle;
 use crate::web::respond;
 use crate::web::shell::{Here, Shell};
 use crate::web::show::filters;
@@ -40,10 +39,8 @@ pub async fn show(asked: Asked) -> Result<Response> {
     let mut reading = asked.reading().await?;
     let shell = Shell::load(&mut reading, &asked, Here::Notices).await?;
     let chosen = choices::of(&mut reading, &asked.person).await?;
-    let now = reading.now();
-    let own = inboxes::list(&mut reading, &asked.person, now).await?;
     let mut rows = vec![row("All inboxes".into(), None, &chosen)];
-    rows.extend(own.into_iter().map(|inbox| row(inbox.name, Some(inbox.id), &chosen)));
+    rows.extend(shell.inboxes.iter().map(|inbox| row(inbox.name.clone(), Some(inbox.id), &chosen)));
     respond::page(&ChoicesPage { shell, rows })
 }
 

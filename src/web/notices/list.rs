@@ -5,7 +5,7 @@ use askama::Template;
 use axum::response::Response;
 use chrono::{DateTime, SecondsFormat, Utc};
 
-use crate::conversations::notifications::{self, Notification, Reason};
+use crate::conversations::notifications::{self, Notification, Place, Reason};
 use crate::error::Result;
 use crate::ids::ConversationId;
 use crate::web::respond;
@@ -20,10 +20,9 @@ const PAGE: usize = 50;
 struct NoticesPage {
     shell: Shell,
     lines: Vec<Line>,
-    unread: i64,
     /// Where the next page begins.
     before: Option<String>,
-    /// What is read with the button: what was there when the page was made.
+    /// What is read with the button: all that was there when the page was made, also what stands on other pages.
     until: String,
 }
 
@@ -47,17 +46,16 @@ impl From<Notification> for Line {
 }
 
 pub async fn show(asked: Asked) -> Result<Response> {
-    let before: Option<DateTime<Utc>> = asked.queries().parse("before")?;
+    let before: Option<Place> = asked.queries().parse("before")?;
     let mut reading = asked.reading().await?;
     let shell = Shell::load(&mut reading, &asked, Here::Notices).await?;
     let mut told = notifications::list(&mut reading, &asked.person, before, PAGE as i64 + 1).await?;
-    let unread = notifications::unread(&mut reading, &asked.person).await?;
     let more = told.len() > PAGE;
     told.truncate(PAGE);
-    let before = told.last().filter(|_| more).map(|last| written(last.at));
-    let until = written(told.first().map_or(shell.times.now, |newest| newest.at));
+    let before = told.last().filter(|_| more).map(|last| last.place().to_string());
+    let until = shell.times.now.to_rfc3339_opts(SecondsFormat::Micros, true);
     let lines = told.into_iter().map(Line::from).collect();
-    respond::page(&NoticesPage { shell, lines, unread, before, until })
+    respond::page(&NoticesPage { shell, lines, before, until })
 }
 
 /// `POST /notices/read`: all that was there at a time, or all of one conversation.
@@ -70,8 +68,4 @@ pub async fn read(asked: Asked) -> Result<Response> {
     notifications::read(&mut tx, &asked.person, conversation, until).await?;
     tx.commit().await?;
     Ok(respond::see_other("/notices"))
-}
-
-fn written(at: DateTime<Utc>) -> String {
-    at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }

@@ -8,7 +8,8 @@ use crate::conversations::messages::message::Author;
 use crate::error::Result;
 use crate::replies::leaving::{self, Leaving, List};
 use crate::store::db::Handle;
-use crate::web::approvals::queue::named;
+use crate::web::conversation::explain;
+use crate::web::conversation::later::{self, Later};
 use crate::web::outgoing::clock::Clock;
 use crate::web::respond;
 use crate::web::shell::{Here, Shell};
@@ -25,6 +26,8 @@ struct OutgoingPage {
     failed: Vec<Leaving>,
     later: Vec<Leaving>,
     stopped: Vec<Leaving>,
+    /// Times that are offered instead.
+    choices: Vec<Later>,
 }
 
 pub async fn show(asked: Asked) -> Result<Response> {
@@ -44,6 +47,7 @@ pub async fn show(asked: Asked) -> Result<Response> {
         on_its_way: leaving::list(&mut snapshot, person, List::OnItsWay).await?,
         failed: leaving::list(&mut snapshot, person, List::failed_lately(now)).await?,
         later: leaving::list(&mut snapshot, person, List::Later(until)).await?,
+        choices: later::choices(&asked.times()),
         stopped: leaving::list(&mut snapshot, person, List::Stopped).await?,
         shell: Shell::load(&mut snapshot, &asked, Here::Outgoing).await?,
     };
@@ -56,13 +60,22 @@ impl OutgoingPage {
         let is_contact = |to: &&String| row.contact.email.as_ref() == Some(*to);
         let others: Vec<&str> = row.to.iter().filter(|to| !is_contact(to)).map(String::as_str).collect();
         match (row.to.is_empty() || others.len() < row.to.len(), others.as_slice()) {
-            (true, []) => named(&row.contact).to_owned(),
-            (true, [other]) => format!("{}, {other}", named(&row.contact)),
-            (true, more) => format!("{} and {} others", named(&row.contact), more.len()),
+            (true, []) => row.contact.called().to_owned(),
+            (true, [other]) => format!("{}, {other}", row.contact.called()),
+            (true, more) => format!("{} and {} others", row.contact.called(), more.len()),
             (false, []) => String::new(),
             (false, [one]) => (*one).to_owned(),
             (false, [one, more @ ..]) => format!("{one} and {} others", more.len()),
         }
+    }
+
+    /// When it is to leave, as forms carry it and as a field for date and time has it.
+    fn shown(&self, row: &Leaving) -> i64 {
+        row.sends_at.map_or(0, |at| at.timestamp_micros())
+    }
+
+    fn field(&self, row: &Leaving) -> String {
+        row.sends_at.map(|at| later::field(&self.shell.times, &at)).unwrap_or_default()
     }
 
     fn by_agent(&self, row: &Leaving) -> bool {
@@ -78,13 +91,10 @@ impl OutgoingPage {
     }
 
     /// Why it could not be delivered.
-    fn why(&self, row: &Leaving) -> &'static str {
-        match row.reason.as_deref() {
-            Some("bounce") => "It came back: their server could not deliver it.",
-            Some("rejected") => "Their server refused it.",
-            Some("suppressed") => "This address is not written to: it does not exist or complained.",
-            Some("gave-up") => "Their server could not be reached for a day.",
-            _ => "It could not be delivered.",
+    fn why(&self, row: &Leaving) -> String {
+        match row.to.first().or(row.contact.email.as_ref()) {
+            Some(address) => explain::failure(row.reason.as_deref().unwrap_or_default(), address),
+            None => explain::failure("", ""),
         }
     }
 }

@@ -2,11 +2,11 @@
 //! were on; too late is an answer there, not an error.
 
 use axum::response::Response;
-use url::Url;
 
 use crate::error::Result;
 use crate::ids::MessageId;
 use crate::replies::undo::{Undone, undo as undoing};
+use crate::web::bulk::asked_action::where_from;
 use crate::web::respond;
 use crate::web::toast::{Done, Toast};
 use crate::web::visit::Asked;
@@ -21,21 +21,6 @@ pub async fn undo(asked: Asked) -> Result<Response> {
         Undone::Already => Done::StoppedAlready,
         Undone::TooLate => Done::TooLate,
     };
-    let back = came_from(&asked).unwrap_or_else(|| format!("/conversations/{conversation}"));
+    let back = where_from(&asked).unwrap_or_else(|| format!("/conversations/{conversation}"));
     Ok(respond::see_other_with(&back, Toast::new(done, message)))
-}
-
-/// The page of ours that the form stood on, without what it told.
-fn came_from(asked: &Asked) -> Option<String> {
-    let page = Url::parse(asked.header("referer")?).ok()?;
-    if page.origin() != asked.app().config.public_url.origin() {
-        return None;
-    }
-    let told = ["done", "of"];
-    let kept = page.query_pairs().filter(|(name, _)| !told.contains(&name.as_ref()));
-    let query = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(kept).finish();
-    match query.as_str() {
-        "" => Some(page.path().to_owned()),
-        query => Some(format!("{}?{query}", page.path())),
-    }
 }

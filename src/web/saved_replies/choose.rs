@@ -12,6 +12,7 @@ use crate::replies::recipients::Recipients;
 use crate::replies::saved_replies::{self, Values};
 use crate::store::db::Handle;
 use crate::text;
+use crate::web::conversation::timeline::list_of;
 use crate::web::respond;
 use crate::web::shell::{Here, Shell};
 use crate::web::show::filters;
@@ -26,6 +27,8 @@ struct ChoosePage {
     shell: Shell,
     action: String,
     back: String,
+    /// The list beside the conversation.
+    list: String,
     kind: &'static str,
     /// Of the draft that it is inserted into, as it is kept.
     draft: String,
@@ -82,14 +85,15 @@ pub async fn show(asked: Asked) -> Result<Response> {
         Some(conversation) => format!("/conversations/{}", conversation.id),
         None => "/compose".to_owned(),
     };
-    let shell = Shell::load(&mut conn, &asked, Here::View("saved-replies")).await?;
+    let shell = Shell::load(&mut conn, &asked, Here::Compose).await?;
     respond::page(&ChoosePage {
         shell,
         action: if conversation.is_some() { format!("{here}/write") } else { here.clone() },
         back: match conversation {
-            Some(_) => format!("{here}?compose={}#composer", kind.as_str()),
+            Some(_) => format!("{here}?{}compose={}#composer", list_of(&asked), kind.as_str()),
             None => format!("{here}?draft={draft}"),
         },
+        list: list_of(&asked),
         kind: kind.as_str(),
         draft,
         kept,

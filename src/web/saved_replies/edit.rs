@@ -74,7 +74,7 @@ pub async fn show(asked: Asked) -> Result<Response> {
 async fn page(conn: &mut PgConnection, asked: &Asked, editing: Option<Editing>) -> Result<Response> {
     let replies = saved_replies::list(conn, asked.person.workspace).await?;
     let signed = signatures::list(conn, &asked.person).await?;
-    let shell = Shell::load(conn, asked, Here::Settings).await?;
+    let shell = Shell::frame(asked, Here::Settings);
     respond::page(&EditPage {
         shell,
         page: "/settings/saved-replies",

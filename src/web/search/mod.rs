@@ -2,3 +2,4 @@
 //! Both show only what the person can see, with what was found marked.
 
 pub mod show;
+pub mod typed;

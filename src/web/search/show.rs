@@ -13,25 +13,25 @@ use url::form_urlencoded;
 use crate::conversations::filter::{Assigned, Cursor, Filter, View};
 use crate::conversations::messages::message::Direction;
 use crate::conversations::search::excerpts::{self, Excerpt, Piece};
-use crate::conversations::search::index;
-use crate::conversations::status::Status;
+use crate::conversations::tags;
 use crate::conversations::views::rows::{self, Page};
+use crate::conversations::views::tagged;
 use crate::conversations::views::view::Order;
 use crate::documents::library::{self, Document};
 use crate::error::{NO_ENDPOINT, Result};
-use crate::ids::{ConversationId, MailboxId};
+use crate::ids::{ConversationId, MailboxId, TagId};
 use crate::search_terms;
 use crate::web::inbox::item::Item;
 use crate::web::respond;
+use crate::web::search::typed::Typed;
 use crate::web::shell::{Here, Shell};
 use crate::web::show::filters;
+use crate::web::status;
 use crate::web::visit::Asked;
 use crate::workspace::access::MemberId;
 use crate::workspace::mailboxes;
 
 const PAGE: i64 = 20;
-/// As the API has it.
-const LONGEST_QUERY: usize = 200;
 
 #[derive(Template)]
 #[template(path = "search/show.html")]
@@ -42,6 +42,8 @@ struct SearchPage {
     files: Vec<File>,
     next: Option<Cursor>,
     state: State,
+    /// Tags it can be narrowed to.
+    tags: Vec<(TagId, String)>,
     /// Whose recent searches the browser keeps.
     whose: String,
 }
@@ -52,6 +54,7 @@ struct Wanted {
     status: View,
     inbox: Option<MailboxId>,
     assigned: Option<Assigned>,
+    tag: Option<(TagId, String)>,
     files: bool,
     before: Option<Cursor>,
 }
@@ -86,33 +89,30 @@ pub async fn show(asked: Asked) -> Result<Response> {
     let mut reading = asked.reading().await?;
     let wanted = Wanted::read(&mut reading, &asked).await?;
     let shell = Shell::load(&mut reading, &asked, Here::Search).await?;
-    let (words, hashes) =
-        (search_terms::query_words(&wanted.q), search_terms::hash_query(asked.person.workspace, &wanted.q));
+    let words = search_terms::query_words(&wanted.q);
+    let typed = Typed::read(&mut reading, &asked, &wanted.q).await;
     let mut page = SearchPage {
         hits: Vec::new(),
         files: Vec::new(),
         next: None,
+        tags: tags::offered(&mut reading, &asked.person).await?,
         whose: asked.person.id.to_string(),
-        state: match () {
-            () if wanted.q.is_empty() => State::Blank,
-            () if wanted.q.chars().count() > LONGEST_QUERY => State::TooLong,
-            () if hashes.is_empty() => State::NoWord,
-            () => State::Done,
+        state: match &typed {
+            Typed::Nothing => State::Blank,
+            Typed::TooLong => State::TooLong,
+            Typed::NoWord => State::NoWord,
+            Typed::Words(words) if words.is_behind && !wanted.files => State::Behind,
+            Typed::Words(_) => State::Done,
         },
         shell,
         asked: wanted,
     };
-    if page.state != State::Done {
-        return respond::page(&page);
-    }
+    let Typed::Words(typed) = typed else { return respond::page(&page) };
     if page.asked.files {
         page.files = files(&mut reading, &asked, &page.asked.q, &words).await?;
         return respond::page(&page);
     }
-    if !index::catch_up(asked.app(), &mut reading).await {
-        page.state = State::Behind;
-    }
-    match find(&mut reading, &asked, &page.asked, hashes).await {
+    match find(&mut reading, &asked, &page.asked, typed.hashes).await {
         Ok(found) => {
             page.next = found.next;
             page.hits = hits(&mut reading, &asked, found, &words).await?;
@@ -134,7 +134,11 @@ async fn find(conn: &mut PgConnection, asked: &Asked, wanted: &Wanted, words: Ve
         before: wanted.before,
         limit: PAGE,
     };
-    rows::page(conn, &asked.person, asked.app().clock.now(), &filter, Order::Newest).await
+    let now = asked.app().clock.now();
+    match &wanted.tag {
+        Some((tag, _)) => tagged::page(conn, &asked.person, now, &filter, Order::Newest, (*tag, false)).await,
+        None => rows::page(conn, &asked.person, now, &filter, Order::Newest).await,
+    }
 }
 
 async fn hits(
@@ -187,9 +191,16 @@ impl Wanted {
             Some("nobody") => Some(Assigned::ToNobody),
             Some(member) => Some(Assigned::To(member.parse::<MemberId>().map_err(|_| NO_ENDPOINT)?)),
         };
+        let tag = match given("tag") {
+            None => None,
+            Some(tag) => {
+                let tag: TagId = tag.parse().map_err(|_| NO_ENDPOINT)?;
+                Some((tag, tags::find_visible(conn, &asked.person, tag).await?))
+            }
+        };
         let before = given("before").map(|place| place.parse().map_err(|_| NO_ENDPOINT)).transpose()?;
         let q = given("q").unwrap_or_default().to_owned();
-        Ok(Self { q, status, inbox, assigned, files: given("kind") == Some("files"), before })
+        Ok(Self { q, status, inbox, assigned, tag, files: given("kind") == Some("files"), before })
     }
 
     /// This search with one thing changed: where a link leads.
@@ -203,6 +214,7 @@ impl Wanted {
             ("status", text(status)),
             ("inbox", text(self.inbox.map(|inbox| inbox.to_string()))),
             ("assigned", text(self.assigned_field())),
+            ("tag", text(self.tag.as_ref().map(|(tag, _)| tag.to_string()))),
             ("before", String::new()),
         ];
         let mut query = form_urlencoded::Serializer::new(String::new());
@@ -231,6 +243,10 @@ impl Wanted {
         self.with("assigned", &id.to_string())
     }
 
+    fn of_tag(&self, id: &TagId) -> String {
+        self.with("tag", &id.to_string())
+    }
+
     fn assigned_field(&self) -> Option<String> {
         self.assigned.map(|assigned| match assigned {
             Assigned::To(member) => member.to_string(),
@@ -243,7 +259,7 @@ impl Wanted {
     }
 
     fn is_narrowed(&self) -> bool {
-        self.status != View::All || self.inbox.is_some() || self.assigned.is_some()
+        self.status != View::All || self.inbox.is_some() || self.assigned.is_some() || self.tag.is_some()
     }
 
     /// Where the words are looked for, in all inboxes and whatever the status.
@@ -253,6 +269,7 @@ impl Wanted {
             status: View::All,
             inbox: None,
             assigned: None,
+            tag: None,
             files: self.files,
             before: None,
         };
@@ -306,12 +323,7 @@ impl SearchPage {
 
 impl Hit {
     fn status(&self) -> &'static str {
-        match (self.row.snoozed_until, self.row.status) {
-            (Some(_), _) => "Snoozed",
-            (None, Status::Open) => "Open",
-            (None, Status::Waiting) => "Waiting",
-            (None, Status::Closed) => "Closed",
-        }
+        status::name(self.row.status, self.row.snoozed_until.is_some())
     }
 
     fn is_ours(&self) -> bool {

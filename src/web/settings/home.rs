@@ -18,7 +18,5 @@ struct HomePage {
 }
 
 pub async fn show(asked: Asked) -> Result<Response> {
-    let mut reading = asked.reading().await?;
-    let shell = Shell::load(&mut reading, &asked, Here::Settings).await?;
-    respond::page(&HomePage { shell, page: "/settings" })
+    respond::page(&HomePage { shell: Shell::frame(&asked, Here::Settings), page: "/settings" })
 }

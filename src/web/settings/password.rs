@@ -36,7 +36,7 @@ async fn hash(asked: &Asked, current: &str, new: &str) -> Result<String> {
     let app = asked.app();
     let who = Recognized { workspace: asked.person.workspace, person: asked.person.id };
     let now = app.clock.now();
-    let has_one = passwords::has_one(&mut *app.connection().await?, who).await?;
+    let has_one = passwords::has_one(&mut *asked.reading().await?, who).await?;
     if has_one && !asked.session.is_fresh_from_mail(now) {
         let key = [SignInKey::Account(sha256(format!("{} {}", who.workspace, who.person)))];
         app.sign_in_limit.try_one(&key, now)?;

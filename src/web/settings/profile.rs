@@ -108,7 +108,7 @@ async fn page(asked: &Asked) -> Result<ProfilePage> {
     let who = Recognized { workspace, person };
     let now = asked.app().clock.now();
     let mut reading = asked.reading().await?;
-    let shell = Shell::load(&mut reading, asked, Here::Settings).await?;
+    let shell = Shell::frame(asked, Here::Settings);
     let chosen = preferences::of(&mut reading, workspace, person).await?;
     let has_password = passwords::has_one(&mut reading, who).await?;
     let listed = sessions::list(&mut reading, workspace, person, now).await?;

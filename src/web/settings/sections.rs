@@ -40,13 +40,29 @@ const YOU: &[Section] = &[
     ),
 ];
 
-const WORKSPACE: &[Section] = &[section(
-    "/settings/saved-replies",
-    "Replies and signatures",
-    "message-square-text",
-    Who::Member,
-    "Words that the team uses again, and what stands under the mails of an inbox",
-)];
+const WORKSPACE: &[Section] = &[
+    section(
+        "/settings/inboxes",
+        "Inboxes",
+        "inbox",
+        Who::Admin,
+        "The addresses that customers write to, and who sees them",
+    ),
+    section(
+        "/settings/domains",
+        "Domains",
+        "globe",
+        Who::Admin,
+        "What the DNS of your domains should say, and what it says now",
+    ),
+    section(
+        "/settings/saved-replies",
+        "Replies and signatures",
+        "message-square-text",
+        Who::Member,
+        "Words that the team uses again, and what stands under the mails of an inbox",
+    ),
+];
 
 const DEVELOPERS: &[Section] = &[];
 

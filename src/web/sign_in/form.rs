@@ -92,7 +92,8 @@ pub async fn sign_in(visit: Visit) -> Result<Response> {
     match passwords::recognize(&app, &address, password).await {
         Ok(Some(who)) => {
             app.sign_in_limit.succeeded(&keys, now);
-            session::begin(&visit, who, SignedInWith::Password, next.as_deref()).await
+            let tx = app.begin(who.workspace).await?;
+            session::begin(&visit, tx, who, SignedInWith::Password, next.as_deref()).await
         }
         Ok(None) => {
             let page = page(&visit, true, email, next.as_deref(), Some(WRONG.into()));

@@ -42,9 +42,9 @@ pub async fn sign_in(visit: Visit) -> Result<Response> {
     let form = visit.strangers_form().await?;
     let mut tx = visit.app().begin(token.workspace).await?;
     let Some(person) = sign_in_links::take(&mut tx, &token).await? else { return gone() };
-    tx.commit().await?;
+    // The link is used up only when the session is there.
     let who = Recognized { workspace: token.workspace, person };
-    session::begin(&visit, who, SignedInWith::Link, form.get("next")).await
+    session::begin(&visit, tx, who, SignedInWith::Link, form.get("next")).await
 }
 
 /// Looked up before anything is begun: a made-up link names a workspace that may not be there.

@@ -11,5 +11,6 @@ mod poison;
 mod rollback;
 mod sends;
 mod smtp_sends;
+mod telling;
 mod two_nodes;
 mod undo_race;

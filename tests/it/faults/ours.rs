@@ -15,6 +15,7 @@ use rookery::outgoing::send;
 use rookery::random::Random;
 use rookery::relay::mailer::{Handover, Letter, Mail, Mailer};
 use rookery::worker;
+use rookery::workspace::access::By;
 use rookery::workspace::notices::{self, Notice};
 use rookery::workspace::people::Role;
 use serde_json::{Value, json};
@@ -92,7 +93,7 @@ async fn sends(acme: &Workspace<'_>, key: &Key<'_>, inbox: &str, customer: &str)
 async fn a_message_whose_key_cannot_be_read_is_tried_for_a_day_and_then_its_people_are_told() {
     story(async |world| {
         let acme = world.workspace("Acme").await;
-        domain::add(&world.app, acme.id, "acme.example").await.unwrap();
+        domain::add(&world.app, acme.id, &By::System, "acme.example").await.unwrap();
         world.sql("update sending_domains set private_key = '\\x00'").await;
         let key = acme.key("bot", "send", Mode::Live).await;
         let (id, message) = sends(&acme, &key, "help@acme.example", "ada@customer.example").await;

@@ -1,5 +1,6 @@
 //! Changes of many conversations as one job: what is done, what fails, nodes that die, stopping and taking back.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use chrono::TimeDelta;
@@ -7,6 +8,8 @@ use rookery::conversations::bulk::action::Action;
 use rookery::conversations::bulk::work::{self, Due};
 use rookery::conversations::bulk::{self, Job, State};
 use rookery::conversations::filter::{Filter, View};
+use rookery::conversations::lock::lock_visible;
+use rookery::conversations::unread;
 use rookery::conversations::views::rows;
 use rookery::error::Result;
 use rookery::ids::{BulkJobId, ConversationId, MailboxId, PersonId};
@@ -370,6 +373,122 @@ async fn jobs_are_forgotten_after_two_days_except_of_a_workspace_that_is_fenced(
         world.wait(TimeDelta::hours(2));
         world.work().await;
         assert_eq!(left().await, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_was_marked_read_is_unread_again_only_where_it_was() {
+    story(async |world| {
+        let (acme, help, olga) = desk(world).await;
+        let mut ids = Vec::new();
+        for subject in ["Never opened", "Read", "Marked unread"] {
+            ids.push(acme.mail(help, "ada@x.example", subject, "Hello.").await);
+        }
+        for (id, marked) in [(ids[1], false), (ids[2], true)] {
+            let mut tx = world.app.begin(acme.id).await.unwrap();
+            let locked = lock_visible(&mut tx, &olga, &id.to_string()).await.unwrap();
+            unread::seen(&mut tx, &olga, &locked).await.unwrap();
+            if marked {
+                unread::mark_unread(&mut tx, &olga, &locked).await.unwrap();
+            }
+            tx.commit().await.unwrap();
+        }
+        let stored = async || -> Vec<(i64, String)> {
+            let select = "select conversation_id, seen_to::text from conversation_reads order by 1";
+            sqlx::query_as(select).fetch_all(&world.app.pool).await.unwrap()
+        };
+        let numbers: Vec<i64> = ids.iter().map(|id| id.0).collect();
+        let unread = async || {
+            let mut conn = world.app.connection().await.unwrap();
+            unread::among(&mut conn, &olga, world.now(), &numbers).await.unwrap()
+        };
+        let before = stored().await;
+        assert_eq!(unread().await, HashSet::from([ids[0], ids[2]]));
+        let job = starts(world, &olga, Action::Read, &ids).await.unwrap();
+        world.work().await;
+        assert!(unread().await.is_empty());
+        undoes(world, &olga, job).await.unwrap();
+        world.work().await;
+        assert_eq!(unread().await, HashSet::from([ids[0], ids[2]]));
+        assert_eq!(stored().await, before, "as it was");
+        assert_eq!(found(world, &olga, job).await.unwrap().undone, 2);
+    })
+    .await;
+}
+
+/// A job of fifty-one, of which fifty are done and the last has to wait for its conversation. Meanwhile it is stopped and
+/// taken back. Gives the job and what stands when everything has come to its end.
+async fn stopped_while_one_waits(
+    world: &World,
+    action: Action,
+    last: &str,
+    taken_back_first: bool,
+) -> (Job, Vec<(String, i64)>) {
+    let (acme, help, olga) = desk(world).await;
+    let picked = acme.many(help, 51, "word").await;
+    acme.set(picked[50], last).await;
+    let job = starts(world, &olga, action, &picked).await.unwrap();
+    let due = Due { workspace: acme.id, job, person: olga.id };
+    work::some_of(&world.app, due, 2).await.unwrap();
+    let mut busy = world.app.begin(acme.id).await.unwrap();
+    lock_visible(&mut busy, &olga, &picked[50].to_string()).await.unwrap();
+    let others = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let mut tx = world.app.begin(acme.id).await.unwrap();
+        bulk::cancel(&mut tx, &olga, job).await.unwrap();
+        tx.commit().await.unwrap();
+        undoes(world, &olga, job).await.unwrap();
+        if taken_back_first {
+            world.work().await;
+        }
+        busy.commit().await.unwrap();
+    };
+    let (part, ()) = tokio::join!(work::some_of(&world.app, due, 2), others);
+    part.unwrap();
+    world.work().await;
+    (found(world, &olga, job).await.unwrap(), statuses(&acme).await)
+}
+
+#[tokio::test]
+async fn what_waits_for_its_conversation_while_a_job_is_taken_back_is_not_changed() {
+    story_with(&[("DATABASE_CONNECTIONS", "10")], async |world| {
+        let (job, statuses) = stopped_while_one_waits(world, Action::Close, "topic = null", true).await;
+        assert_eq!((job.state, job.undone), (State::Undone, 50));
+        assert_eq!(statuses, [counted("open", 51)]);
+    })
+    .await;
+}
+
+/// Whoever worked on it before it was stopped does not end the undo.
+#[tokio::test]
+async fn a_job_that_is_being_taken_back_ends_when_it_is_taken_back() {
+    story_with(&[("DATABASE_CONNECTIONS", "10")], async |world| {
+        let later = world.now() + TimeDelta::days(1);
+        let closed = "status = 'closed', announced_turn = 'done'";
+        let (job, statuses) = stopped_while_one_waits(world, Action::Snooze(later), closed, false).await;
+        assert_eq!((job.state, job.undone, job.failed), (State::Undone, 50, 1));
+        assert_eq!(statuses, [counted("closed", 1), counted("open", 50)]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn taking_back_does_not_open_what_was_answered_meanwhile() {
+    story(async |world| {
+        let (acme, help, olga) = desk(world).await;
+        let key = acme.key("bot", "write,draft,send", Mode::Live).await;
+        let id = acme.mail(help, "ada@x.example", "One", "Hello.").await;
+        key.sends(id, "Soon.").await;
+        let job = starts(world, &olga, Action::Waiting, &[id]).await.unwrap();
+        world.work().await;
+        world.wait(TimeDelta::minutes(11));
+        world.work().await;
+        assert_eq!(world.outbox.letters().len(), 1);
+        undoes(world, &olga, job).await.unwrap();
+        world.work().await;
+        assert_eq!(key.conversation(id).await["status"], "waiting");
+        assert_eq!(found(world, &olga, job).await.unwrap().undone, 0);
     })
     .await;
 }

@@ -1,5 +1,7 @@
 //! Two conversations become one: what moves, where later mail goes, what the old id answers, and what keeps two apart.
 
+mod whom;
+
 use std::collections::BTreeSet;
 
 use chrono::TimeDelta;
@@ -377,6 +379,55 @@ async fn every_table_that_names_a_conversation_is_thought_of() {
         .await
         .unwrap();
         assert_eq!(fixed, [] as [String; 0], "what hangs on a message is checked when all has moved");
+    })
+    .await;
+}
+
+/// What somebody follows and has begun to write goes along; what somebody chose not to follow stays so.
+#[tokio::test]
+async fn follows_and_what_people_have_begun_to_write_move_along() {
+    story(async |world| {
+        let (acme, help, _) = desk(world).await;
+        let kept = acme.mail(help, "ada@customer.example", "One", "Hello.").await;
+        let gone = acme.mail(help, "ada@customer.example", "Two", "Hello again.").await;
+        let mia = acme.person("Mia Member", Role::Member).await;
+        let tom = acme.person("Tom Weber", Role::Member).await;
+        let (hers, his) = (world.browser(acme.id, mia).await, world.browser(acme.id, tom).await);
+        hers.post(&format!("/conversations/{gone}/follow"), &[]).await;
+        his.post(&format!("/conversations/{gone}/follow"), &[]).await;
+        his.post(&format!("/conversations/{kept}/follow"), &[("stop", "1")]).await;
+        let page = hers.get(&format!("/conversations/{gone}?compose=reply")).await.page();
+        let draft = page.split("name=\"draft\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+        let fields = [
+            ("draft", draft.as_str()),
+            ("version", "0"),
+            ("kind", "reply"),
+            ("to", "ada@customer.example"),
+            ("body", "I have begun to say"),
+            ("do", "save"),
+        ];
+        assert_eq!(hers.post(&format!("/conversations/{gone}/write"), &fields).await.status, 303);
+        merges(&acme, acme.owner, kept, gone).await.unwrap();
+        let follows = async |person: PersonId, of: ConversationId| {
+            let select = "select following from follows where workspace_id = $1 and person_id = $2 and conversation_id = $3";
+            let row: Option<bool> = sqlx::query_scalar(select)
+                .bind(acme.id.0)
+                .bind(person.0)
+                .bind(of.0)
+                .fetch_optional(&mut *world.app.connection().await.unwrap())
+                .await
+                .unwrap();
+            row
+        };
+        assert_eq!((follows(mia, kept).await, follows(mia, gone).await), (Some(true), None));
+        assert_eq!(follows(tom, kept).await, Some(false), "he chose not to");
+        // The words stand where the conversation is now, and are still hers alone.
+        let page = hers.get(&format!("/conversations/{kept}")).await.page();
+        assert!(page.contains("I have begun to say</textarea>") && page.contains(&draft), "{page}");
+        assert!(!his.get(&format!("/conversations/{kept}")).await.page().contains("I have begun"));
+        let saved = [("body", "I have begun to say more"), ("draft", draft.as_str()), ("version", "1"), ("kind", "reply")];
+        assert_eq!(hers.post(&format!("/conversations/{kept}/write"), &saved).await.status, 303);
+        assert!(hers.get(&format!("/conversations/{kept}")).await.page().contains("begun to say more</textarea>"));
     })
     .await;
 }

@@ -169,7 +169,16 @@ async fn views_have_what_their_names_say_and_counts_agree_with_them() {
             let mut conn = world.app.connection().await.unwrap();
             counts::of(&mut conn, who, world.now()).await.unwrap()
         };
-        let of_olga = Counts { mine: 1, unassigned: 2, waiting: 1, snoozed: 1, to_approve: 1, outgoing: 1 };
+        let of_olga = Counts {
+            mine: 1,
+            unassigned: 2,
+            waiting: 1,
+            snoozed: 1,
+            to_approve: 1,
+            outgoing: 1,
+            notices: 0,
+            mentioned: 0,
+        };
         assert_eq!(counts(&olga).await, of_olga);
         assert_eq!(counts(&mia).await, Counts { mine: 0, unassigned: 3, outgoing: 2, ..of_olga });
     })

@@ -3,6 +3,8 @@
 use rookery::ids::ConversationId;
 use rookery::incoming::parse::{Bounce, Complaint, Failure, Report, parse};
 use rookery::incoming::return_path;
+use rookery::replies::merge::merge;
+use rookery::workspace::people;
 
 use serde_json::{Value, json};
 
@@ -114,6 +116,25 @@ async fn a_bounce_turns_its_message_failed_and_an_address_that_is_not_there_is_n
         let again = Client::greeted(post.smtp).await.mail("", &return_path, BOUNCE).await;
         assert_eq!(again.code, 250);
         assert_eq!(happened(&post.key.conversation(id).await).len(), happened(&conversation).len());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_bounce_of_mail_from_before_a_merge_is_about_who_got_it() {
+    post(&[], async |post| {
+        let (gone, return_path) = wrote_to(post, "nobody@customer.example").await;
+        let raw = mail("anna@customer.example", "Another", "", "Hi");
+        let kept = post.takes("anna@customer.example", "help@acme.example", &raw).await.conversation;
+        let mut tx = post.world.app.begin(post.acme.id).await.unwrap();
+        let owner = people::teammate(&mut tx, post.acme.id, post.acme.owner).await.unwrap();
+        merge(&mut tx, &owner, kept, gone).await.unwrap();
+        tx.commit().await.unwrap();
+        assert_eq!(post.takes("", &return_path, BOUNCE).await.conversation, kept);
+        assert_eq!(suppressed(post).await, ["nobody@customer.example bounce"]);
+        let told = happened(&post.key.conversation(kept).await);
+        let failed = told.iter().find(|(event, _)| event == "delivery-failed").unwrap();
+        assert_eq!(failed.1["email"], "nobody@customer.example");
     })
     .await;
 }

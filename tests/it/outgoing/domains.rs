@@ -3,6 +3,7 @@
 use mail_auth::{AuthenticatedMessage, DkimResult, MessageAuthenticator};
 use rookery::net::dns;
 use rookery::outgoing::domain;
+use rookery::workspace::access::By;
 
 use crate::world::site::{Site, text};
 use crate::world::zone::Zone;
@@ -24,8 +25,8 @@ async fn mail_of_a_domain_with_a_key_is_signed_and_no_change_of_it_goes_unseen()
         let inbox = acme.mailbox("help@acme.example", "Hilfe für Kunden").await;
         let key = acme.key("bot", "send", Mode::Live).await;
         let id = acme.mail(inbox, "ada@customer.example", "Größe", "Welche?").await;
-        let made = domain::add(&world.app, acme.id, "acme.example").await.unwrap();
-        let again = domain::add(&world.app, acme.id, "ACME.example.").await.unwrap();
+        let made = domain::add(&world.app, acme.id, &By::System, "acme.example").await.unwrap();
+        let again = domain::add(&world.app, acme.id, &By::System, "ACME.example.").await.unwrap();
         assert_eq!(
             (&made.selector, &made.public_key),
             (&again.selector, &again.public_key),
@@ -62,7 +63,7 @@ async fn mail_of_a_domain_with_a_key_is_signed_and_no_change_of_it_goes_unseen()
 async fn a_key_signs_for_its_own_workspace_and_domain_only_and_is_not_stored_in_the_open() {
     story(async |world| {
         let (acme, other) = (world.workspace("Acme").await, world.workspace("Other").await);
-        domain::add(&world.app, acme.id, "acme.example").await.unwrap();
+        domain::add(&world.app, acme.id, &By::System, "acme.example").await.unwrap();
         for (workspace, address) in [(&acme, "help@sub.acme.example"), (&other, "sales@acme.example")] {
             let inbox = workspace.mailbox(address, "Help").await;
             let key = workspace.key("bot", "send", Mode::Live).await;

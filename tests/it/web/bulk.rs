@@ -162,3 +162,41 @@ async fn a_job_of_somebody_else_is_not_there() {
     })
     .await;
 }
+
+/// Read by one is read by one: a colleague's list is as it was.
+#[tokio::test]
+async fn many_are_marked_as_read_for_oneself_and_taken_back() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.test", "Help").await;
+        let mia = acme.person("Mia", Role::Member).await;
+        let mut ids = Vec::new();
+        for n in 0..5 {
+            let from = format!("kim{n}@customer.test");
+            ids.push(acme.mail(help, &from, &format!("Order {n}"), "Where is it?").await.to_string());
+        }
+        let (owner, hers) = (world.browser(acme.id, acme.owner).await, world.browser(acme.id, mia).await);
+        let unread = |page: String| ids.iter().filter(|id| page.contains(&format!("id=\"{id}\""))).count();
+        let list = "/inbox?view=open&unread=1";
+        assert_eq!(unread(owner.get(list).await.page()), 5);
+        assert!(owner.get("/inbox").await.page().contains("value=\"read\""), "the bar offers it");
+        let shown = owner.post("/bulk", &picked(&ids[..3], &[("act", "read"), ("back", "/inbox")])).await;
+        assert!(shown.location().starts_with("/inbox?done=many-read&of=blk_"), "{}", shown.location());
+        assert_eq!(unread(owner.get(list).await.page()), 2);
+        assert_eq!(unread(hers.get(list).await.page()), 5, "hers is her own");
+        let key = acme.key("bot", "read", Mode::Live).await;
+        assert!(
+            key.conversation(&ids[0]).await["timeline"].as_array().unwrap().len() == 1,
+            "nobody else sees it"
+        );
+        owner.post(&format!("/bulk/{}/undo", job_of(&shown)), &[]).await;
+        assert_eq!(unread(owner.get(list).await.page()), 5, "taken back");
+        // New mail after that is new.
+        owner.post("/bulk", &picked(&ids, &[("act", "read"), ("back", "/inbox")])).await;
+        assert_eq!(unread(owner.get(list).await.page()), 0);
+        world.wait(chrono::TimeDelta::minutes(1));
+        acme.mail(help, "kim9@customer.test", "Another", "Hello").await;
+        assert!(owner.get(list).await.page().contains("Another"));
+    })
+    .await;
+}

@@ -133,6 +133,11 @@ async fn closing_leads_to_the_next_one_and_never_to_another_site() {
         let request = owner.request(reqwest::Method::POST, &undo_of(&shown)).header("origin", owner.origin());
         let undone = owner.send(request.header("referer", from)).await;
         assert!(undone.location().starts_with("/inbox?view=closed&done=undone"), "{}", undone.location());
+        let evil = format!("{}//evil.example/", owner.origin());
+        let shown = doing(&owner, id, &[("act", "close")]).await;
+        let request = owner.request(reqwest::Method::POST, &undo_of(&shown)).header("origin", owner.origin());
+        let undone = owner.send(request.header("referer", evil)).await;
+        assert!(undone.location().starts_with("/inbox?done=undone"), "{}", undone.location());
     })
     .await;
 }
@@ -216,6 +221,14 @@ async fn two_conversations_of_a_contact_are_chosen_shown_side_by_side_and_merged
         let other = acme.mail(help, "lee@customer.test", "Umbrella", "A green one.").await;
         world.work().await;
         let owner = world.browser(acme.id, acme.owner).await;
+        // What came a moment ago is found, by whole words and not by an endless text.
+        acme.mail(help, "max@customer.test", "Lamp", "A crooked lampshade.").await;
+        let find = async |q: &str| {
+            let page = owner.get(&format!("/conversations/{kept}/merge?q={q}")).await.page();
+            page.contains("class=\"merge__row\"")
+        };
+        assert!(find("lampshade").await, "the worker has not indexed it yet");
+        assert!(!find(&"lampshade+".repeat(21)).await, "longer than a search may be");
         let page = owner.get(&format!("/conversations/{kept}/merge")).await.page();
         assert!(page.contains("Order &#60;i&#62;again&#60;/i&#62;") && !page.contains("Umbrella"));
         let page = owner.get(&format!("/conversations/{kept}/merge?q={other}")).await.page();

@@ -150,7 +150,22 @@ async fn opening_makes_a_conversation_read_for_that_person_alone() {
         assert_eq!(unread().await, (true, true));
 
         olga.get(&format!("/conversations/{id}")).await.page();
+        // It is noted when the page is on its way.
+        for _ in 0..200 {
+            if !unread().await.0 {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
         assert_eq!(unread().await, (false, true));
+        let noted = async || -> String {
+            let newest = "select max(xmin::text || seen_to::text) from conversation_reads";
+            sqlx::query_scalar(newest).fetch_one(&world.app.pool).await.unwrap()
+        };
+        let before = noted().await;
+        olga.get(&format!("/conversations/{id}")).await.page();
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        assert_eq!(noted().await, before, "what was seen is not noted again");
         let marked =
             olga.post(&format!("/conversations/{id}/unread"), &[("list", "view=mine&order=oldest")]).await;
         assert_eq!(
@@ -230,7 +245,7 @@ async fn rows_tell_what_presses() {
         let olga = of(world, &acme, acme.owner).await;
         let plain = acme.mail(help, "anna@customer.example", "Plain", "Hello").await;
         let id = acme.mail(help, "anna@customer.example", "Pressing", "Hello").await;
-        acme.set(id, "risk = 'payment_fraud', held_at = now(), urgency = 'high'").await;
+        acme.set(id, "risk = 'payment-fraud', held_at = now(), urgency = 'high'").await;
         acme.set(id, &format!("assignee_type = 'agent', assignee_id = {}", bot.agent.0)).await;
         acme.tag(id, "deposit").await;
         bot.post(&format!("/conversations/{id}/replies"), json!({ "body": "A draft" })).await;
@@ -299,6 +314,129 @@ async fn how_dense_rows_are_is_kept_by_the_browser() {
         for back in ["https://evil.example/", "//evil.example", "/sign-out"] {
             assert_eq!(olga.post("/inbox/density", &[("back", back)]).await.location(), "/inbox");
         }
+    })
+    .await;
+}
+
+/// proves: APP-1
+#[tokio::test]
+async fn a_list_and_a_search_are_narrowed_to_a_tag() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.test", "Help").await;
+        let mia = acme.person("Mia", Role::Member).await;
+        let own = acme.private_mailbox("mia@acme.test", "Mia", mia).await;
+        let key = acme.key("bot", "read,write", Mode::Live).await;
+        let mut ids = Vec::new();
+        for n in 0..6 {
+            let from = format!("kim{n}@customer.test");
+            ids.push(acme.mail(help, &from, &format!("Order {n}"), "Where is it?").await.to_string());
+            world.wait(TimeDelta::seconds(1));
+        }
+        for (n, tag) in [(0, "billing"), (2, "billing"), (4, "billing"), (1, "other")] {
+            key.post(&format!("/conversations/{}/tags", ids[n]), json!({ "add": [tag] })).await;
+        }
+        let owner = world.browser(acme.id, acme.owner).await;
+        owner.post(&format!("/conversations/{}/do", ids[4]), &[("act", "close")]).await;
+        let page = owner.get("/inbox").await.page().replace("&#38;", "&");
+        // The menu of the list names the tags, each as an address.
+        let tag = |name: &str| {
+            let end = page
+                .find(&format!("dir=\"auto\">{name}</span></a>"))
+                .unwrap_or_else(|| panic!("no {name}: {page}"));
+            let from = page[..end].rfind("&tag=").unwrap() + 5;
+            page[from..from + 17].to_owned()
+        };
+        let billing = tag("billing");
+        let listed = |page: &str| -> Vec<usize> {
+            rows(page).iter().filter_map(|row| ids.iter().position(|id| id == row)).collect()
+        };
+        let page = owner.get(&format!("/inbox?view=open&tag={billing}")).await.page();
+        assert_eq!(listed(&page), [2, 0], "newest first, and open ones");
+        assert!(
+            page.contains("Remove: tag billing")
+                && page.contains(&format!("name=\"tagged\" value=\"{billing}\""))
+        );
+        let page = owner.get(&format!("/inbox?view=open&order=oldest&tag={billing}")).await.page();
+        assert_eq!(listed(&page), [0, 2]);
+        let page = owner.get(&format!("/inbox?view=closed&tag={billing}")).await.page();
+        assert_eq!(listed(&page), [4]);
+        let page = owner.get(&format!("/inbox?view=waiting&tag={billing}")).await.page();
+        assert!(page.contains("Nothing here is tagged billing"), "{page}");
+        // The list stays so beside a conversation.
+        let page = owner.get(&format!("/conversations/{}?view=open&tag={billing}", ids[2])).await.page();
+        assert_eq!(listed(&page), [2, 0]);
+        let page = owner.get(&format!("/search?q=where&tag={billing}")).await.page();
+        assert!(page.contains(&ids[0]) && page.contains(&ids[4]) && !page.contains(&ids[1]), "{page}");
+        // Only what is seen is changed, though all were asked for and another tag is put on.
+        let all =
+            [("all", "1"), ("view", "open"), ("tagged", billing.as_str()), ("act", "tag"), ("tag", "done")];
+        owner.post("/bulk", &all).await;
+        let mut done = Vec::new();
+        for (n, id) in ids.iter().enumerate() {
+            let tags = key.conversation(id).await["tags"].to_string();
+            done.extend(tags.contains("done").then_some(n));
+        }
+        assert_eq!(done, [0, 2]);
+        // A tag that was only ever used where one cannot see is none.
+        let hidden = acme.mail(own, "kim@customer.test", "Hers", "Hello").await;
+        let hers = world.browser(acme.id, mia).await;
+        hers.post(&format!("/conversations/{hidden}/do"), &[("act", "tag"), ("tag", "secret")]).await;
+        let page = hers.get("/inbox").await.page().replace("&#38;", "&");
+        let at = page.find("dir=\"auto\">secret</span></a>").expect("hers");
+        let from = page[..at].rfind("&tag=").unwrap() + 5;
+        let secret = &page[from..from + 17];
+        assert_eq!(hers.get(&format!("/inbox?tag={secret}")).await.status, 200);
+        for path in
+            [format!("/inbox?tag={secret}"), format!("/search?q=x&tag={secret}"), "/inbox?tag=tag_x".into()]
+        {
+            assert_eq!(owner.get(&path).await.status, 404, "{path}");
+        }
+        assert!(!owner.get("/inbox").await.page().contains("secret"));
+    })
+    .await;
+}
+
+/// Of a tag that many have, the list is walked; pages join without a gap.
+#[tokio::test]
+async fn a_tag_of_thousands_is_listed_page_by_page() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.test", "Help").await;
+        acme.many(help, 2_600, "word").await;
+        let key = acme.key("bot", "read,write", Mode::Live).await;
+        let first = key.listed("limit=1").await[0].clone();
+        key.post(&format!("/conversations/{first}/tags"), json!({ "add": ["many"] })).await;
+        // Every conversation but each seventh.
+        world
+            .sql(
+                "insert into conversation_tags (workspace_id, conversation_id, tag_id, audience)
+                 select c.workspace_id, c.id, (select id from tags), c.audience
+                 from (select *, row_number() over (order by last_message_at desc, id desc) as n from conversations) c
+                 where n % 7 <> 0 on conflict do nothing",
+            )
+            .await;
+        let owner = world.browser(acme.id, acme.owner).await;
+        let page = owner.get("/inbox").await.page().replace("&#38;", "&");
+        let from = page.find("&tag=").expect("a tag");
+        let tag: String = page[from..].chars().skip_while(|letter| *letter != '=').skip(1).take(17).collect();
+        let mut path = format!("/inbox?view=open&tag={tag}");
+        let (mut seen, mut pages) = (std::collections::HashSet::new(), 0);
+        loop {
+            let page = owner.get(&path).await.page();
+            let before = seen.len();
+            for row in rows(&page) {
+                assert!(seen.insert(row), "no row twice");
+            }
+            assert!(seen.len() > before, "{pages}");
+            pages += 1;
+            let Some(next) = page.split("id=\"next-page\" href=\"").nth(1) else { break };
+            path = next.split('"').next().unwrap().replace("&#38;", "&");
+            if pages > 100 {
+                panic!("it does not end");
+            }
+        }
+        assert_eq!(seen.len(), 2_600 - 2_600 / 7);
     })
     .await;
 }

@@ -92,7 +92,8 @@ async fn another_node(world: &World) -> (Arc<App>, String) {
 /// Begins to hear other nodes, and returns when it does.
 async fn joins_the_others(app: &Arc<App>, workspace: &Workspace<'_>) {
     let mut ear = app.feed.listen(workspace.id, vec![TEAM]);
-    tokio::spawn(nodes::run(app.clone()));
+    let node = app.clone();
+    tokio::spawn(async move { nodes::run(&node, &node.stop).await });
     let first = tokio::time::timeout(PATIENCE, ear.news()).await.expect("it listens");
     assert_eq!(first, News::Everything, "nobody knows what happened before");
 }
@@ -118,6 +119,24 @@ async fn what_one_node_does_is_heard_on_the_other() {
         let topics = other.hears().await.unwrap();
         assert!(topics.contains(&"outgoing".into()) && topics.contains(&"approvals".into()), "{topics:?}");
         there.stop.tell();
+    })
+    .await;
+}
+
+/// It is told to stop at the very moment at which its last request is committed.
+#[tokio::test]
+async fn what_a_node_does_last_is_heard_on_the_other() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let (there, _) = another_node(world).await;
+        joins_the_others(&there, &acme).await;
+        joins_the_others(&world.app, &acme).await;
+        let mut ear = world.app.feed.listen(acme.id, vec![TEAM]);
+        let last = Change { audience: TEAM, topic: Topic::Conversation(ConversationId(7)) };
+        there.feed.tell(acme.id, &[last].into());
+        there.stop.tell();
+        let heard = tokio::time::timeout(PATIENCE / 3, ear.news()).await.expect("it is told");
+        assert_eq!(heard, News::Topics([last.topic].into()));
     })
     .await;
 }

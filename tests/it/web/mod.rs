@@ -1,19 +1,23 @@
 //! The app's pages over real HTTP: one file a page. What needs a real browser is in tests/web.
 
 mod approvals;
+mod beside;
 mod bulk;
 mod conversation;
 mod doing;
 mod frame;
 mod inbox;
+mod leaving;
 mod live;
 mod notices;
 mod outgoing;
 mod profile;
 mod roles;
 mod search;
+mod settings;
 mod sign_in;
 mod sign_in_attacks;
+mod taking;
 mod writing;
 mod writing_attacks;
 mod writing_ways;

@@ -1,8 +1,7 @@
 //! What people are told of in the app, and the one mail about what stays unread.
 
 use chrono::TimeDelta;
-use rookery::conversations::notifications::follows;
-use rookery::conversations::{assign, lock, mentions, notes};
+use rookery::conversations::{assign, lock, mentions, notes, unread};
 use rookery::ids::{ConversationId, MailboxId, PersonId};
 use rookery::incoming::delivery::Received;
 use rookery::workspace::access::MemberId;
@@ -81,6 +80,19 @@ async fn assignments_mentions_and_news_of_what_one_follows_are_told_in_the_app()
         assert!(page.contains("Olga Owner mentioned you") && page.contains("Kim wrote"), "{page}");
         assert!(page.contains("3 unread"), "a reason is one line, and one's own words are none");
 
+        let mentioned = |page: String| {
+            let link = page
+                .split("id=\"to-mentioned\"")
+                .nth(1)
+                .expect("a link")
+                .split("</a>")
+                .next()
+                .unwrap()
+                .to_owned();
+            link.split("class=\"count\">").nth(1).map(|count| count.split('<').next().unwrap().to_owned())
+        };
+        assert_eq!(mentioned(toms.get("/inbox").await.page()).as_deref(), Some("1"), "however often");
+        assert_eq!(mentioned(owner.get("/inbox").await.page()), None);
         let page = owner.get("/notices").await.page();
         assert!(page.contains("Tom Weber wrote a note"), "whoever takes part follows: {page}");
         let mut conn = world.app.connection().await.unwrap();
@@ -96,12 +108,60 @@ async fn assignments_mentions_and_news_of_what_one_follows_are_told_in_the_app()
 
         let seen = [("doing", "looking"), ("seen", "")];
         assert_eq!(toms.post(&format!("/conversations/{id}/presence"), &seen).await.status, 204);
+        assert_eq!(mentioned(toms.get("/inbox").await.page()), None, "he has looked");
         let page = toms.get("/notices").await.page();
         assert!(!page.contains(" unread<") && page.contains("Kim wrote"), "read, and still listed");
         customer_answers(&acme, help, "one@customer.test", 3).await;
         assert!(toms.get("/notices").await.page().contains("1 unread"), "and new again");
         assert_eq!(toms.post("/notices/read", &[]).await.location(), "/notices");
         assert!(!toms.get("/notices").await.page().contains("1 unread"));
+    })
+    .await;
+}
+
+/// Many lines of one instant, as a change of many conversations makes them.
+#[tokio::test]
+async fn every_line_is_on_one_page_and_the_button_reads_those_of_all_pages() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.test", "Help").await;
+        let ids = acme.many(help, 70, "word").await;
+        let told = format!(
+            "insert into notifications (workspace_id, conversation_id, person_id, reason, by_name, at)
+             select workspace_id, id, {}, reason, 'Tom', '2031-01-06T08:00:00.123456Z'
+             from conversations cross join unnest('{{assigned,noted}}'::text[]) reason",
+            acme.owner.0
+        );
+        world.sql(&told).await;
+        let owner = world.browser(acme.id, acme.owner).await;
+        let (mut lines, mut path) = (Vec::new(), "/notices".to_owned());
+        let until = loop {
+            let page = owner.get(&path).await.page();
+            assert!(page.contains("99+ unread"), "{page}");
+            for line in page.split("<li class=\"notice").skip(1) {
+                let of = line.split("/conversations/").nth(1).unwrap().split('"').next().unwrap().to_owned();
+                lines.push((of, line.contains("wrote a note")));
+            }
+            let until =
+                page.split("name=\"until\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+            let live = page.split("id=\"notices-read\"").nth(1).expect("the button is in a live part");
+            assert!(live.split('>').next().unwrap().contains("data-live=\"notices\""));
+            let Some(next) = page.split("href=\"/notices?before=").nth(1) else { break until };
+            path = format!("/notices?before={}", next.split('"').next().unwrap());
+        };
+        assert_eq!(lines.len(), 140, "none is lost between two pages");
+        lines.sort();
+        lines.dedup();
+        assert_eq!((lines.len(), ids.len()), (140, 70));
+        for nonsense in
+            ["1", "x.y.z", "1.cnv_0000000000001.stolen", "9999999999999999999.cnv_0000000000001.noted"]
+        {
+            assert_eq!(owner.get(&format!("/notices?before={nonsense}")).await.status, 400, "{nonsense}");
+        }
+        // The button of the last page, too, reads all.
+        owner.post("/notices/read", &[("until", &until)]).await;
+        let page = owner.get("/notices").await.page();
+        assert!(!page.contains(" unread<") && !page.contains("Mark all as read"), "{page}");
     })
     .await;
 }
@@ -235,7 +295,7 @@ async fn whoever_stops_following_hears_nothing_more_until_they_ask() {
             let mut tx = world.app.begin(acme.id).await.unwrap();
             let person = people::teammate(&mut tx, acme.id, tom).await.unwrap();
             let locked = lock::lock_visible(&mut tx, &person, &id.to_string()).await.unwrap();
-            follows::is_following(&mut tx, &locked, &person).await.unwrap()
+            unread::standing(&mut tx, &person, &locked).await.unwrap().is_following
         };
         assert!(!following().await);
         assert!(

@@ -102,7 +102,7 @@ async fn what_is_on_its_way_what_failed_and_what_leaves_later_are_told_apart() {
             let rest = &page[from..];
             rest[..rest.find("</section>").unwrap_or(rest.len())].to_owned()
         };
-        assert!(section("o-failed").contains(&refused) && section("o-failed").contains("Their server refused it."));
+        assert!(section("o-failed").contains(&refused) && section("o-failed").contains("refused it."));
         assert!(section("o-way").contains(&delayed) && section("o-way").contains("Tried once"));
         assert!(section("o-later").contains(&later) && section("o-later").contains("8 Jan"));
         assert!(!page.contains(r#"id="o-soon""#) && !page.contains("leaving__box"), "two days are no undo time");

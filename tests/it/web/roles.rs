@@ -33,8 +33,12 @@ async fn a_member_opens_no_page_of_owners_and_admins() {
         let acme = world.workspace("Acme").await;
         let mia = acme.person("Mia", Role::Member).await;
         let member = world.browser(acme.id, mia).await;
+        let nothing = member.get("/nothing-is-here").await;
+        assert_eq!(nothing.status, 404);
         for page in PAGES.iter().filter(|page| page.who == Who::Admin) {
-            assert_eq!(open(&member, page).await.status, 403, "{} {}", page.method, page.path);
+            let refused = open(&member, page).await;
+            assert_eq!(refused.status, 404, "{} {}", page.method, page.path);
+            assert!(refused.html.contains("There is nothing here, or nothing that you can see."));
         }
     })
     .await;
@@ -48,7 +52,7 @@ async fn who_is_not_an_admin_any_more_is_refused_at_the_next_page() {
         let owner = world.browser(acme.id, acme.owner).await;
         world.sql("update people set role = 'member'").await;
         for page in PAGES.iter().filter(|page| page.who == Who::Admin) {
-            assert_eq!(open(&owner, page).await.status, 403, "{} {}", page.method, page.path);
+            assert_eq!(open(&owner, page).await.status, 404, "{} {}", page.method, page.path);
         }
         assert!(owner.get("/profile").await.page().contains("Member"));
     })

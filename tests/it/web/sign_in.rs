@@ -74,6 +74,10 @@ async fn a_link_by_mail_signs_in_once_and_leads_to_where_one_wanted_to_go() {
         let action = path.split('?').next().unwrap();
         assert!(page.contains(&format!(r#"action="{action}""#)), "{page}");
 
+        // A session that cannot begin does not use the link up.
+        world.sql("alter table sessions add constraint none check (false) not valid").await;
+        assert_eq!(nobody.post(action, &[]).await.status, 500);
+        world.sql("alter table sessions drop constraint none").await;
         let signed = nobody.post(action, &[("next", "/profile?a=b")]).await;
         assert_eq!((signed.status, signed.location()), (303, "/profile?a=b"));
         let olga = with_cookie_of(world, &signed);

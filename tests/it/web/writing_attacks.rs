@@ -8,7 +8,7 @@ use crate::world::browser::{Browser, Shown};
 use crate::world::story;
 
 /// A form with files, as browsers send it.
-async fn upload(
+pub async fn upload(
     browser: &Browser<'_>,
     path: &str,
     composer: &Composer,
@@ -117,7 +117,7 @@ async fn more_than_a_mail_may_have_is_refused_and_nothing_of_it_stays() {
         )
         .await;
         assert_eq!(refused.status, 400);
-        assert!(refused.html.contains("at most 25 MB together"), "{}", refused.html);
+        assert!(refused.html.contains("at most 18 MB together"), "{}", refused.html);
         assert_eq!(world.files(), before);
     })
     .await;

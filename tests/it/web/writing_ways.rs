@@ -17,7 +17,7 @@ async fn send_and_close_closes_and_send_later_waits_and_can_be_stopped() {
         let mia = world.browser(acme.id, acme.owner).await;
         let composer = Composer::open(&mia, &reply(id)).await.set("body", "Done.");
         let shown = composer.press(&mia, &write(id), ("do", "close")).await;
-        assert!(shown.location().starts_with("/inbox?done=sent-closed"), "{}", shown.location());
+        assert!(shown.location().starts_with("/inbox?view=open&done=sent-closed"), "{}", shown.location());
         assert_eq!(key.conversation(id).await["status"], "closed");
         leaves(world).await;
         assert_eq!(

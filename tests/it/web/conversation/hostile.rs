@@ -74,8 +74,8 @@ impl Images for Ours {
 }
 
 const ELEMENTS: &str = "a abbr address article aside b bdi bdo big blockquote br caption center cite code col colgroup dd \
-    del dfn div dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6 header hr i img ins kbd li main mark nav ol p pre q s \
-    samp section small span strike strong sub sup table tbody td tfoot th thead tr tt u ul var wbr";
+    del details dfn div dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6 header hr i img ins kbd li main mark nav ol p pre q s \
+    samp section small span strike strong sub summary sup table tbody td tfoot th thead tr tt u ul var wbr";
 const ATTRIBUTES: &str = "align alt bgcolor border cellpadding cellspacing color colspan dir face height href hspace lang \
     noshade nowrap rel reversed rowspan scope size span src start style target title type valign value vspace width";
 
@@ -110,6 +110,8 @@ fn check(name: &str, html: &str) {
         let element: &str = &tag.name;
         assert!(elements.contains(&element), "{name}: <{element}> was left in {html:.300}");
         assert!(tag.kind == TagKind::StartTag || tag.attrs.is_empty(), "{name}");
+        // Ours alone, and always folded.
+        assert!(!matches!(element, "details" | "summary") || tag.attrs.is_empty(), "{name}: {html:.300}");
         let own = |wanted: &str| {
             tag.attrs.iter().find(|one| &*one.name.local == wanted).map(|one| one.value.to_string())
         };
@@ -179,6 +181,20 @@ fn an_honest_mail_keeps_its_layout() {
         assert!(clean.contains(part), "{part} is missing in {clean}");
     }
     assert!(!clean.contains("position") && !clean.contains("<title"), "{clean}");
+}
+
+#[test]
+fn quoted_history_is_folded_and_a_mail_folds_nothing_by_itself() {
+    let fold = "<details><summary>Earlier text</summary>";
+    let html = "<div dir=ltr>Yes, please.</div><br><div class=\"gmail_quote\"><div class=\"gmail_attr\">On Monday Kim wrote:<br></div>\
+        <blockquote class=\"gmail_quote\" style=\"margin:0 0 0 .8ex;border-left:1px solid #ccc\">Shall I?</blockquote></div>";
+    let clean = sanitise(html, Ours { remote: false });
+    assert_eq!(clean.matches(fold).count(), 1, "{clean}");
+    assert!(clean.find("Yes, please.") < clean.find(fold) && clean.ends_with("</details>"), "{clean}");
+    assert!(!clean.contains("gmail"), "classes are gone: {clean}");
+    let clean =
+        sanitise("A<details open ontoggle=alert(1)><summary>B</summary>C</details>", Ours { remote: false });
+    assert!(!clean.contains("<details") && clean.contains('C'), "{clean}");
 }
 
 /// As real mail, through parser, database and page: what the frame's answer allows is nothing.

@@ -1,5 +1,7 @@
 //! The conversation's page and what hangs on it: the frame of a mail's HTML, pictures, files.
 
+mod asking;
+mod content;
 mod files;
 mod hostile;
 mod page;

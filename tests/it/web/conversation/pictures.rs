@@ -174,3 +174,42 @@ async fn pictures_of_the_web_are_off_until_somebody_asks_and_then_come_through_u
     })
     .await;
 }
+
+/// Whoever reads the mail again within a day would see the half that came.
+#[tokio::test]
+async fn a_picture_that_breaks_off_is_none() {
+    let (address, _) = server(|path| match path {
+        "/cut" => ok("image/gif", GIF)[..100].to_vec(),
+        _ => ok("image/gif", GIF),
+    })
+    .await;
+    let web =
+        Outside::new(vec!["127.0.0.1/32".parse().unwrap()], &[], None, Duration::from_secs(10)).unwrap();
+    let pictures = Pictures::new(web);
+    let fetch = async |path: &str| pictures.fetch(&Url::parse(&format!("{address}{path}")).unwrap()).await;
+    assert!(fetch("/cut").await.is_none());
+    assert!(fetch("/whole").await.is_some());
+}
+
+#[tokio::test]
+async fn a_host_that_does_not_answer_keeps_no_other_waiting() {
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let silent = Url::parse(&format!("http://{}/a.gif", silent.local_addr().unwrap())).unwrap();
+    let listener = TcpListener::bind("127.0.0.2:0").await.unwrap();
+    let other = Url::parse(&format!("http://{}/a.gif", listener.local_addr().unwrap())).unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut head = vec![0; 8192];
+            let _ = stream.read(&mut head).await;
+            let _ = stream.write_all(&ok("image/gif", GIF)).await;
+        }
+    });
+    let web = Outside::new(vec!["127.0.0.0/8".parse().unwrap()], &[], None, Duration::from_secs(10)).unwrap();
+    let pictures = Pictures::new(web);
+    let waiting = futures::future::join_all((0..50).map(|_| pictures.fetch(&silent)));
+    let fetched = async { tokio::time::timeout(Duration::from_secs(3), pictures.fetch(&other)).await };
+    tokio::select! {
+        _ = waiting => panic!("nobody answers them"),
+        fetched = fetched => assert!(fetched.is_ok_and(|picture| picture.is_some()), "it had to wait"),
+    }
+}

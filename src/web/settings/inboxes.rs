@@ -1,0 +1,139 @@
+//! `/settings/inboxes`: the addresses that customers write to. Making an inbox, its name, further addresses, and whether
+//! answering assigns. Of another person's private inbox only its owner's name is shown.
+
+use askama::Template;
+use axum::http::StatusCode;
+use axum::response::Response;
+use sqlx::PgConnection;
+
+use crate::conversations::inboxes;
+use crate::error::{Error, Result};
+use crate::ids::MailboxId;
+use crate::web::respond;
+use crate::web::shell::{Here, Shell};
+use crate::web::show::filters;
+use crate::web::toast::{Done, Toast};
+use crate::web::visit::Asked;
+use crate::workspace::inbox_settings::{self, Inbox};
+use crate::workspace::mailboxes;
+
+const PATH: &str = "/settings/inboxes";
+
+#[derive(Template)]
+#[template(path = "settings/inboxes.html")]
+struct InboxesPage {
+    shell: Shell,
+    page: &'static str,
+    inboxes: Vec<(Inbox, i64)>,
+    others: Vec<String>,
+    /// The form for a new one, as it was typed.
+    new: Option<New>,
+}
+
+#[derive(Default)]
+struct New {
+    address: String,
+    name: String,
+    private: bool,
+    problem: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "settings/inbox.html")]
+struct InboxPage {
+    shell: Shell,
+    page: &'static str,
+    inbox: Inbox,
+    alias: String,
+    problem: Option<String>,
+}
+
+pub async fn list(asked: Asked) -> Result<Response> {
+    let new = asked.query("new").map(|_| New::default());
+    let mut conn = asked.reading().await?;
+    respond::page(&all(&mut conn, &asked, new).await?)
+}
+
+async fn all(conn: &mut PgConnection, asked: &Asked, new: Option<New>) -> Result<InboxesPage> {
+    let (inboxes, others) = inbox_settings::list(conn, &asked.person).await?;
+    let counted = inboxes::list(conn, &asked.person, asked.times().now).await?;
+    let open = |id| counted.iter().find(|one| one.id == id).map_or(0, |one| one.open);
+    let inboxes = inboxes.into_iter().map(|inbox| (open(inbox.id), inbox));
+    let inboxes = inboxes.map(|(open, inbox)| (inbox, open)).collect();
+    let shell = Shell::frame(asked, Here::Settings);
+    Ok(InboxesPage { shell, page: PATH, inboxes, others, new })
+}
+
+pub async fn make(asked: Asked) -> Result<Response> {
+    let form = asked.form().await?;
+    let (address, name) = (form.text("address")?, form.text("name")?);
+    let private = form.flag("private");
+    let owner = private.then_some(asked.person.id);
+    let by = asked.person.by();
+    match mailboxes::create(asked.app(), asked.person.workspace, &by, address, name, owner).await {
+        Ok(id) => Ok(respond::see_other_with(&format!("{PATH}/{id}"), Toast::new(Done::InboxMade, ""))),
+        Err(error @ Error::Problems(_)) => {
+            let problem = Some(error.sentence());
+            let new = New { address: address.to_owned(), name: name.to_owned(), private, problem };
+            let mut conn = asked.reading().await?;
+            respond::page_with(StatusCode::BAD_REQUEST, &all(&mut conn, &asked, Some(new)).await?)
+        }
+        Err(other) => Err(other),
+    }
+}
+
+pub async fn show(asked: Asked) -> Result<Response> {
+    respond::page(&one(&asked, String::new(), None).await?)
+}
+
+async fn one(asked: &Asked, alias: String, problem: Option<String>) -> Result<InboxPage> {
+    let id: MailboxId = asked.id("id")?;
+    let mut conn = asked.reading().await?;
+    let inbox = inbox_settings::find(&mut conn, &asked.person, id).await?;
+    let shell = Shell::frame(asked, Here::Settings);
+    Ok(InboxPage { shell, page: PATH, inbox, alias, problem })
+}
+
+pub async fn change(asked: Asked) -> Result<Response> {
+    let id: MailboxId = asked.id("id")?;
+    let form = asked.form().await?;
+    let mut tx = asked.tx().await?;
+    let name = form.text("name")?;
+    let changed = inbox_settings::change(&mut tx, &asked.person, id, name, form.flag("assigns")).await;
+    let changed = match changed {
+        Ok(()) => tx.commit().await,
+        Err(error) => {
+            drop(tx);
+            Err(error)
+        }
+    };
+    answered(&asked, id, String::new(), changed).await
+}
+
+pub async fn add_alias(asked: Asked) -> Result<Response> {
+    let id: MailboxId = asked.id("id")?;
+    let form = asked.form().await?;
+    let alias = form.text("alias")?;
+    let added = inbox_settings::add_alias(asked.app(), &asked.person, id, alias).await;
+    answered(&asked, id, alias.to_owned(), added).await
+}
+
+pub async fn remove_alias(asked: Asked) -> Result<Response> {
+    let id: MailboxId = asked.id("id")?;
+    let form = asked.form().await?;
+    let mut tx = asked.tx().await?;
+    inbox_settings::remove_alias(&mut tx, &asked.person, id, form.text("alias")?).await?;
+    tx.commit().await?;
+    answered(&asked, id, String::new(), Ok(())).await
+}
+
+async fn answered(asked: &Asked, id: MailboxId, alias: String, done: Result<()>) -> Result<Response> {
+    match done {
+        Ok(()) => Ok(respond::see_other_with(&format!("{PATH}/{id}"), Toast::new(Done::Saved, ""))),
+        Err(error @ Error::Problems(_)) => {
+            let page = one(asked, alias, Some(error.sentence())).await?;
+            respond::page_with(StatusCode::BAD_REQUEST, &page)
+        }
+        Err(other) => Err(other),
+    }
+}

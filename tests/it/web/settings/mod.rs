@@ -1,0 +1,4 @@
+//! The pages on which a workspace is run.
+
+mod domains;
+mod inboxes;

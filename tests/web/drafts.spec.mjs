@@ -1,0 +1,182 @@
+// What somebody writes: nothing is lost, nobody else is shown it, nothing is sent twice, and no window overwrites another.
+
+import assert from 'node:assert/strict';
+import test, { after, before } from 'node:test';
+import { CUT_OFF, finish, send, stop, story, until, workspace, write } from './world.mjs';
+
+after(finish);
+let world, inbox, agent, mia;
+before(async () => {
+  world = await workspace();
+  inbox = await world.inbox('Lettings');
+  agent = await world.agent();
+  mia = await world.person('Mia Lindqvist');
+});
+
+async function conversation(subject) {
+  await world.mail(inbox, { from: 'ada@customer.test', name: 'Ada', subject, text: 'Hello?' });
+  return (await until('it', async () => (await world.conversations(agent)).find((one) => one.subject === subject))).id;
+}
+const body = (page) => page.locator('#composer-form #body');
+const back = (page) => page.getByRole('button', { name: 'Bring it back' });
+const asks = (page) => page.locator('.composer__asks');
+// Said of these very words, not of what the page came with.
+const saved = (page) => page.locator('#saved[data-state=saved]').waitFor();
+const kept = (page) => page.evaluate(() => Object.keys(localStorage).filter((key) => key.startsWith('draft ')));
+
+/** Types into a page that cannot reach the service, and closes it. A browser that ends a page may still carry out what
+ * the page asked for, so it is the page that asks for nothing. */
+async function lost(context, at, words) {
+  const page = await context.newPage();
+  await page.goto(at);
+  await body(page).waitFor();
+  await page.evaluate(() => {
+    window.fetch = () => Promise.reject(new TypeError('Failed to fetch'));
+    navigator.sendBeacon = () => false;
+  });
+  await body(page).fill(words);
+  await page.close();
+}
+
+story(test, 'a new message has an address once it is saved, and what was typed since is offered with a way there', async () => {
+  const { page, context } = await world.browser(world.owner, { allow: [CUT_OFF] });
+  await page.goto('/compose');
+  await page.getByLabel('To', { exact: true }).fill('newcomer@customer.test');
+  await page.getByLabel(/subject/i).fill('Your flat');
+  await body(page).fill('Welcome!');
+  await page.waitForURL('**/compose?draft=dft_*');
+  const at = page.url();
+  await page.reload();
+  assert.equal(await body(page).inputValue(), 'Welcome!');
+  await lost(context, at, 'Welcome! The keys are at the office.');
+  await page.goto('/compose');
+  assert.equal(await body(page).inputValue(), '');
+  await page.getByRole('link', { name: 'Open that draft' }).click();
+  await page.waitForURL(at);
+  await back(page).click();
+  assert.equal(await body(page).inputValue(), 'Welcome! The keys are at the office.');
+  await saved(page);
+  await page.reload();
+  assert.equal(await body(page).inputValue(), 'Welcome! The keys are at the office.');
+  assert.deepEqual([await asks(page).count(), await kept(page)], [0, []]);
+  await page.locator('#send').click();
+  await page.waitForURL('**/conversations/**');
+  await page.goBack();
+  await page.waitForURL('**/compose');
+  assert.equal(await body(page).inputValue(), '', 'the way back leads to a new message');
+});
+
+story(test, 'two new messages that were never saved are both offered', async () => {
+  const { page, context } = await world.browser(world.owner, { allow: [CUT_OFF] });
+  await lost(context, '/compose', 'The first one.');
+  await lost(context, '/compose', 'The second one.');
+  await page.goto('/compose');
+  await asks(page).getByText('The second one.').waitFor({ state: 'attached' });
+  await page.getByRole('button', { name: 'Throw it away' }).click();
+  await asks(page).getByText('The first one.').waitFor({ state: 'attached' });
+  await back(page).click();
+  assert.equal(await body(page).inputValue(), 'The first one.');
+  await saved(page);
+  assert.deepEqual(await kept(page), []);
+});
+
+story(test, 'on a shared computer nobody is offered what another person wrote', async () => {
+  const id = await conversation('Shared desk');
+  const at = `/conversations/${id}?compose=reply`;
+  const { page, context } = await world.browser(world.owner, { allow: [CUT_OFF] });
+  await lost(context, at, 'Between us: he never pays.');
+  await context.clearCookies();
+  await world.signIn(page, mia);
+  await page.goto(at);
+  await body(page).waitFor();
+  assert.equal(await asks(page).count(), 0);
+  assert.doesNotMatch(await page.locator('main').innerText(), /never pays/);
+  await context.clearCookies();
+  await world.signIn(page, world.owner);
+  await page.goto(at);
+  await back(page).click();
+  assert.equal(await body(page).inputValue(), 'Between us: he never pays.');
+  await saved(page);
+  // What is saved by signing out stays with the service only.
+  await body(page).fill('He pays late.');
+  await page.getByLabel(/^Menu of/).click();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.waitForURL('**/sign-in**');
+  assert.deepEqual(await kept(page), []);
+  await world.signIn(page, world.owner);
+  await page.goto(at);
+  assert.equal(await body(page).inputValue(), 'He pays late.');
+});
+
+story(test, 'what was sent quickly is not offered again, and its last words are in it', async () => {
+  const id = await conversation('Quick answer');
+  const { page } = await world.browser(world.owner);
+  await page.goto(`/conversations/${id}`);
+  await write(page, 'r', 'Yes.');
+  await saved(page);
+  await body(page).fill('Yes, at ten.');
+  await send(page);
+  await stop(page).first().waitFor();
+  assert.match(JSON.stringify(await agent.api('GET', `/conversations/${id}`)), /Yes, at ten\./);
+  assert.deepEqual(await kept(page), []);
+  await page.keyboard.press('r');
+  await body(page).waitFor();
+  assert.equal(await body(page).inputValue(), '');
+  await body(page).fill('And bring the keys.');
+  await send(page);
+  await until('both leave', async () => (await stop(page).count()) === 2);
+  await page.keyboard.press('r');
+  await body(page).waitFor();
+  await page.waitForTimeout(300);
+  assert.equal(await asks(page).count(), 0, 'nothing is called unsaved');
+});
+
+story(test, 'a send that did not get through is kept and saved later', async () => {
+  const id = await conversation('No network');
+  const { page } = await world.browser(world.owner, { allow: [CUT_OFF] });
+  await page.goto(`/conversations/${id}`);
+  await write(page, 'r', 'It will get there.');
+  await page.route('**/write', (route) => route.abort());
+  await send(page);
+  await page.getByText('The service cannot be reached').waitFor();
+  await page.locator('#saved').getByText(/kept in this browser/).waitFor();
+  await page.unroute('**/write');
+  await saved(page);
+  await page.reload();
+  assert.equal(await body(page).inputValue(), 'It will get there.');
+});
+
+story(test, 'a window that another one crossed asks before recipients are replaced', async () => {
+  const id = await conversation('Two windows');
+  const { page, context } = await world.browser(world.owner, { allow: [/409/] });
+  const at = `/conversations/${id}?compose=reply`;
+  const other = await context.newPage();
+  await page.goto(at);
+  await other.goto(at);
+  await other.locator('.composer__copies summary').click();
+  await other.locator('#cc').fill('boss@customer.test');
+  await saved(other);
+  await body(page).fill('Only for you.');
+  await page.getByText('You wrote on in another window.').waitFor();
+  await asks(page).getByText('Cc: boss@customer.test').waitFor({ state: 'attached' });
+  await page.getByRole('button', { name: 'Take the other words' }).click();
+  assert.deepEqual([await page.locator('#cc').inputValue(), await body(page).inputValue()], ['boss@customer.test', '']);
+  await saved(page);
+  await page.reload();
+  assert.equal(await page.locator('#cc').inputValue(), 'boss@customer.test');
+});
+
+story(test, 'what cannot be saved says why and is not tried for ever', async () => {
+  const id = await conversation('Too long');
+  const { page } = await world.browser(world.owner, { allow: [/400/] });
+  await page.goto(`/conversations/${id}`);
+  await write(page, 'r', '');
+  let tries = 0;
+  page.on('request', (request) => { if (request.url().endsWith('/write')) tries += 1; });
+  await body(page).fill('x'.repeat(200_001));
+  await page.locator('#saved').getByText(/too long to keep/).waitFor();
+  await page.waitForTimeout(6500);
+  assert.equal(tries, 1);
+  await body(page).fill('Short.');
+  await saved(page);
+});
