@@ -25,11 +25,16 @@ impl Zone {
             records.entry(name.to_lowercase()).or_default().push((*text).to_owned());
         }
         let records = Arc::new(records);
-        let socket = Arc::new(UdpSocket::bind("127.0.0.1:0").await.expect("a free port"));
+        let (socket, listener) = loop {
+            let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a free port");
+            // The same port may be taken for TCP.
+            if let Ok(listener) = TcpListener::bind(socket.local_addr().expect("an address")).await {
+                break (Arc::new(socket), listener);
+            }
+        };
         let address = socket.local_addr().expect("an address");
         if rows.iter().any(|(_, text)| text.starts_with("SLOW ")) {
             // A resolver that has waited in vain asks over TCP: there it is as slow.
-            let listener = TcpListener::bind(address).await.expect("the same port");
             tokio::spawn(slowly(listener, records.clone()));
         }
         let server = tokio::spawn(async move {
