@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::ids::{ConversationId, DocumentId, WorkspaceId};
 use crate::search_terms;
 use crate::store::db::Tx;
+use crate::store::held_blobs::held_blobs;
 
 pub struct NewDocument<'a> {
     pub audience: i64,
@@ -93,14 +94,5 @@ pub async fn held(
     ids: Range<i64>,
     blobs: &[String],
 ) -> Result<Vec<String>> {
-    Ok(sqlx::query_scalar!(
-        "select blob from documents
-         where workspace_id = $1 and id >= $2 and id < $3 and blob in (select unnest($4::text[]))",
-        workspace.0,
-        ids.start,
-        ids.end,
-        blobs
-    )
-    .fetch_all(conn)
-    .await?)
+    held_blobs!(conn, "documents", workspace, ids, blobs)
 }

@@ -11,6 +11,7 @@ use crate::conversations::timeline::Attachment;
 use crate::error::{Error, Result};
 use crate::ids::{DraftFileId, SavedReplyId, WorkspaceId};
 use crate::store::db::Tx;
+use crate::store::held_blobs::held_blobs;
 use crate::text;
 use crate::workspace::people::{Person, a_name};
 
@@ -206,16 +207,7 @@ pub async fn held(
     ids: Range<i64>,
     blobs: &[String],
 ) -> Result<Vec<String>> {
-    Ok(sqlx::query_scalar!(
-        "select blob from saved_reply_files
-         where workspace_id = $1 and id >= $2 and id < $3 and blob in (select unnest($4::text[]))",
-        workspace.0,
-        ids.start,
-        ids.end,
-        blobs
-    )
-    .fetch_all(conn)
-    .await?)
+    held_blobs!(conn, "saved_reply_files", workspace, ids, blobs)
 }
 
 /// What variables stand for where a reply is written.

@@ -15,6 +15,7 @@ use crate::replies::draft_end;
 use crate::replies::drafts::NO_DRAFT;
 use crate::replies::drafts::files::{self, Left};
 use crate::store::db::Tx;
+use crate::store::held_blobs::held_blobs;
 use crate::text;
 use crate::workspace::people::Person;
 
@@ -157,16 +158,7 @@ pub async fn held(
     ids: Range<i64>,
     blobs: &[String],
 ) -> Result<Vec<String>> {
-    Ok(sqlx::query_scalar!(
-        "select blob from written_draft_files
-         where workspace_id = $1 and id >= $2 and id < $3 and blob in (select unnest($4::text[]))",
-        workspace.0,
-        ids.start,
-        ids.end,
-        blobs
-    )
-    .fetch_all(conn)
-    .await?)
+    held_blobs!(conn, "written_draft_files", workspace, ids, blobs)
 }
 
 #[cfg(test)]

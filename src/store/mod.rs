@@ -5,4 +5,5 @@ pub mod blobs;
 pub mod db;
 pub mod directory;
 pub mod forget;
+pub mod held_blobs;
 pub mod partitions;

@@ -150,7 +150,8 @@ pub async fn at(conn: &mut PgConnection, workspace: WorkspaceId, address: &str) 
         Mailbox,
         r#"select id as "id: MailboxId", audience as "audience!", address, name from mailboxes
            where workspace_id = $1 and kind <> 'sandbox' and (address = $2 or id = (
-               select mailbox_id from mailbox_aliases where workspace_id = $1 and address = $2))"#,
+               select mailbox_id from mailbox_aliases where workspace_id = $1 and address = $2))
+           order by address = $2 desc limit 1"#,
         workspace.0,
         address
     )

@@ -85,7 +85,7 @@ pub async fn load(conn: &mut PgConnection, asked: &Asked, is_shown: bool) -> Res
         further: before.is_some(),
         query: query(&wanted, before),
         rows: page.rows.into_iter().map(Item).collect(),
-        tags: tags::offered(conn, person).await?,
+        tags: if is_shown { tags::offered(conn, person).await? } else { Vec::new() },
         inbox,
         tag,
         asked: wanted,
