@@ -61,6 +61,7 @@ async fn main() {
     let given = [
         ("DATABASE_URL", url.as_str()),
         ("BLOBS", "file:///tmp"),
+        ("SECRET_KEY", load::SECRET),
         ("DATABASE_CONNECTIONS", &arguments.clients.to_string()),
     ]
     .map(|(name, value)| (format!("ROOKERY_{name}"), value.to_owned()));

@@ -28,7 +28,11 @@ pub async fn workspaces(cluster: &Cluster, large_size: usize, small_size: usize)
         run(&mut admin, &format!("create database {DATABASE}")).await;
         let mut conn = PgConnection::connect(&url).await.expect("the new database answers");
         MIGRATIONS.run(&mut conn).await.expect("the migrations apply");
-        let given = [("ROOKERY_DATABASE_URL", url.as_str()), ("ROOKERY_BLOBS", "file:///tmp")];
+        let given = [
+            ("ROOKERY_DATABASE_URL", url.as_str()),
+            ("ROOKERY_BLOBS", "file:///tmp"),
+            ("ROOKERY_SECRET_KEY", load::SECRET),
+        ];
         let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let config = Config::load(None, given.into_iter()).expect("the settings are sound");
         let app = App::new(config, Clock::system(), Random::seeded(11)).expect("an app");

@@ -15,7 +15,7 @@ use rookery::workspace::keys;
 
 use super::buffers::Reader;
 use super::cluster::Cluster;
-use super::load::Loaded;
+use super::load::{Loaded, SECRET};
 
 const ROUNDS: usize = 5;
 const LIMIT: u32 = 25;
@@ -249,7 +249,7 @@ impl Server {
             .env("ROOKERY_DATABASE_URL", url)
             .env("ROOKERY_LISTEN", &listen)
             .env("ROOKERY_BLOBS", "file:///tmp")
-            .env("ROOKERY_SECRET_KEY", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
+            .env("ROOKERY_SECRET_KEY", SECRET)
             .env("ROOKERY_RATE_LIMIT_REQUESTS", "1000000000")
             .env("ROOKERY_DATABASE_CONNECTIONS", connections.to_string())
             .stdout(Stdio::null())

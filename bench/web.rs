@@ -31,10 +31,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use self::cluster::{Cluster, Settings};
-use self::load::Loaded;
 use self::load::texts::{Dice, Vocabulary, WORDS};
+use self::load::{Loaded, SECRET};
 
-const SECRET: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 const ASKED: usize = 400;
 const THREAD: usize = 1_000;
 /// Streams that one session may hold.

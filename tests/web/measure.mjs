@@ -41,7 +41,7 @@ await settled(cold.page);
 const inbox = { ...cold.total };
 
 // By a click, as people do: what script and cache save counts.
-const open = await cold.page.locator('#list a').first();
+const open = await cold.page.locator('#list a[href^="/conversations/"]').first();
 const before = { ...cold.total };
 await open.click();
 await settled(cold.page);
