@@ -38,7 +38,7 @@ fn main() {
     assets.add("app.css", "text/css; charset=utf-8", joined.into_bytes(), true);
     let scripts: Vec<_> =
         ["static/vendor", "static/js"].iter().flat_map(|folder| files(folder, "js")).collect();
-    let joined = scripts.iter().map(|script| read(script) + ";\n").collect::<String>();
+    let joined = scripts.iter().map(|script| lean(&read(script)) + ";\n").collect::<String>();
     assets.add("app.js", "text/javascript; charset=utf-8", joined.into_bytes(), true);
     let list = format!("pub static ASSETS: &[Asset] = &[\n{}];\n", assets.list);
     fs::write(assets.out.join("assets.rs"), list).expect("the list can be written");
@@ -77,6 +77,12 @@ impl Assets {
         fs::write(&path, bytes).expect("an asset can be written");
         path
     }
+}
+
+/// A script without its comments and indentation, which are for people. No literal of ours goes over several lines.
+fn lean(script: &str) -> String {
+    let lines = script.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"));
+    lines.flat_map(|line| [line, "\n"]).collect()
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

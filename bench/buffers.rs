@@ -24,7 +24,7 @@ use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
-use super::load::Loaded;
+use super::load::{Loaded, SECRET};
 
 /// One kind of read, and where it is asked.
 pub struct Read {
@@ -160,6 +160,7 @@ impl Reader {
             // One, so that waiting for it means that the request before is wholly over.
             ("DATABASE_CONNECTIONS", "1"),
             ("RATE_LIMIT_REQUESTS", "1000000000"),
+            ("SECRET_KEY", SECRET),
         ];
         let given = given.map(|(name, value)| (format!("ROOKERY_{name}"), value.to_owned()));
         let config = Config::load(None, given.into_iter()).expect("the settings are sound");

@@ -26,7 +26,7 @@ use rookery::store::db::MIGRATIONS;
 use rookery::webhooks::create::{Wanted, create};
 use rookery::webhooks::webhook::Scope;
 use rookery::worker;
-use rookery::workspace::access::TEAM;
+use rookery::workspace::access::{By, TEAM};
 use rookery::workspace::create::create as create_workspace;
 use rookery::workspace::plan::Plan;
 use sqlx::AssertSqlSafe;
@@ -109,7 +109,8 @@ impl Bench {
             let (workspace, webhooks) = made.last_mut().expect("just pushed");
             let (maker, url) = (owner.expect("an owner"), url(number));
             let wanted = Wanted { maker, url: &url, livemode: true, scope: Scope::Team, kinds: &[] };
-            webhooks.push(create(&self.app, *workspace, wanted).await.expect("a webhook").webhook.0);
+            webhooks
+                .push(create(&self.app, *workspace, &By::System, wanted).await.expect("a webhook").webhook.0);
         }
         made
     }

@@ -268,7 +268,7 @@ impl Bench {
             livemode: true,
             private_of: owner,
         };
-        let agent = Agent { actor, id: key.agent, plan: Plan::Pro };
+        let agent = Agent { actor, id: key.agent, plan: Plan::Pro, stopped: false };
         let bare = rookery::store::db::pool(&url, arguments.clients as u32).expect("a pool");
         let each_round = arguments.count;
         let bench = Self { app, bare, workspace, mailbox, agent, words, base: 1 << 40, each_round, folder };

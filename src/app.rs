@@ -18,6 +18,7 @@ use crate::due::backoff::Loops;
 use crate::error::Result;
 use crate::ids::WorkspaceId;
 use crate::limits::daily_quota::Counts;
+use crate::limits::key_uses::KeyUses;
 use crate::limits::rate::RateLimit;
 use crate::limits::sign_in::SignInLimit;
 use crate::limits::uploads::Uploads;
@@ -58,6 +59,8 @@ pub struct App {
     pub loops: Loops,
     /// Mail that this node has taken today, by sender, network and conversation.
     pub received: Counts,
+    /// When keys were used here, until it is written down.
+    pub key_uses: KeyUses,
     /// Carries live mail.
     pub mailer: Arc<dyn Mailer>,
     pub outside: Arc<Outside>,
@@ -114,6 +117,7 @@ impl App {
             mail_memory: Semaphore::new(MAIL_MEMORY as usize),
             loops: Loops::default(),
             received: Counts::default(),
+            key_uses: KeyUses::default(),
             mailer,
             unsigned: Mutex::default(),
             feed: Feed::default(),
@@ -139,6 +143,7 @@ impl App {
             public_url: self.public_url.clone(),
             feed: self.feed.clone(),
             keys: self.keys.clone(),
+            by_agent: false,
         }
     }
 
@@ -168,6 +173,11 @@ impl App {
             );
         }
         Ok(())
+    }
+
+    /// Begins what an agent changes: refused when agents are stopped (docs/decisions/stop-agents.md).
+    pub async fn begin_as_agent(&self, workspace: WorkspaceId) -> Result<Tx<'static>> {
+        Tx::begin(self.connection().await?, self.frame(workspace).of_agent()).await
     }
 
     /// Begins a write transaction in one workspace.

@@ -50,6 +50,10 @@ pub const NO_MESSAGE: Error = Error::Missing("No such message.");
 pub const NO_MAILBOX: Error = Error::Missing("No such inbox.");
 pub const NO_ENDPOINT: Error = Error::Missing("No such endpoint.");
 
+/// What an agent is told that may do nothing now.
+const AGENTS_STOPPED: &str =
+    "Every agent of this workspace is stopped. An owner or admin can start them again in Settings, Agents.";
+
 impl Error {
     pub fn problem(field: impl Into<String>, what: impl Into<String>) -> Self {
         Self::Problems(vec![Problem { field: field.into(), what: what.into() }])
@@ -75,6 +79,24 @@ impl Error {
     /// Whether the workspace lets nobody in.
     pub fn is_fenced(&self) -> bool {
         matches!(self.of_the_database(), Some(sqlx::Error::Database(error)) if error.code().as_deref() == Some("RK001"))
+    }
+
+    /// A transaction of an agent that was not begun, because every agent is stopped, is told to the agent so.
+    pub fn or_stopped(self) -> Self {
+        match self.of_the_database() {
+            Some(sqlx::Error::Database(error)) if error.code().as_deref() == Some("RK002") => {
+                Self::agents_stopped()
+            }
+            _ => self,
+        }
+    }
+
+    pub fn agents_stopped() -> Self {
+        Self::Forbidden(AGENTS_STOPPED.to_owned())
+    }
+
+    pub fn is_agents_stopped(&self) -> bool {
+        matches!(self, Self::Forbidden(sentence) if sentence == AGENTS_STOPPED)
     }
 
     /// An outage, or a wait for somebody's lock that was given up: the same may succeed a moment later.

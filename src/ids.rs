@@ -131,6 +131,7 @@ ids! {
     DraftFileId "dfl_"
     DraftId "dft_"
     EventId "evt_"
+    InvitationId "inv_"
     MailboxId "mbx_"
     MessageId "msg_"
     NoteId "not_"

@@ -9,6 +9,7 @@ pub mod clock;
 pub mod config;
 pub mod conversations;
 pub mod demo;
+pub mod departures;
 pub mod documents;
 pub mod due;
 pub mod error;

@@ -75,6 +75,14 @@ async fn frame(State(door): State<Arc<Door>>, request: Request) -> Response {
     door.add_origin(&parts.headers, headers);
     let from = parts.extensions.get::<From>();
     let asker = || from.map(|from| from.asker(&door.app.config.trusted_proxies, &parts.headers));
+    if let (Some(caller), Some(from)) = (&seen.caller, from) {
+        let now = door.app.clock.now();
+        door.app.key_uses.note(caller.workspace, caller.id, now, || {
+            let client = parts.headers.get(header::USER_AGENT).and_then(|client| client.to_str().ok());
+            let from = from.asker(&door.app.config.trusted_proxies, &parts.headers);
+            (from, client.unwrap_or_default().to_owned())
+        });
+    }
     if seen.caller.is_none() && !door.refusals.should_log(asker()) {
         return response;
     }
@@ -229,7 +237,7 @@ impl Door {
     }
 
     async fn answer_mcp(&self, headers: &HeaderMap, actor: Agent, body: Bytes) -> Result<Response> {
-        actor.plan.needs_api()?;
+        actor.may_work()?;
         let caller = Caller { app: self.app.clone(), actor };
         let mut response = self.mcp.answer(headers, Arc::new(caller), body).await;
         dress(response.headers_mut());

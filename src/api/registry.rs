@@ -89,9 +89,9 @@ impl Entry {
         (self.run)(app, actor, conn, self, request).await
     }
 
-    /// Plan and scope.
+    /// Plan, the word that stops all agents, and scope.
     pub fn permit(&self, actor: &Agent, given: &Given<'_>) -> Result<()> {
-        actor.plan.needs_api()?;
+        actor.may_work()?;
         self.spec.needs.check(actor, || given.sending())
     }
 }
@@ -116,7 +116,7 @@ async fn run<O: Operation>(
     entry: &Entry,
     request: Request<'_>,
 ) -> Result<Answer> {
-    let db = O::Db::begin(conn, app.frame(actor.workspace)).await?;
+    let db = O::Db::begin(conn, app.frame(actor.workspace).of_agent()).await?;
     let mut call = Call { app, actor, db };
     let target = O::Target::find(&mut call.db, actor, request.id).await?;
     let input = entry.input.read(request.given, O::check)?;

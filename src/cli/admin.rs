@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::cli::mode::Mode;
 use crate::cli::output::Done;
-use crate::cli::{domains, reseal, sending_services, suppressed, webhooks};
+use crate::cli::people as people_commands;
+use crate::cli::{agents, domains, reseal, sending_services, suppressed, webhooks};
 use crate::clock::written;
 use crate::conversations::messages::inbound::{self, Raw};
 use crate::conversations::release_held::release;
@@ -99,6 +100,28 @@ pub enum Command {
         workspace: WorkspaceId,
         #[arg(long, value_name = "agt_…")]
         agent: AgentId,
+    },
+    /// Stop every agent of a workspace at once, on every node. `start-agents` takes it back.
+    ///
+    /// When it answers, nothing of any agent is drafted, changed or sent any more. What agents had sent by themselves
+    /// and had not left yet is held.
+    StopAgents {
+        #[arg(long, value_name = "wsp_…")]
+        workspace: WorkspaceId,
+        /// An owner or admin.
+        #[arg(long, value_name = "usr_…")]
+        person: PersonId,
+    },
+    /// Let the agents of a workspace work again. What was held becomes drafts.
+    StartAgents {
+        #[arg(long, value_name = "wsp_…")]
+        workspace: WorkspaceId,
+        /// An owner or admin.
+        #[arg(long, value_name = "usr_…")]
+        person: PersonId,
+        /// Let what was held leave, after a whole undo window.
+        #[arg(long)]
+        let_leave: bool,
     },
     /// Approve a draft: it leaves after the undo window.
     Approve {
@@ -189,6 +212,8 @@ pub enum Command {
     /// Seal every stored secret anew with the newest key of ROOKERY_SECRET_KEY. Safe to repeat, and while serving.
     Reseal,
     #[command(flatten)]
+    People(people_commands::Command),
+    #[command(flatten)]
     SendingServices(sending_services::Command),
     #[command(flatten)]
     Webhooks(webhooks::Command),
@@ -268,6 +293,12 @@ async fn execute(app: &App, command: Command) -> Result<Done> {
             revoke_key::revoke(app, workspace, &By::System, agent).await.map_err(no_workspace)?;
             (format!("Revoked the key of {agent}."), json!({ "agent": agent, "revoked": true }))
         }
+        Command::StopAgents { workspace, person } => {
+            agents::stop(app, workspace, person).await.map_err(no_workspace)?
+        }
+        Command::StartAgents { workspace, person, let_leave } => {
+            agents::start(app, workspace, person, let_leave).await.map_err(no_workspace)?
+        }
         Command::Approve { named, body_file } => {
             let edited = match body_file {
                 Some(file) => Some(tokio::fs::read_to_string(&file).await.map_err(|error| {
@@ -323,6 +354,7 @@ async fn execute(app: &App, command: Command) -> Result<Done> {
         Command::ReplayMail { workspace } => replay_all(app, workspace).await?,
         Command::ExplainMail { workspace, message } => explain(app, workspace, message).await?,
         Command::Reseal => return Ok(reseal::reseal(app).await?.told(app.config.needs_secret_key()?)),
+        Command::People(command) => people_commands::execute(app, command).await.map_err(no_workspace)?,
         Command::SendingServices(command) => {
             sending_services::execute(app, command).await.map_err(no_workspace)?
         }

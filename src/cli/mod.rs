@@ -2,12 +2,14 @@
 //! Every error is one sentence that says what to do next.
 
 pub mod admin;
+mod agents;
 pub mod demo;
 mod domains;
 pub mod listen;
 pub mod migrate;
 mod mode;
 mod output;
+mod people;
 pub mod reseal;
 pub mod sending_services;
 pub mod serve;

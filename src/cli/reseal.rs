@@ -15,13 +15,13 @@ use crate::app::App;
 use crate::app_mail::connect;
 use crate::cli::output::Done;
 use crate::error::{Error, Result};
-use crate::ids::{SendingServiceId, WebhookId, WorkspaceId};
+use crate::ids::{PersonId, SendingServiceId, WebhookId, WorkspaceId};
 use crate::outgoing::dkim;
 use crate::secrets::key_ring::KeyRing;
 use crate::secrets::sealed::{self, Stored};
 use crate::store::db::Tx;
 use crate::webhooks::secret;
-use crate::workspace::audit;
+use crate::workspace::{audit, second_factor};
 
 /// Workspaces that are looked at together.
 const BATCH: i64 = 100;
@@ -45,6 +45,7 @@ enum Row {
     Webhook(WebhookId),
     Connection(SendingServiceId),
     Audit,
+    SecondFactor(PersonId),
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -107,8 +108,12 @@ async fn walk(app: &App, task: Task, progress: &ProgressBar) -> Result<ResealRep
         let connections =
             connect::stored(&mut conn, &batch).await?.into_iter().map(|one| row(one, Row::Connection));
         let audits = audit::stored(&mut conn, &batch).await?.into_iter().map(|one| row(one, |_| Row::Audit));
+        let codes = second_factor::stored(&mut conn, &batch)
+            .await?
+            .into_iter()
+            .map(|one| row(one, Row::SecondFactor));
         drop(conn);
-        for stored in domains.chain(webhooks).chain(connections).chain(audits) {
+        for stored in domains.chain(webhooks).chain(connections).chain(audits).chain(codes) {
             found.look_at(app, task, stored).await?;
         }
         progress.inc(batch.len() as u64);
@@ -191,6 +196,7 @@ impl Row {
             Self::Webhook(id) => secret::replace(tx, *id, old, new).await,
             Self::Connection(id) => connect::replace(tx, *id, old, new).await,
             Self::Audit => audit::replace_key(tx, old, new).await,
+            Self::SecondFactor(person) => second_factor::replace(tx, *person, old, new).await,
         }
     }
 }
@@ -202,6 +208,7 @@ impl fmt::Display for Row {
             Self::Webhook(id) => write!(f, "a secret of the webhook {id}"),
             Self::Connection(id) => write!(f, "a secret of the sending service {id}"),
             Self::Audit => write!(f, "the key of the audit log"),
+            Self::SecondFactor(person) => write!(f, "the second factor of {person}"),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `rookery admin …-webhook`: makes and looks after webhooks.
 //! The pages of the app do the same by the same verbs.
 
+use chrono::{DateTime, Utc};
 use clap::{ArgGroup, Subcommand};
 use serde_json::{Value, json};
 
@@ -12,7 +13,8 @@ use crate::store::db::{Handle, Snapshot};
 use crate::webhooks::create::{Wanted, create};
 use crate::webhooks::log::{self, Filter, Status};
 use crate::webhooks::webhook::{self, Scope};
-use crate::webhooks::{manage, redeliver};
+use crate::webhooks::{manage, redeliver, remove};
+use crate::workspace::access::By;
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -68,6 +70,22 @@ pub enum Command {
         #[arg(long, value_name = "evt_…")]
         event: EventId,
     },
+    /// Send again what failed since a time and was not delivered since, up to 10,000 events.
+    RedeliverFailed {
+        #[command(flatten)]
+        one: One,
+        /// For example 2031-01-06T09:00:00Z
+        #[arg(long, value_name = "TIME")]
+        since: DateTime<Utc>,
+        /// Also what was skipped while the webhook was stopped.
+        #[arg(long)]
+        skipped: bool,
+    },
+    /// Remove a webhook for good. Its secret is forgotten at once.
+    RemoveWebhook {
+        #[command(flatten)]
+        one: One,
+    },
     /// Show what was delivered in the last 30 days, with every try, newest first.
     #[command(group(ArgGroup::new("outcome").args(["failed", "delivered"])))]
     WebhookLog {
@@ -99,7 +117,7 @@ pub async fn execute(app: &App, command: Command) -> Result<(String, Value)> {
         Command::CreateWebhook { workspace, maker, url, mode, scope, events } => {
             let livemode = matches!(mode, Mode::Live);
             let wanted = Wanted { maker, url: &url, livemode, scope, kinds: &events };
-            let made = create(app, workspace, wanted).await?;
+            let made = create(app, workspace, &By::System, wanted).await?;
             let deaf = scope == Scope::Private && !livemode;
             let note = if deaf { " It hears test events only: the sandbox is no private inbox." } else { "" };
             let line = format!(
@@ -110,7 +128,7 @@ pub async fn execute(app: &App, command: Command) -> Result<(String, Value)> {
         }
         Command::ListWebhooks { workspace } => list(app, workspace).await?,
         Command::RotateWebhook { one } => {
-            let made = manage::rotate(app, one.workspace, one.webhook).await?;
+            let made = manage::rotate(app, one.workspace, &By::System, one.webhook).await?;
             let line = format!(
                 "The new secret of {} is {}. It is not shown again; the old one signs too for 24 hours.",
                 made.webhook, made.secret
@@ -118,22 +136,34 @@ pub async fn execute(app: &App, command: Command) -> Result<(String, Value)> {
             (line, json!({ "webhook": made.webhook, "secret": made.secret }))
         }
         Command::PauseWebhook { one } => {
-            manage::pause(app, one.workspace, one.webhook).await?;
+            manage::pause(app, one.workspace, &By::System, one.webhook).await?;
             state(app, one).await?
         }
         Command::ResumeWebhook { one } => {
-            manage::resume(app, one.workspace, one.webhook).await?;
+            manage::resume(app, one.workspace, &By::System, one.webhook).await?;
             state(app, one).await?
         }
         Command::TestWebhook { one } => {
-            let event = redeliver::send_test(app, one.workspace, one.webhook).await?;
+            let event = redeliver::send_test(app, one.workspace, &By::System, one.webhook).await?;
             let line = format!("Test event {event} is on its way to {}.", one.webhook);
             (line, json!({ "webhook": one.webhook, "event": event }))
         }
         Command::Redeliver { one, event } => {
-            redeliver::redeliver(app, one.workspace, one.webhook, event).await?;
+            redeliver::redeliver(app, one.workspace, &By::System, one.webhook, event).await?;
             let line = format!("Event {event} is on its way to {} once more.", one.webhook);
             (line, json!({ "webhook": one.webhook, "event": event }))
+        }
+        Command::RedeliverFailed { one, since, skipped } => {
+            let again = redeliver::Again { since, skipped };
+            let events =
+                redeliver::redeliver_failed(app, one.workspace, &By::System, one.webhook, again).await?;
+            let line = format!("{events} events are on their way to {} once more.", one.webhook);
+            (line, json!({ "webhook": one.webhook, "events": events }))
+        }
+        Command::RemoveWebhook { one } => {
+            remove::remove(app, one.workspace, &By::System, one.webhook).await?;
+            let line = format!("Webhook {} is removed.", one.webhook);
+            (line, json!({ "webhook": one.webhook, "state": "removed" }))
         }
         Command::WebhookLog { one, failed, delivered, event } => {
             let outcome = match (failed, delivered) {
@@ -141,7 +171,7 @@ pub async fn execute(app: &App, command: Command) -> Result<(String, Value)> {
                 (_, true) => Some(Status::Delivered),
                 _ => None,
             };
-            show_log(app, one, Filter { outcome, kind: event }).await?
+            show_log(app, one, Filter { outcome, kind: event, ..Filter::default() }).await?
         }
     })
 }
@@ -174,7 +204,7 @@ async fn list(app: &App, workspace: WorkspaceId) -> Result<(String, Value)> {
 
 async fn show_log(app: &App, one: One, filter: Filter) -> Result<(String, Value)> {
     let mut instant = Snapshot::begin(app.connection().await?, app.frame(one.workspace)).await?;
-    let entries = log::read(&mut instant, one.webhook, &filter).await?;
+    let entries = log::read(&mut instant, &By::System, one.webhook, &filter).await?;
     instant.finish().await?;
     let lines: Vec<String> = entries
         .iter()

@@ -10,7 +10,7 @@ use crate::conversations::{notifications, team, timeline};
 use crate::error::{Error, Result};
 use crate::events::event::{Assignee, ConversationAssigned, Doer, Event};
 use crate::events::record::record;
-use crate::ids::{AgentId, ConversationId, NotAnId};
+use crate::ids::{ConversationId, NotAnId};
 use crate::store::db::Tx;
 use crate::workspace::access::{Actor, By, MemberId};
 
@@ -84,14 +84,15 @@ pub async fn give(tx: &mut Tx<'_>, conversation: &Locked, by: &By, assignee: Opt
     Ok(())
 }
 
-/// Conversations an agent holds, a batch at a time.
-pub async fn held_by(tx: &mut Tx<'_>, agent: AgentId) -> Result<Vec<ConversationId>> {
-    let workspace = tx.workspace().0;
+/// Conversations an agent or a person holds, a batch at a time.
+pub async fn held_by(tx: &mut Tx<'_>, member: MemberId) -> Result<Vec<ConversationId>> {
+    let (workspace, (kind, id)) = (tx.workspace().0, member.columns());
     Ok(sqlx::query_scalar!(
         r#"select id as "id: ConversationId" from conversations
-           where workspace_id = $1 and assignee_id = $2 and assignee_type = 'agent' order by id limit 100"#,
+           where workspace_id = $1 and assignee_id = $2 and assignee_type = $3 order by id limit 100"#,
         workspace,
-        agent.0
+        id,
+        kind
     )
     .fetch_all(&mut **tx)
     .await?)

@@ -1,11 +1,15 @@
 //! The inboxes an actor can see, each with its number of open conversations (specification 2.5, 4.10).
-//! The number agrees with what `view=open` lists.
+//! The number agrees with what `view=open` lists. When an inbox gets another owner, its conversations follow.
+
+use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::error::Result;
-use crate::ids::MailboxId;
+use crate::ids::{MailboxId, PersonId};
+use crate::live::topic::Topic;
+use crate::store::db::Tx;
 use crate::workspace::access::Actor;
 
 #[derive(Debug)]
@@ -46,4 +50,43 @@ pub async fn list(conn: &mut PgConnection, actor: &Actor, now: DateTime<Utc>) ->
     )
     .fetch_all(conn)
     .await?)
+}
+
+/// Conversations of private inboxes that somebody else owns now, a batch at a time. False when none are left.
+pub async fn follow_owner(tx: &mut Tx<'_>, from: PersonId) -> Result<bool> {
+    let workspace = tx.workspace().0;
+    // Whoever owns the inbox now, who need not be the first to take it over.
+    let moved = sqlx::query!(
+        "with them as (
+             select conversations.id, mailboxes.owner_id from conversations
+             join mailboxes on mailboxes.workspace_id = $1 and mailboxes.id = mailbox_id and owner_id <> $2
+             where conversations.workspace_id = $1 and conversations.audience = $2
+             order by conversations.id limit 500 for no key update of conversations)
+         update conversations set audience = them.owner_id from them
+         where workspace_id = $1 and conversations.id = them.id returning conversations.id, audience",
+        workspace,
+        from.0
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    let (ids, audiences): (Vec<i64>, Vec<i64>) = moved.iter().map(|row| (row.id, row.audience)).unzip();
+    sqlx::query!(
+        "with moved as (
+             update conversation_tags set audience = them.audience
+             from unnest($2::bigint[], $3::bigint[]) as them (id, audience)
+             where workspace_id = $1 and conversation_id = them.id
+             returning tag_id, them.audience)
+         update tags set audiences = audiences || array(
+             select distinct moved.audience from moved where tag_id = tags.id and not tags.audiences @> array[moved.audience])
+         where workspace_id = $1 and id in (select tag_id from moved)",
+        workspace,
+        &ids,
+        &audiences
+    )
+    .execute(&mut **tx)
+    .await?;
+    for audience in audiences.iter().collect::<BTreeSet<_>>() {
+        tx.touch(*audience, Topic::List);
+    }
+    Ok(!moved.is_empty())
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use sqlx::PgConnection;
 
 use crate::error::Result;
-use crate::ids::{ConversationId, DocumentId, WorkspaceId};
+use crate::ids::{ConversationId, DocumentId, PersonId, WorkspaceId};
 use crate::search_terms;
 use crate::store::db::Tx;
 use crate::store::held_blobs::held_blobs;
@@ -95,4 +95,23 @@ pub async fn held(
     blobs: &[String],
 ) -> Result<Vec<String>> {
     held_blobs!(conn, "documents", workspace, ids, blobs)
+}
+
+/// Documents of conversations that somebody else owns now, a batch at a time. False when none are left.
+pub async fn follow_owner(tx: &mut Tx<'_>, from: PersonId) -> Result<bool> {
+    let workspace = tx.workspace().0;
+    let moved = sqlx::query!(
+        "with them as (
+             select documents.id, conversations.audience from documents
+             join conversations on conversations.workspace_id = $1 and conversations.id = conversation_id
+             where documents.workspace_id = $1 and documents.audience = $2 and conversations.audience <> $2
+             order by documents.id limit 500 for no key update of documents)
+         update documents set audience = them.audience from them
+         where workspace_id = $1 and documents.id = them.id",
+        workspace,
+        from.0
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(moved.rows_affected() > 0)
 }

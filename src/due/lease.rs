@@ -81,6 +81,8 @@ pub enum Tried<T> {
     Done(T),
     /// Not now. Whoever says so has told the log why.
     Later,
+    /// Somebody else has it, or has decided about it: nothing is to be written.
+    Gone,
 }
 
 /// Work of one kind. What writes takes the row's claim and gives false when it is not the newest any more.
@@ -185,6 +187,7 @@ async fn take_up<W: Work>(app: &App, work: &W, lease: &Lease, row: &W::Row) -> R
             Err(error) => Some(error),
         },
         Ok(Tried::Later) => None,
+        Ok(Tried::Gone) => return Ok(()),
         Err(error) => Some(error),
     };
     let Claim { workspace, tries, .. } = work.claim_of(row);

@@ -127,6 +127,7 @@ mod tests {
             public_url: url(),
             feed: Default::default(),
             keys: None,
+            by_agent: false,
         };
         let event = Event::WebhookTest(WebhookTest { endpoint_id: WebhookId(2) });
         let body = body(EventId(3), &event, &frame, true, "", None).unwrap();

@@ -20,13 +20,23 @@ pub struct Delivery {
     /// The conversation that a sandbox caller chose; other mail is threaded by its headers.
     pub joins: Option<ConversationId>,
     pub verdict: Verdict,
+    /// An agent simulates it, which is refused when agents are stopped.
+    pub by_agent: bool,
 }
 
 impl Delivery {
     /// Mail that did not arrive over the network: imported or simulated.
     pub fn of(mailbox: Mailbox, raw: Vec<u8>, dmarc: Dmarc) -> Self {
         let verdict = Verdict::unchecked(dmarc);
-        Self { mailbox, raw: raw.into(), trace: Bytes::new(), recipient: None, joins: None, verdict }
+        Self {
+            mailbox,
+            raw: raw.into(),
+            trace: Bytes::new(),
+            recipient: None,
+            joins: None,
+            verdict,
+            by_agent: false,
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::conversations::messages::html::Html;
 use crate::conversations::messages::inbound::{self, Header, Inbound, Raw, Risk, Stored, takes_part};
 use crate::conversations::timeline::{self, Attachment};
 use crate::documents::filing::{NewDocument, file};
-use crate::error::{Error, Result};
+use crate::error::{Error, NO_MAILBOX, Result};
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
 use crate::incoming::authenticate::{Dmarc, Part, Standing, Verdict};
 use crate::incoming::delivery::{Delivery, Received};
@@ -130,7 +130,10 @@ async fn store(
 ) -> Result<Received> {
     let mailbox = &delivery.mailbox;
     let identity = Identity::of(mail, &delivery.verdict);
-    let mut tx = app.begin(workspace).await?;
+    let mut tx = match delivery.by_agent {
+        true => app.begin_as_agent(workspace).await?,
+        false => app.begin(workspace).await?,
+    };
     let known = Known::of(&mut tx, &[(mailbox, &identity)]).await?;
     let [earlier] = known.earlier[..] else { return Err(Error::internal("one mail has one answer")) };
     if let Some(twin) = earlier.twin {
@@ -295,6 +298,7 @@ impl Known {
         let confirmed: Vec<bool> =
             mails.iter().map(|(_, mail)| mail.standing == Standing::Confirmed).collect();
         let senders: Vec<&str> = mails.iter().map(|(_, mail)| mail.sender).collect();
+        let audiences: Vec<i64> = mails.iter().map(|(mailbox, _)| mailbox.audience).collect();
         // One index lookup per mail: a join may be planned as a scan over all messages.
         let row = sqlx::query!(
             r#"select us.name,
@@ -303,6 +307,10 @@ impl Known {
                          where workspace_id = $1 and kind <> 'sandbox') as "domains!",
                    exists (select from suppressed_addresses
                            where workspace_id = $1 and livemode and address = any($8)) as "suppressed!",
+                   exists (select from unnest($2::bigint[], $9::bigint[]) as mail (mailbox_id, audience)
+                           where not exists (
+                               select from mailboxes where workspace_id = $1 and id = mail.mailbox_id
+                                 and mailboxes.audience = mail.audience and closed_at is null)) as "moved!",
                    looked.conversations as "conversations!: Vec<Option<ConversationId>>",
                    looked.messages as "messages!: Vec<Option<MessageId>>", looked.others as "others!"
                from workspaces us cross join lateral (
@@ -334,10 +342,15 @@ impl Known {
             &contents as &[&[u8]],
             &hashes as &[&[u8]],
             &confirmed,
-            &senders as &[&str]
+            &senders as &[&str],
+            &audiences
         )
         .fetch_one(&mut **tx)
         .await?;
+        // Its owner left since the recipient was accepted: whoever sends it again is told what holds now.
+        if row.moved {
+            return Err(NO_MAILBOX);
+        }
         let twins = row.conversations.into_iter().zip(row.messages).map(|(conversation, message)| {
             conversation.zip(message).map(|(conversation, message)| Stored { conversation, message })
         });

@@ -19,6 +19,8 @@ pub enum Topic {
     Presence(ConversationId),
     /// What a person is told of.
     Notices,
+    /// Whether agents are stopped, and what of theirs is held.
+    Agents,
     /// A person's sessions or rights: their streams end, and come back through the door.
     Rights,
 }
@@ -33,6 +35,7 @@ impl Topic {
             Self::Messages => vec!["outgoing".into(), "approvals".into(), "counts".into()],
             Self::Presence(id) => vec![format!("presence:{id}"), "presence".into()],
             Self::Notices => vec!["notices".into()],
+            Self::Agents => vec!["agents".into(), "outgoing".into(), "counts".into()],
             Self::Rights => vec![],
         }
     }
@@ -62,6 +65,7 @@ impl fmt::Display for Change {
             Topic::Messages => f.write_str("m"),
             Topic::Presence(id) => write!(f, "p{}", id.0),
             Topic::Notices => f.write_str("t"),
+            Topic::Agents => f.write_str("a"),
             Topic::Rights => f.write_str("r"),
         }
     }
@@ -79,6 +83,7 @@ impl FromStr for Change {
             ("m", "") => Topic::Messages,
             ("p", digits) => Topic::Presence(id(digits)?),
             ("t", "") => Topic::Notices,
+            ("a", "") => Topic::Agents,
             ("r", "") => Topic::Rights,
             _ => return Err(NotAnId),
         };
@@ -100,6 +105,7 @@ mod tests {
             Topic::Messages,
             Topic::Presence(id),
             Topic::Notices,
+            Topic::Agents,
             Topic::Rights,
         ] {
             let change = Change { audience: 5, topic };

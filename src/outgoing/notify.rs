@@ -14,6 +14,7 @@ use crate::ids::{ConversationId, MessageId};
 use crate::relay::mailer::{Copies, Handover, Letter, Mail, Refusal};
 use crate::store::db::Tx;
 use crate::workspace::notices::{self, Claimed};
+use crate::workspace::people::invitations;
 use crate::workspace::sign_in_links;
 
 /// The worker's loop.
@@ -48,9 +49,10 @@ impl Work for Notices {
     }
 
     async fn act(&self, app: &App, notice: &Claimed) -> Result<Tried<Self::Outcome>> {
-        let body = match notice.kind == sign_in_links::NOTICE {
-            true => sign_in_links::words(app, notice).await?,
-            false => Some(notice.body.clone()),
+        let body = match notice.kind.as_str() {
+            sign_in_links::NOTICE => sign_in_links::words(app, notice).await?,
+            invitations::NOTICE => invitations::words(app, notice).await?,
+            _ => Some(notice.body.clone()),
         };
         let Some(body) = body else { return Ok(Tried::Done(Err(Refusal::GaveUp))) };
         Ok(match hand_over(app, notice, body).await? {

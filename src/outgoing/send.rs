@@ -10,6 +10,7 @@ use tokio::sync::SemaphorePermit;
 use crate::app::{App, MAIL_MEMORY};
 use crate::conversations::conversation::Locked;
 use crate::conversations::lock::lock_any;
+use crate::conversations::messages::held;
 use crate::conversations::messages::reply_context::earlier;
 use crate::conversations::messages::sending::{self, Claimed};
 use crate::documents::request::{self, Carrier};
@@ -68,6 +69,9 @@ impl Work for Sending {
     }
 
     async fn act(&self, app: &App, claimed: &Claimed) -> Result<Tried<Self::Outcome>> {
+        if claimed.by_agent_alone && !held::may_leave(app, claimed.in_hand()).await? {
+            return Ok(Tried::Gone);
+        }
         Ok(match hand_over(app, claimed).await? {
             Handover::Accepted => Tried::Done(Ok(())),
             Handover::Refused(refusal) => Tried::Done(Err(refusal)),

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::conversations::conversation::Locked;
+use crate::conversations::messages::message::Author;
 use crate::conversations::messages::outbound::{Ours, schedule};
 use crate::conversations::messages::revision;
 use crate::conversations::timeline;
@@ -20,6 +21,7 @@ use crate::ids::{MessageId, WorkspaceId};
 use crate::replies::queue::edit::{NOT_A_DRAFT, a_body, lock_draft};
 use crate::replies::queue::news::news;
 use crate::store::db::Tx;
+use crate::workspace::agents::days::{self, What};
 use crate::workspace::people::Person;
 
 /// What the person had before them when they approved.
@@ -176,5 +178,9 @@ async fn let_go(
         edited,
     };
     record(tx, conversation.event_context(), &Event::DraftApproved(approved)).await?;
+    if let Author::Agent(agent) = draft.author {
+        let what = if edited { What::Edited } else { What::Approved };
+        days::count(tx, agent, conversation.audience, what).await?;
+    }
     Ok(sends_at)
 }

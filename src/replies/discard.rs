@@ -3,6 +3,7 @@
 
 use serde_json::json;
 
+use crate::conversations::messages::message::Author;
 use crate::conversations::messages::outbound;
 use crate::conversations::{notes, timeline};
 use crate::documents::request::{self, Carrier};
@@ -11,6 +12,7 @@ use crate::ids::{ConversationId, MessageId};
 use crate::replies::drafts::files::{self, Left};
 use crate::replies::queue::edit::lock_draft;
 use crate::store::db::Tx;
+use crate::workspace::agents::days::{self, What};
 use crate::workspace::people::Person;
 
 /// As long as a note may be.
@@ -39,6 +41,9 @@ pub async fn discard(
     }
     request::cancel(tx, Carrier { conversation: conversation.id, message }, &person.by()).await?;
     outbound::discard(tx, &conversation, message).await?;
+    if let Author::Agent(agent) = draft.author {
+        days::count(tx, agent, conversation.audience, What::Discarded).await?;
+    }
     let own = draft.attachments.into_iter().filter(|file| !file.borrowed);
     let left = own.map(|file| Left { conversation: Some(conversation.id), blob: file.blob }).collect();
     Ok(Discarded { conversation: conversation.id, files: files::unheld(tx, left).await? })

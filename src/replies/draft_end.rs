@@ -1,10 +1,10 @@
-//! What becomes of a draft: it is sent in the transaction that makes its message, or thrown away, and its row stays for a
-//! while without its words. Whatever comes late, a save or the same click once more, finds there what happened.
+//! What becomes of a draft: it is sent in the transaction that makes its message, thrown away, or handed over when its
+//! writer leaves the team. The row of one that is done with stays for a while without its words. Whatever comes late, a save or the same click once more, finds there what happened.
 
 use chrono::TimeDelta;
 
 use crate::error::{Error, Result};
-use crate::ids::{ConversationId, DraftId};
+use crate::ids::{ConversationId, DraftId, PersonId};
 use crate::replies::drafts::files::{self, Left};
 use crate::replies::drafts::{Kind, NO_DRAFT};
 use crate::store::db::Tx;
@@ -121,4 +121,41 @@ pub async fn forget(tx: &mut Tx<'_>, person: &Person) -> Result<Vec<String>> {
     .fetch_all(&mut **tx)
     .await?;
     files::unheld(tx, left).await
+}
+
+/// Gives what somebody who left was writing to a colleague, or to nobody: then it is gone. What belongs to a private inbox
+/// goes to whoever owns that now. Where they are writing themselves, both texts are kept.
+pub async fn hand_over(tx: &mut Tx<'_>, from: PersonId, to: Option<PersonId>) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "with theirs as (
+             select d.id, d.conversation_id, d.kind, d.body, d.saved_at, heir
+             from written_drafts d
+             left join conversations c on c.workspace_id = $1 and c.id = d.conversation_id
+             left join mailboxes m on m.workspace_id = $1 and m.id = coalesce(c.mailbox_id, d.mailbox_id)
+             cross join lateral (select case m.kind when 'private' then m.owner_id else $3 end) h (heir)
+             where d.workspace_id = $1 and d.person_id = $2 and d.became is null and heir <> $2),
+         kept as (
+             insert into written_draft_copies (workspace_id, draft_id, page, save, body, saved_at)
+             select $1, own.id, 'of ' || theirs.id, 0, theirs.body, theirs.saved_at
+             from theirs join written_drafts own on own.workspace_id = $1 and own.person_id = heir
+                 and own.became is null and own.conversation_id = theirs.conversation_id and own.kind = theirs.kind
+             where theirs.body <> ''
+             on conflict do nothing)
+         update written_drafts set person_id = heir, page = '', save = 0
+         from theirs
+         where written_drafts.workspace_id = $1 and written_drafts.id = theirs.id and not exists (
+             select from written_drafts own where own.workspace_id = $1 and own.person_id = heir
+               and own.became is null and own.conversation_id = theirs.conversation_id and own.kind = theirs.kind)",
+        workspace,
+        from.0,
+        to.map(|to| to.0)
+    )
+    .execute(&mut **tx)
+    .await?;
+    // Their files have no name any more and are swept away.
+    sqlx::query!("delete from written_drafts where workspace_id = $1 and person_id = $2", workspace, from.0)
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
 }

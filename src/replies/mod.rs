@@ -1,6 +1,7 @@
 //! Replies (specification 4.8, 4.9, 3.3): a draft that waits for a person, or a message that leaves after
 //! its undo window; what people do with them, and what stops them.
 
+pub mod agents;
 pub mod approve;
 pub mod asking;
 pub mod automatic_limit;

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::ids::{AgentId, PersonId, WorkspaceId};
 use crate::replies::undo::stop;
 use crate::store::db::Tx;
-use crate::workspace::access::By;
+use crate::workspace::access::{By, MemberId};
 use crate::workspace::notices::{self, Notice};
 use crate::workspace::{keys, people};
 
@@ -23,11 +23,11 @@ pub async fn revoke(app: &App, workspace: WorkspaceId, by: &By, agent: AgentId) 
     tx.commit().await
 }
 
-/// Closes the keys of somebody who left the team, and tells the owners which.
-pub async fn end_keys_of(tx: &mut Tx<'_>, maker: PersonId) -> Result<()> {
+/// Closes the keys of somebody who left the team, and tells the owners which. Gives their ids.
+pub async fn end_keys_of(tx: &mut Tx<'_>, maker: PersonId) -> Result<Vec<AgentId>> {
     let ended = keys::revoke_all_of(tx, maker).await?;
     if ended.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     for (agent, _) in &ended {
         stop_scheduled(tx, *agent).await?;
@@ -42,14 +42,15 @@ pub async fn end_keys_of(tx: &mut Tx<'_>, maker: PersonId) -> Result<()> {
     );
     let notice = Notice { to: maker, kind: "keys-ended", subject: "Keys have ended", body: &body };
     let (workspace, now, random) = (tx.workspace(), tx.now(), tx.frame().random.clone());
-    notices::write(tx, workspace, now, &random, notice).await
+    notices::write(tx, workspace, now, &random, notice).await?;
+    Ok(ended.into_iter().map(|(agent, _)| agent).collect())
 }
 
 /// Gives back what a revoked agent holds. A request that was running when its key was revoked may have
 /// written something since, so an agent is done with only a while later.
 pub async fn release(tx: &mut Tx<'_>, agent: AgentId) -> Result<()> {
     stop_scheduled(tx, agent).await?;
-    let held = assign::held_by(tx, agent).await?;
+    let held = assign::held_by(tx, MemberId::Agent(agent)).await?;
     for conversation in &held {
         let conversation = lock_any(tx, *conversation).await?;
         assign::give(tx, &conversation, &By::System, None).await?;
@@ -61,10 +62,15 @@ pub async fn release(tx: &mut Tx<'_>, agent: AgentId) -> Result<()> {
 }
 
 async fn stop_scheduled(tx: &mut Tx<'_>, agent: AgentId) -> Result<()> {
-    for (conversation, message) in outbound::scheduled_by(tx, agent).await? {
+    stop_all_of(tx, MemberId::Agent(agent), "key-revoked").await
+}
+
+/// Stops everything that somebody has scheduled: it is a draft again.
+pub async fn stop_all_of(tx: &mut Tx<'_>, member: MemberId, reason: &str) -> Result<()> {
+    for (conversation, message) in outbound::scheduled_by(tx, member).await? {
         let conversation = lock_any(tx, conversation).await?;
         if let Some(message) = outbound::find(tx, &conversation, message).await? {
-            stop(tx, &conversation, &message, &By::System, "key-revoked").await?;
+            stop(tx, &conversation, &message, &By::System, reason).await?;
         }
     }
     Ok(())

@@ -19,16 +19,68 @@ impl Magic {
         if domain.rsplit('.').next() != Some("test") {
             return Self::Delivered;
         }
-        match local.split('+').next() {
-            Some("bounce") => Self::Bounce,
-            Some("complaint") => Self::Complaint,
-            Some("reply") => Self::Reply,
-            Some("docs") => Self::Docs,
-            Some("ooo") => Self::Ooo,
-            _ => Self::Delivered,
-        }
+        let word = local.split('+').next();
+        let known = MAGIC.iter().find(|known| Some(known.word) == word);
+        known.map_or(Self::Delivered, |known| known.magic)
     }
 }
+
+/// What a word does, for whoever reads about it.
+pub struct Explained {
+    pub word: &'static str,
+    magic: Magic,
+    pub about: &'static str,
+    /// What becomes of the message.
+    pub status: &'static str,
+    /// What test webhooks hear.
+    pub events: &'static [&'static str],
+}
+
+/// The one list of words.
+pub const MAGIC: &[Explained] = &[
+    Explained {
+        word: "delivered",
+        magic: Magic::Delivered,
+        about: "Arrives, and nothing comes back. So does every other word.",
+        status: "sent",
+        events: &["message.sent"],
+    },
+    Explained {
+        word: "reply",
+        magic: Magic::Reply,
+        about: "Arrives. About 5 seconds later the recipient writes back in the same conversation.",
+        status: "sent",
+        events: &["message.sent", "client.replied"],
+    },
+    Explained {
+        word: "docs",
+        magic: Magic::Docs,
+        about: "The same, with invoice.pdf attached, which is filed as a document.",
+        status: "sent",
+        events: &["message.sent", "client.replied"],
+    },
+    Explained {
+        word: "ooo",
+        magic: Magic::Ooo,
+        about: "Arrives. An out-of-office note comes back, which is no reply.",
+        status: "sent",
+        events: &["message.sent"],
+    },
+    Explained {
+        word: "bounce",
+        magic: Magic::Bounce,
+        about: "Is refused at once, for good.",
+        status: "failed",
+        events: &[],
+    },
+    Explained {
+        word: "complaint",
+        magic: Magic::Complaint,
+        about: "Arrives, then is reported as spam: every later mail to this address fails.",
+        status: "sent",
+        events: &["message.sent"],
+    },
+];
 
 #[cfg(test)]
 mod tests {

@@ -8,3 +8,4 @@ pub mod password_hashes;
 pub mod sealed;
 pub mod secret;
 pub mod signed_requests;
+pub mod totp;

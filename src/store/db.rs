@@ -37,9 +37,16 @@ pub struct Frame {
     pub public_url: Arc<Url>,
     pub feed: Feed,
     pub keys: Option<Arc<KeyRing>>,
+    /// An agent changes something, which is refused when agents are stopped.
+    pub by_agent: bool,
 }
 
 impl Frame {
+    /// For what an agent does.
+    pub fn of_agent(self) -> Self {
+        Self { by_agent: true, ..self }
+    }
+
     /// What stored secrets are sealed with.
     pub fn needs_keys(&self) -> Result<&Arc<KeyRing>> {
         self.keys.as_ref().ok_or_else(KeyRing::missing)
@@ -132,7 +139,7 @@ impl Handle for Snapshot {
 
 impl Handle for Tx<'static> {
     async fn begin(conn: PoolConnection<Postgres>, frame: Frame) -> Result<Self> {
-        let tx = Open::begin(Held::Owned(conn), Some(entering(frame.workspace))).await?;
+        let tx = Open::begin(Held::Owned(conn), Some(entering(&frame))).await.map_err(Error::or_stopped)?;
         Ok(Self { tx, frame, changes: BTreeSet::new() })
     }
 
@@ -305,8 +312,9 @@ impl DerefMut for Open<'_> {
 }
 
 /// Both statements travel together: entering costs no round trip of its own.
-fn entering(workspace: WorkspaceId) -> SqlStr {
-    AssertSqlSafe(format!("begin; select enter_workspace({})", workspace.number())).into_sql_str()
+fn entering(frame: &Frame) -> SqlStr {
+    let enter = if frame.by_agent { "enter_as_agent" } else { "enter_workspace" };
+    AssertSqlSafe(format!("begin; select {enter}({})", frame.workspace.number())).into_sql_str()
 }
 
 macro_rules! connected {

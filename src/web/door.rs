@@ -116,10 +116,14 @@ pages! {
     POST "/settings/signatures/{id}" Member saved_replies::edit::sign;
     GET  "/sign-in"            Anyone sign_in::form::show;
     POST "/sign-in"            Anyone sign_in::form::send_link;
+    GET  "/sign-in/code"       Anyone sign_in::code::show;
+    POST "/sign-in/code"       Anyone sign_in::code::sign_in;
     POST "/sign-in/password"   Anyone sign_in::form::sign_in;
     GET  "/sign-in/{token}"    Anyone sign_in::link::show;
     POST "/sign-in/{token}"    Anyone sign_in::link::sign_in;
     POST "/sign-out"           Member sign_in::out::sign_out;
+    GET  "/join/{token}"       Anyone sign_in::join::show;
+    POST "/join/{token}"       Anyone sign_in::join::join;
 
     GET  "/live"                        Member live::stream;
     GET  "/presence"                    Member presence::show;
@@ -131,6 +135,37 @@ pages! {
     POST "/notices/choices"             Member notices::choices::save;
 
     GET  "/settings"                             Member settings::home::show;
+    GET  "/settings/keys"               Admin  settings::keys::list::show;
+    POST "/settings/keys"               Admin  settings::keys::new::make;
+    GET  "/settings/keys/new"           Admin  settings::keys::new::show;
+    GET  "/settings/keys/{id}/revoke"   Admin  settings::keys::revoke::ask;
+    POST "/settings/keys/{id}/revoke"   Admin  settings::keys::revoke::revoke;
+    GET  "/settings/agents"             Admin  settings::agents::list::show;
+    POST "/settings/agents/stop"        Admin  settings::agents::stop::stop_all;
+    GET  "/settings/agents/start"       Admin  settings::agents::stop::ask;
+    POST "/settings/agents/start"       Admin  settings::agents::stop::start;
+    GET  "/settings/agents/{id}"        Admin  settings::agents::one::show;
+    POST "/settings/agents/{id}/cap"    Admin  settings::agents::one::set_cap;
+    GET  "/settings/webhooks"                Admin settings::webhooks::list::show;
+    GET  "/settings/webhooks/new"            Admin settings::webhooks::new::show;
+    POST "/settings/webhooks/new"            Admin settings::webhooks::new::make;
+    POST "/settings/webhooks/check"          Admin settings::webhooks::new::check;
+    GET  "/settings/webhooks/{id}"           Admin settings::webhooks::show::show;
+    POST "/settings/webhooks/{id}/pause"     Admin settings::webhooks::doing::pause;
+    POST "/settings/webhooks/{id}/resume"    Admin settings::webhooks::doing::resume;
+    POST "/settings/webhooks/{id}/test"      Admin settings::webhooks::doing::test;
+    POST "/settings/webhooks/{id}/events"    Admin settings::webhooks::doing::choose;
+    POST "/settings/webhooks/{id}/redeliver" Admin settings::webhooks::doing::one_again;
+    POST "/settings/webhooks/{id}/redeliver-failed" Admin settings::webhooks::doing::failed_again;
+    GET  "/settings/webhooks/{id}/address"   Admin settings::webhooks::address::show;
+    POST "/settings/webhooks/{id}/address"   Admin settings::webhooks::address::change;
+    GET  "/settings/webhooks/{id}/rotate"    Admin settings::webhooks::secret::ask;
+    POST "/settings/webhooks/{id}/rotate"    Admin settings::webhooks::secret::rotate;
+    POST "/settings/webhooks/{id}/end-old-secret" Admin settings::webhooks::secret::end_old;
+    GET  "/settings/webhooks/{id}/remove"    Admin settings::webhooks::remove::ask;
+    POST "/settings/webhooks/{id}/remove"    Admin settings::webhooks::remove::remove;
+    GET  "/settings/sandbox"                 Admin settings::sandbox::show::show;
+    POST "/settings/sandbox/inbound"         Admin settings::sandbox::simulate::simulate_mail;
     GET  "/profile"                     Member settings::profile::show;
     POST "/profile"                     Member settings::profile::save;
     POST "/profile/password"            Member settings::password::change;
@@ -145,7 +180,23 @@ pages! {
     POST "/settings/domains"                     Admin settings::domains::add;
     POST "/settings/domains/{domain}/check"      Admin settings::domains::check;
     POST "/profile/sessions/{id}/end"   Member settings::sessions::end;
+
+    GET  "/profile/second-factor"       Member settings::second_factor::show;
+    POST "/profile/second-factor"       Member settings::second_factor::change;
+
+    GET  "/settings/people"                       Admin settings::people::list::show;
+    GET  "/settings/people/{id}/remove"           Admin settings::people::remove::show;
+    POST "/settings/people/{id}/remove"           Admin settings::people::remove::remove_them;
+    GET  "/settings/people/{id}/second-factor"    Admin settings::people::second_factor::show;
+    POST "/settings/people/{id}/second-factor"    Admin settings::people::second_factor::turn_off;
+    POST "/settings/people/second-factor"         Admin settings::people::second_factor::require;
+    POST "/settings/people/roles"                 Admin settings::people::roles::save;
+    POST "/settings/people/invite"                Admin settings::people::invite::invite;
+    POST "/settings/people/invitations/{id}"      Admin settings::people::invite::change;
 }
+
+/// What somebody can open who still has to set up the second factor that their workspace asks for.
+const WITHOUT_SECOND_FACTOR: &[&str] = &[settings::second_factor::PATH, "/sign-out"];
 
 pub fn routes(app: Arc<App>, bodies: Arc<Bodies>) -> Router {
     let origin = app.config.public_url.origin().ascii_serialization();
@@ -204,6 +255,9 @@ impl Web {
             Run::Visit(run) => run(visit).await,
             Run::Asked(run) => {
                 let asked = self.signed_in(visit).await?;
+                if asked.session.owes_second_factor && !WITHOUT_SECOND_FACTOR.contains(&page.path) {
+                    return Ok(respond::see_other(settings::second_factor::PATH));
+                }
                 if page.who == Who::Admin && !asked.person.role.administers() {
                     return Err(NO_ENDPOINT);
                 }

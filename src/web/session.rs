@@ -3,22 +3,26 @@
 
 use axum::response::Response;
 use chrono::TimeDelta;
+use serde_json::json;
+use url::form_urlencoded;
 
 use crate::app::App;
 use crate::error::Result;
 use crate::http::answers::insert;
+use crate::limits::key_uses::network;
 use crate::store::db::Tx;
 use crate::web::respond;
 use crate::web::visit::{Visit, cookie_name};
 use crate::workspace::passwords::Recognized;
+use crate::workspace::second_factor::{Shown, half};
 use crate::workspace::sessions::{self, SignedInWith};
 use crate::workspace::tokens::Token;
 
 const LONGEST_NEXT: usize = 500;
 const FIRST_PAGE: &str = "/inbox";
 
-/// Signs somebody in, in the transaction that recognised them: the answer carries the cookie and leads to where they wanted
-/// to go.
+/// Signs somebody in who has shown a password or read a mail, in the transaction that recognised them: with a second factor
+/// it is half of it, and the code comes next. The answer carries a cookie and leads on.
 pub async fn begin(
     visit: &Visit,
     mut tx: Tx<'_>,
@@ -27,8 +31,32 @@ pub async fn begin(
     next: Option<&str>,
 ) -> Result<Response> {
     let app = visit.app();
-    let token =
-        sessions::begin(&mut tx, who.person, visit.header("user-agent").unwrap_or_default(), with).await?;
+    let Some(token) = half::begin(&mut tx, who.person, with).await? else {
+        return complete(visit, tx, who, with, None, next).await;
+    };
+    tx.commit().await?;
+    let mut onward = form_urlencoded::Serializer::new(String::new());
+    onward.extend_pairs(next.filter(|next| is_ours(app, next)).map(|next| ("next", next)));
+    let mut response = respond::see_other(format!("/sign-in/code?{}", onward.finish()).trim_end_matches('?'));
+    cookie(app, half_cookie(app), &mut response, &token, half::LASTS);
+    Ok(response)
+}
+
+/// Signs somebody in who has shown all that is asked of them.
+pub async fn complete(
+    visit: &Visit,
+    mut tx: Tx<'_>,
+    who: Recognized,
+    with: SignedInWith,
+    second: Option<Shown>,
+    next: Option<&str>,
+) -> Result<Response> {
+    let app = visit.app();
+    let browser = visit.header("user-agent").unwrap_or_default();
+    let token = sessions::begin(&mut tx, who.person, browser, with).await?;
+    let network = network(visit.asker());
+    let data = json!({ "with": with.as_str(), "second": second.map(Shown::as_str), "network": network });
+    sessions::record(&mut tx, who.person, data).await?;
     tx.commit().await?;
     if let Some(old) = visit.session_token().and_then(Token::read) {
         end_earlier(app, &old).await?;
@@ -39,21 +67,26 @@ pub async fn begin(
     Ok(response)
 }
 
+/// The cookie of somebody whose code is still to come.
+pub fn half_cookie(app: &App) -> &'static str {
+    match app.config.public_url.scheme() {
+        "https" => "__Host-rookery-half",
+        _ => "rookery_half",
+    }
+}
+
 pub fn set_cookie(app: &App, response: &mut Response, token: &str) {
-    cookie(app, response, token, sessions::WHOLE);
+    cookie(app, cookie_name(app), response, token, sessions::WHOLE);
 }
 
 pub fn clear_cookie(app: &App, response: &mut Response) {
-    cookie(app, response, "", TimeDelta::zero());
+    cookie(app, cookie_name(app), response, "", TimeDelta::zero());
 }
 
-fn cookie(app: &App, response: &mut Response, value: &str, lasts: TimeDelta) {
+fn cookie(app: &App, name: &str, response: &mut Response, value: &str, lasts: TimeDelta) {
     let secure = if app.config.public_url.scheme() == "https" { "; Secure" } else { "" };
-    let line = format!(
-        "{}={value}; Path=/; Max-Age={}; HttpOnly; SameSite=Lax{secure}",
-        cookie_name(app),
-        lasts.num_seconds()
-    );
+    let line =
+        format!("{name}={value}; Path=/; Max-Age={}; HttpOnly; SameSite=Lax{secure}", lasts.num_seconds());
     insert(response.headers_mut(), "set-cookie", &line);
 }
 

@@ -14,6 +14,7 @@ use crate::web::show::{Times, capped_of, grouped_of};
 use crate::web::toast::Toast;
 use crate::web::visit::Asked;
 use crate::workspace::access::MemberId;
+use crate::workspace::agents::stop::Stopped;
 
 /// Which link of the side bar is the current one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +93,8 @@ pub struct Shell {
     /// What leaves next.
     pub leaving: Option<Strip>,
     pub toast: Option<Toast>,
+    /// Every agent of the workspace is stopped, since when and by whom.
+    pub agents_stopped: Option<Stopped>,
 }
 
 impl Shell {
@@ -123,6 +126,7 @@ impl Shell {
             keys: asked.session.keys,
             compact: asked.cookie(DENSITY) == Some("compact"),
             toast: Toast::read(asked.queries()),
+            agents_stopped: asked.session.agents_stopped.clone(),
             times: asked.times(),
         }
     }

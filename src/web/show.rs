@@ -51,6 +51,27 @@ impl Times {
         ))
     }
 
+    /// `10:00`, the hour it is in.
+    pub fn hour(&self, at: &DateTime<Utc>) -> String {
+        self.write("%H:00", at)
+    }
+
+    /// `10:40:07` of today, else with its day.
+    pub fn to_the_second(&self, at: &DateTime<Utc>) -> Safe<String> {
+        let today = self.write("%F", at) == self.write("%F", &self.now);
+        let shown = self.write(if today { "%H:%M:%S" } else { "%-d %b, %H:%M" }, at);
+        Safe(format!(
+            r#"<time datetime="{}" title="{}">{shown}</time>"#,
+            at.format("%Y-%m-%dT%H:%M:%SZ"),
+            self.whole(at)
+        ))
+    }
+
+    /// `2026-11-17T10:40`, as a field for date and time has it.
+    pub fn field(&self, at: &DateTime<Utc>) -> String {
+        self.write("%Y-%m-%dT%H:%M", at)
+    }
+
     fn short(&self, at: &DateTime<Utc>) -> String {
         let since = self.now - *at;
         match () {

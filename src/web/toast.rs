@@ -78,6 +78,28 @@ toasts! {
     Follows "follows" "You are told of what happens here." None;
     FollowsNot "follows-not" "You are told of nothing more here, unless somebody mentions you." None;
     DraftGone "draft-gone" "Draft thrown away." Some(("/drafts/", "/restore"));
+    KeyRevoked "key-revoked" "Revoked. The key does not work any more." None;
+    AgentsStopped "agents-stopped" "Every agent is stopped." Some(("/settings/agents/", ""));
+    AgentsStoppedBut "agents-stopped-but" "Every agent is stopped. Something was already being handed to the mail server and may still arrive." Some(("/settings/agents/", ""));
+    AgentsStarted "agents-started" "The agents work again." None;
+    WebhookPaused "webhook-paused" "Paused. Nothing is sent to it." None;
+    WebhookResumed "webhook-resumed" "Resumed. It hears what happens from now on." None;
+    WebhookTested "webhook-tested" "A test is on its way." None;
+    WebhookAddress "webhook-address" "The new address is used from now on." None;
+    WebhookRemoved "webhook-removed" "The webhook is removed." None;
+    OldSecretEnded "old-secret-ended" "The old secret has ended. Only the new one signs." None;
+    Redelivered "redelivered" "On its way once more." None;
+    RedeliveredMany "redelivered-many" "What failed is on its way once more." None;
+    RedeliveredMost "redelivered-most" "10,000 events are on their way once more. Ask again for the rest when they are delivered." None;
+    NothingFailed "nothing-failed" "Nothing has failed since then that was not delivered later." None;
+    Simulated "simulated" "The mail was taken in." None;
+    Invited "invited" "Invited. The mail is on its way." None;
+    InvitationGone "invitation-gone" "Withdrawn. Its link opens nothing any more." None;
+    PersonRemoved "removed" "Removed. Their work is being handed over." None;
+    SecondFactorOff "second-factor-off" "The second factor is off." None;
+    SecondFactorRequired "second-factor-required" "Everybody needs a second factor from now on." None;
+    SecondFactorOptional "second-factor-optional" "A second factor is everybody’s own choice again." None;
+    RolesSaved "roles" "Roles saved." None;
     SavedReplyGone "saved-reply-gone" "Saved reply removed." None;
 }
 

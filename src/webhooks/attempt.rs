@@ -6,9 +6,8 @@ use std::time::Instant;
 use chrono::{DateTime, Utc};
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_TYPE, HeaderValue, USER_AGENT};
 use hyper::{Method, Request};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::clock::{Clock, written};
 use crate::ids::EventId;
@@ -25,7 +24,26 @@ pub struct Try {
     pub began: DateTime<Utc>,
     pub ended: DateTime<Utc>,
     pub milliseconds: u64,
+    /// As it was sent; nothing when nothing was.
+    pub signature: Option<String>,
     pub result: Result<(u16, String), Failure>,
+}
+
+/// A try as the log keeps and shows it.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct LoggedTry {
+    pub at: String,
+    /// In milliseconds.
+    pub duration: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The first bytes of what came back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
 }
 
 impl Try {
@@ -36,7 +54,7 @@ impl Try {
     /// One that failed before anything was sent.
     pub fn failed(clock: &Clock, failure: Failure) -> Self {
         let now = clock.now();
-        Self { began: now, ended: now, milliseconds: 0, result: Err(failure) }
+        Self { began: now, ended: now, milliseconds: 0, signature: None, result: Err(failure) }
     }
 
     /// The other side wants no more, ever.
@@ -44,27 +62,17 @@ impl Try {
         matches!(self.result, Ok((GONE, _)))
     }
 
-    /// As the log keeps and shows it.
+    /// As the log keeps it.
     pub fn to_json(&self) -> String {
-        #[derive(Serialize)]
-        struct Shown<'a> {
-            at: String,
-            duration: u64,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            status: Option<u16>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            error: Option<String>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            answer: Option<&'a str>,
-        }
         let (status, error, answer) = match &self.result {
             Ok((status, answer)) => {
-                (Some(*status), None, Some(answer.as_str()).filter(|text| !text.is_empty()))
+                (Some(*status), None, Some(answer.clone()).filter(|text| !text.is_empty()))
             }
             Err(failure) => (None, Some(failure.to_string()), None),
         };
-        let shown = Shown { at: written(self.began), duration: self.milliseconds, status, error, answer };
-        serde_json::to_string(&shown).unwrap_or_default()
+        let (at, duration) = (written(self.began), self.milliseconds);
+        let logged = LoggedTry { at, duration, status, error, answer, signature: self.signature.clone() };
+        serde_json::to_string(&logged).unwrap_or_default()
     }
 }
 
@@ -84,34 +92,38 @@ pub async fn attempt(
     body: String,
 ) -> Try {
     let (began, started) = (clock.now(), Instant::now());
-    let result = match &letter.to {
-        Err(failure) => Err(*failure),
-        Ok(to) => match request(letter, event, began.timestamp(), body) {
-            None => Err(Failure::Refused),
-            Some(request) => outside.send(to, request, ANSWER_BYTES).await,
+    let signature = signatures(letter.secrets, &event.to_string(), began.timestamp(), body.as_bytes());
+    let (result, signature) = match &letter.to {
+        Err(failure) => (Err(*failure), None),
+        Ok(to) => match request(letter.path, &headers(event, began.timestamp(), &signature), body) {
+            None => (Err(Failure::Refused), None),
+            Some(request) => (outside.send(to, request, ANSWER_BYTES).await, Some(signature)),
         },
     };
     Try {
         began,
         ended: clock.now(),
         milliseconds: started.elapsed().as_millis() as u64,
+        signature,
         result: result.map(|answer| (answer.status, readable(&answer.body))),
     }
 }
 
-fn request(letter: &Letter<'_>, event: EventId, seconds: i64, body: String) -> Option<Request<Full<Bytes>>> {
-    let id = event.to_string();
-    let signature = signatures(letter.secrets, &id, seconds, body.as_bytes());
-    Request::builder()
-        .method(Method::POST)
-        .uri(letter.path)
-        .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
-        .header(USER_AGENT, HeaderValue::from_static("Rookery-Webhooks/1"))
-        .header("webhook-id", id)
-        .header("webhook-timestamp", seconds)
-        .header("webhook-signature", signature)
-        .body(Full::new(Bytes::from(body)))
-        .ok()
+/// The headers of a try, besides those of any request.
+pub fn headers(event: EventId, seconds: i64, signature: &str) -> [(&'static str, String); 5] {
+    [
+        ("content-type", "application/json".to_owned()),
+        ("user-agent", "Rookery-Webhooks/1".to_owned()),
+        ("webhook-id", event.to_string()),
+        ("webhook-timestamp", seconds.to_string()),
+        ("webhook-signature", signature.to_owned()),
+    ]
+}
+
+fn request(path: &str, headers: &[(&str, String)], body: String) -> Option<Request<Full<Bytes>>> {
+    let empty = Request::builder().method(Method::POST).uri(path);
+    let request = headers.iter().fold(empty, |request, (name, value)| request.header(*name, value));
+    request.body(Full::new(Bytes::from(body))).ok()
 }
 
 /// Text that PostgreSQL stores and a page can show.

@@ -117,7 +117,8 @@ async fn take(
                from due join entered using (workspace_id) where lane.ctid = due.ctid
                returning lane.workspace_id, lane.webhook_id, lane.lease)
            select leased.workspace_id as "workspace: WorkspaceId", leased.webhook_id as "webhook: WebhookId", lease,
-                  url, state as "state: State", run, secret, old_secret, rotated_at, plan <> 'free' as "in_plan!"
+                  url, state as "state: State", run, secret, old_secret, rotated_at, plan <> 'free' as "in_plan!",
+                  removed_at is not null as "removed!"
            from leased
            join webhooks on webhooks.workspace_id = leased.workspace_id and webhooks.id = leased.webhook_id
            join workspaces on workspaces.id = leased.workspace_id"#,
@@ -138,6 +139,8 @@ async fn take(
             stored.map(|stored| decrypt(&stored, server_key, key.workspace, key.webhook)).collect();
         let target = match (secrets, row.url.parse()) {
             (Ok(secrets), Ok(url)) => Some(Target { url, secrets }),
+            // Nothing of it is left that could be used.
+            _ if row.removed => None,
             (secrets, _) => {
                 let error = secrets.err();
                 tracing::error!(webhook = %key.webhook, ?error, "a webhook cannot be used");

@@ -1,17 +1,21 @@
 //! Makes a webhook (specification 6.1): by an owner or admin, to a public https address, for the team's inboxes
 //! or the maker's private ones, live or test. Its secret is shown once, here.
 
+use serde_json::json;
+
 use crate::app::App;
 use crate::error::{Error, Result};
 use crate::events::event::Kind;
 use crate::ids::{PersonId, WebhookId, WorkspaceId};
 use crate::secrets::signed_requests::Secret;
 use crate::webhooks::secret::encrypt;
-use crate::webhooks::webhook::Scope;
+use crate::webhooks::webhook::{Scope, find};
+use crate::workspace::access::By;
+use crate::workspace::audit::{self, Did, Subject};
 use crate::workspace::{people, plan};
 
 /// Live and test each.
-const MOST: i64 = 20;
+pub const MOST: i64 = 20;
 
 pub struct Wanted<'a> {
     pub maker: PersonId,
@@ -28,11 +32,11 @@ pub struct NewSecret {
     pub secret: String,
 }
 
-pub async fn create(app: &App, workspace: WorkspaceId, wanted: Wanted<'_>) -> Result<NewSecret> {
+pub async fn create(app: &App, workspace: WorkspaceId, by: &By, wanted: Wanted<'_>) -> Result<NewSecret> {
     let kinds = chosen(wanted.kinds)?;
     let url = app.outside.a_public_address("url", wanted.url).await?;
     let mut tx = app.begin(workspace).await?;
-    let role = people::role_of(&mut tx, workspace, wanted.maker).await?;
+    let role = people::hold(&mut tx, wanted.maker).await?;
     if !role.administers() {
         return Err(Error::Forbidden("Only owners and admins can make webhooks.".into()));
     }
@@ -42,14 +46,15 @@ pub async fn create(app: &App, workspace: WorkspaceId, wanted: Wanted<'_>) -> Re
         .fetch_one(&mut *tx)
         .await?;
     let there = sqlx::query_scalar!(
-        r#"select count(*) as "count!" from webhooks where workspace_id = $1 and livemode = $2"#,
+        r#"select count(*) as "count!" from webhooks where workspace_id = $1 and livemode = $2
+             and removed_at is null"#,
         workspace.0,
         wanted.livemode
     )
     .fetch_one(&mut *tx)
     .await?;
     if there >= MOST {
-        return Err(Error::problem("url", format!("there are {MOST} webhooks of this mode already")));
+        return Err(Error::problem("mode", format!("there are {MOST} webhooks of this mode already")));
     }
     let (id, secret): (WebhookId, _) = (tx.mint(), Secret::new(&app.random));
     let sealed = encrypt(&secret, app.config.needs_secret_key()?, &app.random, workspace, id)?;
@@ -71,11 +76,15 @@ pub async fn create(app: &App, workspace: WorkspaceId, wanted: Wanted<'_>) -> Re
     )
     .execute(&mut *tx)
     .await?;
+    let made = find(&mut tx, workspace, id).await?;
+    let data = json!({ "livemode": made.livemode, "scope": made.scope, "events": made.kinds });
+    audit::record(&mut tx, by, Did::WebhookMade, Subject { id: &id, name: &made.called() }, data).await?;
     tx.commit().await?;
     Ok(NewSecret { webhook: id, secret: secret.text() })
 }
 
-fn chosen(kinds: &[String]) -> Result<Option<Vec<String>>> {
+/// Kinds that somebody chose; none means all, also those to come.
+pub fn chosen(kinds: &[String]) -> Result<Option<Vec<String>>> {
     if let Some(unknown) = kinds.iter().find(|kind| !Kind::NAMES.contains(&kind.as_str())) {
         let shown: String = unknown.chars().take(60).collect();
         return Err(Error::problem("events", format!("{shown:?} is none of {}", Kind::NAMES.join(", "))));

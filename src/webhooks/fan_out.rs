@@ -63,7 +63,7 @@ async fn fan_out(conn: &mut PgConnection, app: &App, notes: &Notes) -> Result<()
                         as event (workspace_id, event_id, kind, livemode, audience, id)
                join webhooks webhook
                    on webhook.workspace_id = event.workspace_id and webhook.livemode = event.livemode
-                   and webhook.audience = event.audience
+                   and webhook.audience = event.audience and webhook.removed_at is null
                    and (webhook.kinds is null or event.kind = any(webhook.kinds))
                    -- Not what happened before there was a webhook: both ids begin with their time.
                    and event.event_id >= webhook.id >> 22 << 22

@@ -1,6 +1,13 @@
 //! The delivery log (specification 6.1): the last 30 days of a webhook, newest first, with every try. What still
 //! waits is part of it.
+//!
+//! What waits stands where its event happened, what has ended where it ended. Both are numbers in time order, so a page
+//! begins below a number.
 
+use std::fmt;
+use std::str::FromStr;
+
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -8,25 +15,111 @@ use sqlx::PgConnection;
 use crate::clock::written;
 use crate::error::Result;
 use crate::events::event::Kind;
-use crate::ids::{EventId, WebhookId, WorkspaceId, lowest_at, made_at};
+use crate::ids::{DeliveryId, EventId, NotAnId, WebhookId, WorkspaceId, lowest_at, made_at};
 use crate::store::db::{Handle, Snapshot};
-use crate::webhooks::webhook::find;
+use crate::webhooks::redeliver::LOG;
+use crate::webhooks::webhook::find_open;
+use crate::workspace::access::By;
 
 const MOST: i64 = 100;
 /// Of what waits, so many of the newest are looked at.
 const MOST_WAITING: i64 = 10_000;
+const STATES: &[&str] = &["delivered", "failed", "skipped"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Tried in vain, whether or not another try follows.
     Failed,
     Delivered,
+    /// A try is still to come.
+    Waiting,
+    /// Not sent, because the webhook was stopped.
+    Skipped,
 }
 
-#[derive(Default)]
+impl Status {
+    pub const ALL: [Self; 4] = [Self::Failed, Self::Delivered, Self::Waiting, Self::Skipped];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Delivered => "delivered",
+            Self::Waiting => "waiting",
+            Self::Skipped => "skipped",
+        }
+    }
+
+    /// As the log's rows have it.
+    fn ended(self) -> &'static [&'static str] {
+        match self {
+            Self::Failed => &["failed"],
+            Self::Delivered => &["delivered"],
+            Self::Skipped => &["skipped"],
+            Self::Waiting => &[],
+        }
+    }
+}
+
 pub struct Filter {
     pub outcome: Option<Status>,
     pub kind: Option<String>,
+    pub since: Option<DateTime<Utc>>,
+    pub until: Option<DateTime<Utc>>,
+    /// Below this place.
+    pub before: Option<Place>,
+    pub most: i64,
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self { outcome: None, kind: None, since: None, until: None, before: None, most: MOST }
+    }
+}
+
+impl Filter {
+    /// The numbers of the places it asks for: from the first to below the second.
+    fn range(&self, now: DateTime<Utc>) -> (i64, i64) {
+        let since = self.since.unwrap_or_default().max(now - LOG);
+        let until = self.until.map_or(i64::MAX, lowest_at);
+        (lowest_at(since), self.before.map_or(until, |place| place.number().min(until)))
+    }
+}
+
+/// Where an entry stands: by its event while it waits, then by its own id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Waiting(EventId),
+    Ended(DeliveryId),
+}
+
+impl Place {
+    fn number(self) -> i64 {
+        match self {
+            Self::Waiting(event) => event.0,
+            Self::Ended(delivery) => delivery.0,
+        }
+    }
+
+    /// When its event happened, or when it ended.
+    pub fn at(self) -> DateTime<Utc> {
+        made_at(self.number())
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Waiting(event) => event.fmt(f),
+            Self::Ended(delivery) => delivery.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Place {
+    type Err = NotAnId;
+    fn from_str(text: &str) -> Result<Self, NotAnId> {
+        text.parse().map(Self::Waiting).or_else(|_| text.parse().map(Self::Ended))
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -37,23 +130,50 @@ pub struct Entry {
     pub created_at: String,
     /// `pending`, `delivered`, `failed` or `skipped`.
     pub state: String,
-    /// Each with `at`, `duration` in milliseconds, `status` or `error`, and the first 1 KB of the `answer`.
+    /// Each with `at`, `duration` in milliseconds, `status` or `error`, the first 1 KB of the `answer` and the `signature`
+    /// that was sent.
     pub tries: Value,
     pub next_try_at: Option<String>,
-    /// Rises with the time of the last change.
     #[serde(skip)]
-    changed: i64,
+    pub place: Place,
+    #[serde(skip)]
+    pub due_at: Option<DateTime<Utc>>,
 }
 
 /// All of one instant: a delivery that ends between two looks would be in neither.
-pub async fn read(instant: &mut Snapshot, webhook: WebhookId, filter: &Filter) -> Result<Vec<Entry>> {
-    let workspace = instant.frame().workspace;
-    find(instant, workspace, webhook).await?;
-    let mut entries = ended(instant, workspace, webhook, filter).await?;
-    entries.extend(waiting(instant, workspace, webhook, filter).await?);
-    entries.sort_by_key(|entry| std::cmp::Reverse(entry.changed));
-    entries.truncate(MOST as usize);
+pub async fn read(
+    instant: &mut Snapshot,
+    by: &By,
+    webhook: WebhookId,
+    filter: &Filter,
+) -> Result<Vec<Entry>> {
+    let (workspace, now) = (instant.frame().workspace, instant.frame().now);
+    find_open(instant, workspace, by, webhook).await?;
+    let range = filter.range(now);
+    let mut entries = ended(instant, workspace, webhook, filter, range).await?;
+    entries.extend(waiting(instant, workspace, webhook, filter, range).await?);
+    entries.sort_by_key(|entry| std::cmp::Reverse(entry.place.number()));
+    entries.truncate(filter.most as usize);
     Ok(entries)
+}
+
+/// What several webhooks got since a time, newest first. The time keeps it to few of the log's days.
+pub async fn newest_of(
+    instant: &mut Snapshot,
+    by: &By,
+    webhooks: &[WebhookId],
+    since: DateTime<Utc>,
+    most: i64,
+) -> Result<Vec<(WebhookId, Entry)>> {
+    let mut all = Vec::new();
+    for webhook in webhooks {
+        let filter = Filter { since: Some(since), most, ..Filter::default() };
+        let entries = read(instant, by, *webhook, &filter).await?;
+        all.extend(entries.into_iter().map(|entry| (*webhook, entry)));
+    }
+    all.sort_by_key(|(_, entry)| std::cmp::Reverse(entry.place.number()));
+    all.truncate(most as usize);
+    Ok(all)
 }
 
 async fn ended(
@@ -61,31 +181,30 @@ async fn ended(
     workspace: WorkspaceId,
     webhook: WebhookId,
     filter: &Filter,
+    (from, below): (i64, i64),
 ) -> Result<Vec<Entry>> {
-    let states: &[&str] = match filter.outcome {
-        None => &["delivered", "failed", "skipped"],
-        Some(Status::Failed) => &["failed"],
-        Some(Status::Delivered) => &["delivered"],
-    };
+    let states = filter.outcome.map_or(STATES, Status::ended);
     let kinds = match &filter.kind {
         Some(kind) => vec![kind.as_str()],
         None => Kind::NAMES.to_vec(),
     };
     // One branch for each state and kind, so that every filter is a prefix of the key.
     let rows = sqlx::query!(
-        r#"select entry.state, entry.kind, entry.id, entry.event_id as "event: EventId", entry.tries
+        r#"select entry.state, entry.kind, entry.id as "id: DeliveryId", entry.event_id as "event: EventId", entry.tries
            from unnest($3::text[]) as wanted (state), unnest($4::text[]) as chosen (kind)
            cross join lateral (
                select state, kind, id, event_id, tries from delivery_log
                where workspace_id = $1 and webhook_id = $2 and delivery_log.state = wanted.state
-                 and delivery_log.kind = chosen.kind
+                 and delivery_log.kind = chosen.kind and id >= $6 and id < $7
                order by id desc limit $5) entry
            order by entry.id desc limit $5"#,
         workspace.0,
         webhook.0,
         states as &[&str],
         &kinds as &[&str],
-        MOST
+        filter.most,
+        from,
+        below
     )
     .fetch_all(conn)
     .await?;
@@ -96,7 +215,8 @@ async fn ended(
         state: row.state,
         tries: row.tries,
         next_try_at: None,
-        changed: row.id,
+        place: Place::Ended(row.id),
+        due_at: None,
     });
     Ok(entries.collect())
 }
@@ -106,35 +226,37 @@ async fn waiting(
     workspace: WorkspaceId,
     webhook: WebhookId,
     filter: &Filter,
+    (from, below): (i64, i64),
 ) -> Result<Vec<Entry>> {
-    if filter.outcome == Some(Status::Delivered) {
+    if matches!(filter.outcome, Some(Status::Delivered | Status::Skipped)) {
         return Ok(Vec::new());
     }
     let rows = sqlx::query!(
         r#"select kind, event_id as "event: EventId", tries, due_at from (
                select kind, event_id, tries, due_at from deliveries
-               where workspace_id = $1 and webhook_id = $2 order by event_id desc limit $5) newest
-           where ($3::text is null or kind = $3) and (not $4 or tries <> '[]') limit $6"#,
+               where workspace_id = $1 and webhook_id = $2 and event_id >= $7 and event_id < $8
+               order by event_id desc limit $5) newest
+           where ($3::text is null or kind = $3) and (not $4 or tries <> '[]') order by event_id desc limit $6"#,
         workspace.0,
         webhook.0,
         filter.kind,
         filter.outcome == Some(Status::Failed),
         MOST_WAITING,
-        MOST
+        filter.most,
+        from,
+        below
     )
     .fetch_all(conn)
     .await?;
-    let entries = rows.into_iter().map(|row| {
-        let last = row.tries.as_array().and_then(|tries| tries.last()?.get("at")?.as_str()?.parse().ok());
-        Entry {
-            event: row.event,
-            r#type: row.kind,
-            created_at: written(made_at(row.event.0)),
-            state: "pending".into(),
-            tries: row.tries,
-            next_try_at: Some(written(row.due_at)),
-            changed: last.map_or(row.event.0, lowest_at),
-        }
+    let entries = rows.into_iter().map(|row| Entry {
+        event: row.event,
+        r#type: row.kind,
+        created_at: written(made_at(row.event.0)),
+        state: "pending".into(),
+        tries: row.tries,
+        next_try_at: Some(written(row.due_at)),
+        place: Place::Waiting(row.event),
+        due_at: Some(row.due_at),
     });
     Ok(entries.collect())
 }

@@ -1,32 +1,43 @@
-//! Changes a webhook: pauses and resumes it, and replaces its secret (specification 6.1).
+//! Changes a webhook: pauses and resumes it, replaces its secret, changes its address and what it hears of
+//! (specification 6.1).
 //!
 //! What waits when a webhook stops is dropped from its queue into the log and is not sent by itself later: each
 //! stop begins a new run, and a delivery belongs to the run it was made in. Lanes are locked before webhooks.
 
+use chrono::{DateTime, Utc};
+use serde_json::json;
 use sqlx::PgConnection;
 
 use crate::app::App;
 use crate::error::Result;
 use crate::ids::{WebhookId, WorkspaceId};
 use crate::secrets::signed_requests::Secret;
-use crate::webhooks::create::NewSecret;
+use crate::webhooks::create::{NewSecret, chosen};
 use crate::webhooks::secret::encrypt;
-use crate::webhooks::webhook::{NO_WEBHOOK, State};
+use crate::webhooks::webhook::{NO_WEBHOOK, State, find, find_open};
+use crate::workspace::access::By;
+use crate::workspace::audit::{self, Did, Subject};
 
-/// Nothing is sent until somebody resumes it.
-pub async fn pause(app: &App, workspace: WorkspaceId, id: WebhookId) -> Result<()> {
+/// Nothing is sent until somebody resumes it. Whoever runs the workspace can pause what others made.
+pub async fn pause(app: &App, workspace: WorkspaceId, by: &By, id: WebhookId) -> Result<()> {
     let mut tx = app.begin(workspace).await?;
     let now = tx.now();
     lock(&mut tx, workspace, id).await?;
+    let webhook = find(&mut tx, workspace, id).await?;
     // One that is off stays off, and a pause of what is paused changes nothing.
-    stop(&mut tx, workspace, id, State::Paused, now).await?;
+    if stop(&mut tx, workspace, id, State::Paused, now).await? {
+        let subject = Subject { id: &id, name: &webhook.called() };
+        audit::record(&mut tx, by, Did::WebhookPaused, subject, json!({})).await?;
+    }
     tx.commit().await
 }
 
-/// Sends again what happens from now on, and forgets the failures before.
-pub async fn resume(app: &App, workspace: WorkspaceId, id: WebhookId) -> Result<()> {
+/// Sends again what happens from now on, and forgets the failures before. A private one only its maker resumes: it may be
+/// paused because of who would hear it.
+pub async fn resume(app: &App, workspace: WorkspaceId, by: &By, id: WebhookId) -> Result<()> {
     let mut tx = app.begin(workspace).await?;
     lock(&mut tx, workspace, id).await?;
+    let webhook = find_open(&mut tx, workspace, by, id).await?;
     sqlx::query!(
         "with lane as (
              update webhook_lanes set failing_since = null where workspace_id = $1 and webhook_id = $2)
@@ -36,17 +47,24 @@ pub async fn resume(app: &App, workspace: WorkspaceId, id: WebhookId) -> Result<
     )
     .execute(&mut *tx)
     .await?;
+    if webhook.state != State::Active {
+        let subject = Subject { id: &id, name: &webhook.called() };
+        let data = json!({ "was": webhook.state });
+        audit::record(&mut tx, by, Did::WebhookResumed, subject, data).await?;
+    }
     tx.commit().await
 }
 
 /// A new secret. The old one signs too for a day; one that is older still is forgotten.
-pub async fn rotate(app: &App, workspace: WorkspaceId, id: WebhookId) -> Result<NewSecret> {
+pub async fn rotate(app: &App, workspace: WorkspaceId, by: &By, id: WebhookId) -> Result<NewSecret> {
     let mut tx = app.begin(workspace).await?;
+    let webhook = find_open(&mut tx, workspace, by, id).await?;
     let secret = Secret::new(&app.random);
     let sealed = encrypt(&secret, app.config.needs_secret_key()?, &app.random, workspace, id)?;
     let now = tx.now();
     let rotated = sqlx::query!(
-        "update webhooks set old_secret = secret, secret = $3, rotated_at = $4 where workspace_id = $1 and id = $2",
+        "update webhooks set old_secret = secret, secret = $3, rotated_at = $4
+         where workspace_id = $1 and id = $2 and removed_at is null",
         workspace.0,
         id.0,
         sealed,
@@ -57,8 +75,85 @@ pub async fn rotate(app: &App, workspace: WorkspaceId, id: WebhookId) -> Result<
     if rotated.rows_affected() == 0 {
         return Err(NO_WEBHOOK);
     }
+    let subject = Subject { id: &id, name: &webhook.called() };
+    audit::record(&mut tx, by, Did::WebhookRotated, subject, json!({})).await?;
     tx.commit().await?;
     Ok(NewSecret { webhook: id, secret: secret.text() })
+}
+
+/// From now on only the newest secret signs.
+pub async fn end_old_secret(app: &App, workspace: WorkspaceId, by: &By, id: WebhookId) -> Result<()> {
+    let mut tx = app.begin(workspace).await?;
+    let webhook = find_open(&mut tx, workspace, by, id).await?;
+    let ended = sqlx::query!(
+        "update webhooks set old_secret = null, rotated_at = null
+         where workspace_id = $1 and id = $2 and old_secret is not null",
+        workspace.0,
+        id.0
+    )
+    .execute(&mut *tx)
+    .await?;
+    if ended.rows_affected() == 1 {
+        let subject = Subject { id: &id, name: &webhook.called() };
+        audit::record(&mut tx, by, Did::WebhookOldSecretEnded, subject, json!({})).await?;
+    }
+    tx.commit().await
+}
+
+/// Another address, checked like the first. What waits goes there too; the failures of the old one are forgotten.
+pub async fn change_address(
+    app: &App,
+    workspace: WorkspaceId,
+    by: &By,
+    id: WebhookId,
+    url: &str,
+) -> Result<()> {
+    let url = app.outside.a_public_address("url", url).await?;
+    let mut tx = app.begin(workspace).await?;
+    lock(&mut tx, workspace, id).await?;
+    let before = find_open(&mut tx, workspace, by, id).await?;
+    if before.url == url.as_str() {
+        return Ok(());
+    }
+    sqlx::query!(
+        "with lane as (
+             update webhook_lanes set failing_since = null where workspace_id = $1 and webhook_id = $2)
+         update webhooks set url = $3 where workspace_id = $1 and id = $2",
+        workspace.0,
+        id.0,
+        url.as_str()
+    )
+    .execute(&mut *tx)
+    .await?;
+    let after = find(&mut tx, workspace, id).await?;
+    let data = json!({ "address": { "before": before.called(), "after": after.called() } });
+    audit::record(&mut tx, by, Did::WebhookChanged, Subject { id: &id, name: &after.called() }, data).await?;
+    tx.commit().await
+}
+
+/// Other kinds of event, from now on; none means all.
+pub async fn change_events(
+    app: &App,
+    workspace: WorkspaceId,
+    by: &By,
+    id: WebhookId,
+    kinds: &[String],
+) -> Result<()> {
+    let kinds = chosen(kinds)?;
+    let mut tx = app.begin(workspace).await?;
+    let webhook = find_open(&mut tx, workspace, by, id).await?;
+    sqlx::query!(
+        "update webhooks set kinds = $3 where workspace_id = $1 and id = $2 and removed_at is null",
+        workspace.0,
+        id.0,
+        kinds.as_deref()
+    )
+    .execute(&mut *tx)
+    .await?;
+    let data = json!({ "events": { "before": webhook.kinds, "after": kinds } });
+    audit::record(&mut tx, by, Did::WebhookChanged, Subject { id: &id, name: &webhook.called() }, data)
+        .await?;
+    tx.commit().await
 }
 
 /// Stops an active webhook, and turns off one that is paused. False when it was stopped like that already.
@@ -68,7 +163,7 @@ pub async fn stop(
     workspace: WorkspaceId,
     id: WebhookId,
     state: State,
-    now: chrono::DateTime<chrono::Utc>,
+    now: DateTime<Utc>,
 ) -> Result<bool> {
     let stopped = sqlx::query!(
         "update webhooks set state = $3, run = run + 1

@@ -7,11 +7,12 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::app::App;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::{DeliveryId, EventId, Id, WebhookId, WorkspaceId};
 use crate::store::db::Across;
 use crate::webhooks::attempt::Try;
 use crate::webhooks::claim::LaneKey;
+use crate::webhooks::health;
 use crate::webhooks::manage::stop;
 use crate::webhooks::schedule::{PATIENCE, delay};
 use crate::webhooks::webhook::{State, find};
@@ -66,6 +67,8 @@ pub async fn write_results(app: &App, done: &[(LaneKey, Done)], released: &[Lane
     finish(&mut tx, app, &over).await?;
     put_off(&mut tx, &again).await?;
     let now = app.clock.now();
+    let tried = done.iter().filter(|(lane, _)| lanes.contains_key(lane));
+    health::count(&mut tx, now, tried.filter_map(|(lane, done)| Some((*lane, done.delivered()?)))).await?;
     for (lane, failing_since) in give_back(&mut tx, &lanes, now).await? {
         let Some(health) = lanes.get(&lane) else { continue };
         let too_long =
@@ -94,6 +97,14 @@ impl Health {
 }
 
 impl Done {
+    /// Whether a try was answered well; nothing when there was none.
+    fn delivered(&self) -> Option<bool> {
+        match &self.outcome {
+            AttemptResult::Tried { result, .. } => Some(result.is_delivered()),
+            AttemptResult::Skipped => None,
+        }
+    }
+
     /// When it is tried again, if it is.
     fn next(&self, app: &App) -> Option<DateTime<Utc>> {
         match &self.outcome {
@@ -275,8 +286,8 @@ async fn turn_off(
         return Ok(());
     }
     let found = find(conn, workspace, webhook).await?;
-    let host = url::Url::parse(&found.url).ok().and_then(|url| url.host_str().map(str::to_owned));
-    let host = host.unwrap_or_default();
+    let host = found.host();
+    let log = app.config.public_url.join(&format!("settings/webhooks/{webhook}")).map_err(Error::internal)?;
     let mode = if found.livemode { "live" } else { "test" };
     let (kind, subject, what) = match state {
         State::Off => (
@@ -288,7 +299,7 @@ async fn turn_off(
     };
     let body = format!(
         "The {mode} webhook {webhook} to {host} was {}: {what}.\n\nNothing is sent to it until someone resumes it. \
-         Events of the last 30 days stay in its log and can be sent again from there.\n",
+         Events of the last 30 days stay in its log and can be sent again from there:\n{log}\n",
         if state == State::Off { "turned off" } else { "paused" },
     );
     let notice = Notice { to: found.maker, kind, subject, body: &body };

@@ -38,7 +38,11 @@ pub fn signatures(secrets: &[Secret], id: &str, seconds: i64, body: &[u8]) -> St
 
 /// Whether a secret that was replaced then still signs.
 pub fn still_signs(rotated_at: DateTime<Utc>, now: DateTime<Utc>) -> bool {
-    now < rotated_at + OVERLAP
+    now < signs_until(rotated_at)
+}
+
+pub fn signs_until(rotated_at: DateTime<Utc>) -> DateTime<Utc> {
+    rotated_at + OVERLAP
 }
 
 /// The secrets of these workspaces' webhooks as they are stored, those that were replaced too.
@@ -46,7 +50,7 @@ pub async fn stored(conn: &mut PgConnection, workspaces: &[i64]) -> Result<Vec<S
     Ok(sqlx::query!(
         r#"select workspace_id as "workspace: WorkspaceId", id as "id: WebhookId", sealed as "sealed!"
            from webhooks cross join lateral (values (secret), (old_secret)) each_one (sealed)
-           where workspace_id = any($1) and sealed is not null order by workspace_id, id"#,
+           where workspace_id = any($1) and sealed is not null and removed_at is null order by workspace_id, id"#,
         workspaces
     )
     .map(|row| Stored::new(row.workspace, row.id, PURPOSE, row.sealed))

@@ -7,6 +7,8 @@ use sqlx::PgConnection;
 
 use crate::error::{Error, Result};
 use crate::ids::{PersonId, WebhookId, WorkspaceId};
+use crate::webhooks::secret::signs_until;
+use crate::workspace::access::By;
 
 pub const NO_WEBHOOK: Error = Error::Missing("No such webhook in this workspace.");
 
@@ -45,6 +47,7 @@ impl State {
 pub struct Webhook {
     pub id: WebhookId,
     pub maker: PersonId,
+    pub maker_name: String,
     pub livemode: bool,
     pub scope: Scope,
     pub audience: i64,
@@ -55,12 +58,42 @@ pub struct Webhook {
     pub created_at: DateTime<Utc>,
     /// Whether the workspace's plan sends webhooks at all.
     pub in_plan: bool,
+    pub rotated_at: Option<DateTime<Utc>>,
+    /// The first failure since the last success.
+    pub failing_since: Option<DateTime<Utc>>,
 }
 
 impl Webhook {
     /// What people read: a plan without webhooks stops them all.
     pub fn status(&self) -> &'static str {
         if self.in_plan { self.state.as_str() } else { "plan" }
+    }
+
+    /// Until when the secret before the present one signs too.
+    pub fn old_secret_until(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        self.rotated_at.map(signs_until).filter(|until| now < *until)
+    }
+
+    /// What a private webhook hears, and where it sends it, is its maker's. Others see that it is there, and stop it.
+    pub fn is_open_to(&self, by: &By) -> bool {
+        match by {
+            By::System => true,
+            By::Person { id, .. } => self.scope == Scope::Team || *id == self.maker,
+            By::Agent { .. } => false,
+        }
+    }
+
+    /// As the audit log calls it. The rest of an address may hold a token.
+    pub fn called(&self) -> String {
+        match self.scope {
+            Scope::Team => self.host(),
+            Scope::Private => format!("private, of {}", self.maker_name),
+        }
+    }
+
+    pub fn host(&self) -> String {
+        let url = url::Url::parse(&self.url).ok();
+        url.and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default()
     }
 }
 
@@ -72,6 +105,17 @@ pub async fn find(conn: &mut PgConnection, workspace: WorkspaceId, id: WebhookId
     read(conn, workspace, Some(id)).await?.pop().ok_or(NO_WEBHOOK)
 }
 
+/// One whose address, secret and log somebody may see. What is another person's is as if it were not there.
+pub async fn find_open(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    by: &By,
+    id: WebhookId,
+) -> Result<Webhook> {
+    let found = find(conn, workspace, id).await?;
+    if found.is_open_to(by) { Ok(found) } else { Err(NO_WEBHOOK) }
+}
+
 async fn read(
     conn: &mut PgConnection,
     workspace: WorkspaceId,
@@ -79,11 +123,14 @@ async fn read(
 ) -> Result<Vec<Webhook>> {
     Ok(sqlx::query_as!(
         Webhook,
-        r#"select webhooks.id as "id: WebhookId", maker_id as "maker: PersonId", livemode,
+        r#"select webhooks.id as "id: WebhookId", maker_id as "maker: PersonId", people.name as maker_name, livemode,
                   scope as "scope: Scope", audience as "audience!", url, kinds, state as "state: State", run,
-                  webhooks.created_at, plan <> 'free' as "in_plan!"
+                  webhooks.created_at, plan <> 'free' as "in_plan!", rotated_at, failing_since
            from webhooks join workspaces on workspaces.id = webhooks.workspace_id
-           where workspace_id = $1 and ($2::bigint is null or webhooks.id = $2)
+           join people on people.workspace_id = webhooks.workspace_id and people.id = maker_id
+           join webhook_lanes lane on lane.workspace_id = webhooks.workspace_id and lane.webhook_id = webhooks.id
+           where webhooks.workspace_id = $1 and ($2::bigint is null or webhooks.id = $2)
+             and webhooks.removed_at is null
            order by webhooks.id"#,
         workspace.0,
         id.map(|id| id.0)

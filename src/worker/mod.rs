@@ -4,6 +4,7 @@
 //! A loop only ever does work that is written down in rows, so any number of nodes can run it and a stop at
 //! any point loses nothing. The due time of the next row wakes a loop early; that is a hint, the pause is the rule.
 
+pub mod key_uses;
 pub mod supervise;
 pub mod sweep;
 
@@ -26,6 +27,7 @@ use crate::conversations::notifications::digest;
 use crate::conversations::search::index::{self, Batch};
 use crate::conversations::search::pending;
 use crate::conversations::{counts, snooze};
+use crate::departures::hand_over;
 use crate::documents::request;
 use crate::due::backoff::{Backoff, Piece, caught};
 use crate::due::pass::{Pass, Progress};
@@ -38,7 +40,10 @@ use crate::outgoing::{notify, send};
 use crate::replies::{remind, revoke_key};
 use crate::sandbox::answer;
 use crate::store::partitions;
-use crate::webhooks::{claim, deliver, fan_out};
+use crate::webhooks::{claim, deliver, fan_out, health, remove};
+use crate::workspace::agents::days;
+use crate::workspace::people::invitations;
+use crate::workspace::second_factor::half;
 use crate::workspace::{keys, notices, sessions, sign_in_links};
 
 type Run<'a> = BoxFuture<'a, Result<()>>;
@@ -130,6 +135,13 @@ const LOOPS: &[Loop] = &[
         next: |app| Box::pin(async { keys::next_unreleased(&mut *app.connection().await?).await }),
     },
     Loop {
+        name: hand_over::LOOP,
+        every: Duration::from_secs(5),
+        at_once: 1,
+        run: |app, turn| Box::pin(hand_over::work_off(app, &turn.put_off)),
+        next: |app| Box::pin(async { hand_over::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
         name: "fan out events",
         every: Duration::from_millis(200),
         at_once: 1,
@@ -162,6 +174,13 @@ const LOOPS: &[Loop] = &[
         every: Duration::from_secs(10),
         at_once: 1,
         run: |app, _| Box::pin(app.follow_the_databases_clock()),
+        next: |_| Box::pin(async { Ok(None) }),
+    },
+    Loop {
+        name: key_uses::LOOP,
+        every: Duration::from_secs(10),
+        at_once: 1,
+        run: |app, _| Box::pin(key_uses::write_down(app)),
         next: |_| Box::pin(async { Ok(None) }),
     },
     Loop {
@@ -465,8 +484,11 @@ async fn keep_days(app: &App) -> Result<()> {
     let kept = partitions::maintain(&mut conn).await;
     let forgotten = rate::forget(&mut conn, now).await.and(notices::forget(&mut conn, now).await);
     let forgotten = forgotten.and(bulk::forget(&mut conn, now).await);
+    let counted = days::forget_days(&mut conn, now).await.and(days::forget_messages(&mut conn, now).await);
+    let webhooks = health::forget(&mut conn, now).await.and(remove::forget(&mut conn, now).await);
     let ended = sessions::forget(&mut conn, now).await.and(sign_in_links::forget(&mut conn, now).await);
-    kept.and(forgotten).and(ended).and(quota::forget(&mut conn, now).await)
+    let ended = ended.and(invitations::forget(&mut conn, now).await).and(half::forget(&mut conn, now).await);
+    kept.and(forgotten).and(counted).and(webhooks).and(ended).and(quota::forget(&mut conn, now).await)
 }
 
 /// Works off the notes there are, a batch of each workspace in turn: however much one has, the others wait for one

@@ -43,6 +43,11 @@ impl Actor {
         }
     }
 
+    /// The same on the other side of the wall: what test keys see and do, and nothing live.
+    pub fn in_sandbox(&self) -> Self {
+        Self { livemode: false, ..self.clone() }
+    }
+
     pub fn by(&self) -> By {
         let name = self.name.clone();
         match self.member {

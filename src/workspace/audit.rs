@@ -44,11 +44,34 @@ macro_rules! recorded {
 
 recorded! {
     PersonAdded "person.added" "added";
+    PersonInvited "person.invited" "invited";
+    InvitationWithdrawn "invitation.withdrawn" "withdrew the invitation of";
+    PersonJoined "person.joined" "joined by invitation as";
+    RoleChanged "person.role_changed" "changed the role of";
+    PersonRemoved "person.removed" "removed";
+    SignedIn "person.signed_in" "signed in as";
+    SecondFactorOn "second_factor.on" "turned on the second factor of";
+    SecondFactorOff "second_factor.off" "turned off the second factor of";
+    RecoveryCodesMade "recovery_codes.made" "made new recovery codes for";
+    SecondFactorRequired "second_factor.required" "asked everybody for a second factor in";
+    SecondFactorOptional "second_factor.optional" "no longer asks everybody for a second factor in";
     InboxMade "inbox.made" "made the inbox";
     InboxChanged "inbox.changed" "changed the inbox";
     DomainAdded "domain.added" "added the domain";
     KeyMade "key.made" "made the key";
     KeyRevoked "key.revoked" "revoked the key";
+    CapSet "agent.capped" "set the daily cap of";
+    AgentsStopped "agents.stopped" "stopped every agent of";
+    AgentsStarted "agents.started" "started the agents of";
+    WebhookMade "webhook.made" "made the webhook";
+    WebhookChanged "webhook.changed" "changed the webhook";
+    WebhookRotated "webhook.rotated" "replaced the secret of the webhook";
+    WebhookOldSecretEnded "webhook.old_secret_ended" "ended the old secret of the webhook";
+    WebhookPaused "webhook.paused" "paused the webhook";
+    WebhookResumed "webhook.resumed" "resumed the webhook";
+    WebhookTested "webhook.tested" "sent a test to the webhook";
+    WebhookRedelivered "webhook.redelivered" "sent events again to the webhook";
+    WebhookRemoved "webhook.removed" "removed the webhook";
 }
 
 /// What something was done to.

@@ -43,7 +43,7 @@ pub async fn list(conn: &mut PgConnection, person: &Person) -> Result<(Vec<Inbox
     .await?;
     let others = sqlx::query_scalar!(
         "select p.name from mailboxes m join people p on p.workspace_id = $1 and p.id = m.owner_id
-         where m.workspace_id = $1 and kind = 'private' and owner_id <> $2 order by 1",
+         where m.workspace_id = $1 and kind = 'private' and owner_id <> $2 and m.closed_at is null order by 1",
         person.workspace.0,
         person.id.0
     )

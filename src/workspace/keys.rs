@@ -183,6 +183,16 @@ pub struct Agent {
     pub actor: Actor,
     pub id: AgentId,
     pub plan: Plan,
+    /// Every agent of its workspace is.
+    pub stopped: bool,
+}
+
+impl Agent {
+    /// Whether it may do anything now. What it changes asks once more, in its transaction.
+    pub fn may_work(&self) -> Result<()> {
+        self.plan.needs_api()?;
+        if self.stopped { Err(Error::agents_stopped()) } else { Ok(()) }
+    }
 }
 
 impl Deref for Agent {
@@ -201,7 +211,7 @@ pub async fn authenticate(
 ) -> Result<Option<Agent>> {
     let row = sqlx::query!(
         r#"select agents.id as "id: AgentId", agents.name, scopes, livemode, plan as "plan: Plan",
-                  people.id as "maker: PersonId"
+                  people.id as "maker: PersonId", agents_stopped_at is not null as "stopped!"
            from agents
            join workspaces on workspaces.id = agents.workspace_id
            join people on people.workspace_id = agents.workspace_id and people.id = agents.maker_id
@@ -222,6 +232,7 @@ pub async fn authenticate(
         },
         id: row.id,
         plan: row.plan,
+        stopped: row.stopped,
     }))
 }
 

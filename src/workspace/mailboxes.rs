@@ -144,17 +144,33 @@ pub async fn live(conn: &mut PgConnection, workspace: WorkspaceId, id: MailboxId
     .ok_or(NO_MAILBOX)
 }
 
-/// The live inbox with this very address, or with it as an alias.
+/// The live inbox with this very address, or with it as an alias; one that is closed takes no mail.
 pub async fn at(conn: &mut PgConnection, workspace: WorkspaceId, address: &str) -> Result<Option<Mailbox>> {
     Ok(sqlx::query_as!(
         Mailbox,
         r#"select id as "id: MailboxId", audience as "audience!", address, name from mailboxes
-           where workspace_id = $1 and kind <> 'sandbox' and (address = $2 or id = (
+           where workspace_id = $1 and kind <> 'sandbox' and closed_at is null and (address = $2 or id = (
                select mailbox_id from mailbox_aliases where workspace_id = $1 and address = $2))
            order by address = $2 desc limit 1"#,
         workspace.0,
         address
     )
     .fetch_optional(conn)
+    .await?)
+}
+
+/// The private inboxes of somebody who leaves: another person's from now on, or closed. Gives their names.
+pub async fn hand_over(tx: &mut Tx<'_>, from: PersonId, to: Option<PersonId>) -> Result<Vec<String>> {
+    let (workspace, now) = (tx.workspace().0, tx.now());
+    Ok(sqlx::query_scalar!(
+        "update mailboxes
+         set owner_id = coalesce($3, owner_id), closed_at = case when $3::bigint is null then $4::timestamptz end
+         where workspace_id = $1 and owner_id = $2 and closed_at is null returning name",
+        workspace,
+        from.0,
+        to.map(|to| to.0),
+        now
+    )
+    .fetch_all(&mut **tx)
     .await?)
 }

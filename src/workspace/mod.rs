@@ -2,6 +2,7 @@
 //! This is the lowest product module: it knows nothing of conversations or mail.
 
 pub mod access;
+pub mod agents;
 pub mod audit;
 pub mod cleanup_progress;
 pub mod create;
@@ -13,6 +14,7 @@ pub mod passwords;
 pub mod people;
 pub mod plan;
 pub mod preferences;
+pub mod second_factor;
 pub mod sessions;
 pub mod sign_in_links;
 pub mod signatures;

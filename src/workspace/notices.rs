@@ -40,16 +40,36 @@ pub async fn write(
     )
     .fetch_all(&mut *conn)
     .await?;
+    let Notice { kind, subject, body, .. } = notice;
+    write_to(conn, workspace, now, random, &recipients, Words { kind, subject, body }).await
+}
+
+/// What a notice says.
+pub struct Words<'a> {
+    pub kind: &'a str,
+    pub subject: &'a str,
+    pub body: &'a str,
+}
+
+/// To addresses, whether somebody of the team has them or not: whoever is invited, and whoever has just left.
+pub async fn write_to(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    now: DateTime<Utc>,
+    random: &Random,
+    recipients: &[String],
+    words: Words<'_>,
+) -> Result<()> {
     let ids: Vec<i64> = recipients.iter().map(|_| NoticeId::mint(now, random).0).collect();
     sqlx::query!(
         "insert into notices (workspace_id, id, recipient, kind, subject, body, created_at, due_at)
          select $1, id, recipient, $4, $5, $6, $7, $7 from unnest($2::bigint[], $3::text[]) as t (id, recipient)",
         workspace.0,
         &ids,
-        &recipients,
-        notice.kind,
-        notice.subject,
-        notice.body,
+        recipients,
+        words.kind,
+        words.subject,
+        words.body,
         now
     )
     .execute(conn)

@@ -1,7 +1,12 @@
 //! The people of a workspace and their roles.
 //! Owners and admins make keys and inboxes; members work on mail.
 
+pub mod invitations;
+pub mod list;
+pub mod roles;
+
 use std::ops::Deref;
+use std::str::FromStr;
 
 use serde_json::json;
 use sqlx::PgConnection;
@@ -29,12 +34,31 @@ impl Role {
         matches!(self, Self::Owner | Self::Admin)
     }
 
-    fn as_str(self) -> &'static str {
+    pub const ALL: [Self; 3] = [Self::Owner, Self::Admin, Self::Member];
+
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Owner => "owner",
             Self::Admin => "admin",
             Self::Member => "member",
         }
+    }
+
+    /// As people read it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Owner => "Owner",
+            Self::Admin => "Admin",
+            Self::Member => "Member",
+        }
+    }
+}
+
+impl FromStr for Role {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        let role = Self::ALL.into_iter().find(|role| role.as_str() == text);
+        role.ok_or_else(|| Error::problem("role", "must be owner, admin or member"))
     }
 }
 
@@ -148,6 +172,39 @@ pub async fn role_of(conn: &mut PgConnection, workspace: WorkspaceId, person: Pe
     .fetch_optional(conn)
     .await?
     .ok_or(NO_PERSON)
+}
+
+/// The role of someone who is on the team now and stays so until this transaction ends: removing somebody locks the same row.
+pub async fn hold(tx: &mut Tx<'_>, person: PersonId) -> Result<Role> {
+    let workspace = tx.workspace().0;
+    sqlx::query_scalar!(
+        r#"select role as "role: Role" from people
+           where workspace_id = $1 and id = $2 and removed_at is null for no key update"#,
+        workspace,
+        person.0
+    )
+    .fetch_optional(&mut **tx)
+    .await?
+    .ok_or(NO_PERSON)
+}
+
+/// Somebody is not on the team any more. What they have to sign in with goes with them.
+pub async fn remove(tx: &mut Tx<'_>, person: PersonId) -> Result<()> {
+    let (workspace, now) = (tx.workspace().0, tx.now());
+    sqlx::query!(
+        "with links as (delete from sign_in_links where workspace_id = $1 and person_id = $2),
+              halves as (delete from half_sign_ins where workspace_id = $1 and person_id = $2),
+              factors as (delete from second_factors where workspace_id = $1 and person_id = $2),
+              codes as (delete from recovery_codes where workspace_id = $1 and person_id = $2),
+              passwords as (delete from passwords where workspace_id = $1 and person_id = $2)
+         update people set removed_at = $3 where workspace_id = $1 and id = $2 and removed_at is null",
+        workspace,
+        person.0,
+        now
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }
 
 /// A mail address as it is stored: lower case, one `@`, nothing that could break a header.

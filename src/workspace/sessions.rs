@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::Value;
 use sqlx::PgConnection;
 
 use crate::error::Result;
@@ -12,6 +13,9 @@ use crate::live::topic::Topic;
 use crate::store::db::Tx;
 use crate::store::forget::forget;
 use crate::text;
+use crate::workspace::access::By;
+use crate::workspace::agents::stop::Stopped;
+use crate::workspace::audit::{self, Did, Subject};
 use crate::workspace::people::{self, Person, Role};
 use crate::workspace::preferences::Theme;
 use crate::workspace::tokens::Token;
@@ -54,12 +58,21 @@ pub struct Session {
     pub theme: Theme,
     /// Whether single keys do something.
     pub keys: bool,
+    /// Since when every agent of the workspace is stopped, and by whom.
+    pub agents_stopped: Option<Stopped>,
+    /// The workspace asks everybody for a second factor, and this person has none yet.
+    pub owes_second_factor: bool,
 }
 
 impl Session {
+    /// Whether this person has just signed in.
+    pub fn is_fresh(&self, now: DateTime<Utc>) -> bool {
+        self.began_at + FRESH > now
+    }
+
     /// Whether this person has just read a mail to their address.
     pub fn is_fresh_from_mail(&self, now: DateTime<Utc>) -> bool {
-        self.with == SignedInWith::Link && self.began_at + FRESH > now
+        self.with == SignedInWith::Link && self.is_fresh(now)
     }
 }
 
@@ -104,6 +117,17 @@ pub async fn begin(tx: &mut Tx<'_>, person: PersonId, browser: &str, with: Signe
     Ok(text)
 }
 
+/// Notes in the audit log that somebody signed in, with what and from where. A server without a secret key has no such
+/// log, and still lets people in.
+pub async fn record(tx: &mut Tx<'_>, person: PersonId, data: Value) -> Result<()> {
+    if tx.frame().keys.is_none() {
+        return Ok(());
+    }
+    let name = people::name_of(tx, person).await?;
+    let by = By::Person { id: person, name: name.clone() };
+    audit::record(tx, &by, Did::SignedIn, Subject { id: &person, name: &name }, data).await
+}
+
 /// Whose session it is, if it is good.
 pub async fn find(
     conn: &mut PgConnection,
@@ -114,7 +138,10 @@ pub async fn find(
         r#"select sessions.id as "id: SessionId", person_id as "person: PersonId", sessions.created_at, seen_at,
                   signed_in_with as "with: SignedInWith", people.name, people.role as "role: Role",
                   coalesce(zone, time_zone) as "zone!", theme as "theme: Theme", single_keys,
-                  workspaces.name as workspace_name
+                  workspaces.name as workspace_name, agents_stopped_at, agents_stopped_by,
+                  (second_factor_required and not exists (
+                      select from second_factors where workspace_id = $1 and second_factors.person_id = people.id))
+                      as "owes_second_factor!"
            from sessions
            join people on people.workspace_id = $1 and people.id = person_id and removed_at is null
            join workspaces on workspaces.id = $1
@@ -136,6 +163,8 @@ pub async fn find(
             zone: row.zone,
             theme: row.theme,
             keys: row.single_keys,
+            agents_stopped: Stopped::stored(row.agents_stopped_at, row.agents_stopped_by),
+            owes_second_factor: row.owes_second_factor,
         };
         (session, people::at_work(token.workspace, row.person, row.name, row.role))
     }))
@@ -228,6 +257,11 @@ pub async fn end_others(tx: &mut Tx<'_>, person: PersonId, here: SessionId) -> R
     .await?;
     tx.touch(person.0, Topic::Rights);
     Ok(())
+}
+
+/// Signs a person out everywhere.
+pub async fn end_all(tx: &mut Tx<'_>, person: PersonId) -> Result<()> {
+    end_others(tx, person, SessionId(0)).await
 }
 
 /// Gives a session a new token, after a change of what it opens. The old one opens nothing any more.

@@ -11,7 +11,7 @@ const DIGITS: usize = 64;
 #[derive(Clone, Copy)]
 pub struct Token {
     pub workspace: WorkspaceId,
-    pub(super) hash: [u8; 32],
+    pub(in crate::workspace) hash: [u8; 32],
 }
 
 impl Token {

@@ -51,9 +51,9 @@ async fn furnish(app: &App, workspace: &crate::world::Workspace<'_>) {
             scope: Scope::Team,
             kinds: &[],
         };
-        let made = create(app, workspace.id, wanted).await.expect("a webhook");
+        let made = create(app, workspace.id, &By::System, wanted).await.expect("a webhook");
         if livemode {
-            manage::rotate(app, workspace.id, made.webhook).await.expect("a new secret");
+            manage::rotate(app, workspace.id, &By::System, made.webhook).await.expect("a new secret");
         }
     }
     let wanted = connect::Wanted {
@@ -184,7 +184,7 @@ async fn what_no_key_opens_is_told_by_its_place_and_stops_nothing() {
             "{:?}",
             told.left
         );
-        assert_eq!(told.object["moved"], 8);
+        assert_eq!(told.object["moved"], 8, "with the audit logs of two workspaces");
         let unreadable = told.object["unreadable"].as_array().unwrap();
         let place = |n: usize| (text(&unreadable[n], "place"), &unreadable[n]["key"]);
         assert_eq!(unreadable.len(), 2);
@@ -228,14 +228,15 @@ async fn sealing_anew_while_secrets_are_rotated_loses_none() {
             scope: Scope::Team,
             kinds: &[],
         };
-        let made = create(&world.app, acme.id, wanted).await.unwrap();
+        let made = create(&world.app, acme.id, &By::System, wanted).await.unwrap();
         let keys = ring(&[NEW, OLD]);
-        let both = with_keys(world, &[NEW, OLD]);
+        let (both, sealing) = (with_keys(world, &[NEW, OLD]), with_keys(world, &[OLD, NEW]));
         for _ in 0..20 {
-            // The server that rotates does not have the new key yet.
-            let (rotated, _) = tokio::join!(manage::rotate(&world.app, acme.id, made.webhook), async {
-                reseal::reseal(&both).await.unwrap()
-            });
+            // The server that rotates still seals with the old key.
+            let (rotated, _) =
+                tokio::join!(manage::rotate(&sealing, acme.id, &By::System, made.webhook), async {
+                    reseal::reseal(&both).await.unwrap()
+                });
             let shown = rotated.unwrap().secret;
             assert_eq!(current(world, &keys, acme.id).await, shown);
             reseal::reseal(&both).await.unwrap();

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import { violations } from './axe.mjs';
-import { DESK, demonstration, find, finish, PHONE, story, stranger } from './world.mjs';
+import { api, DESK, demonstration, find, finish, PHONE, story, stranger } from './world.mjs';
 
 after(finish);
 let world, pages;
@@ -18,6 +18,7 @@ async function tags() {
 before(async () => {
   world = await demonstration();
   const of = (words) => find(world.key, words);
+  const { agent } = await api(world.key, 'GET', '/me');
   pages = {
     inbox: '/inbox',
     mine: '/inbox?view=mine',
@@ -45,6 +46,17 @@ before(async () => {
     'what one is told': '/notices/choices',
     profile: '/profile',
     settings: '/settings',
+    keys: '/settings/keys',
+    'a new key': '/settings/keys/new',
+    'revoking a key': `/settings/keys/${agent.id}/revoke`,
+    agents: '/settings/agents',
+    'an agent': `/settings/agents/${agent.id}`,
+    webhooks: '/settings/webhooks',
+    'a new webhook': '/settings/webhooks/new',
+    sandbox: '/settings/sandbox',
+    people: '/settings/people',
+    'removing somebody': `/settings/people/${world.filled.people.at(-1).user}/remove`,
+    'a second factor': '/profile/second-factor',
     'no such page': '/conversations/cnv_nosuch',
   };
 });

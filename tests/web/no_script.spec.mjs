@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { finish, story, until, workspace } from './world.mjs';
+import { finish, story, until, url, workspace } from './world.mjs';
 
 after(finish);
 let world, inbox, agent, visit;
@@ -14,7 +14,7 @@ before(async () => {
     { from: 'ada@customer.test', name: 'Ada', subject: 'Keys', text: 'When do I get them?' },
     { from: 'theo@customer.test', name: 'Theo', subject: 'Bike room', text: 'May I have a place?' },
   ]);
-  visit = await world.browser(world.owner, { script: false });
+  visit = await world.browser(world.owner, { script: false, allow: [/400/] });
 });
 const whole = async (id) => JSON.stringify(await agent.api('GET', `/conversations/${id}`));
 
@@ -64,4 +64,42 @@ story(test, 'search is a form too', async () => {
   await box.fill('dead');
   await box.press('Enter');
   await page.getByText('Thermostat').first().waitFor();
+});
+
+story(test, 'a key is made and revoked, and agents are stopped and started, by forms', async () => {
+  const { page } = visit;
+  await page.goto('/settings/keys/new');
+  await page.getByLabel('Name of the agent').fill('by-forms');
+  await page.getByRole('button', { name: 'Make the key' }).click();
+  const key = await page.locator('#key').textContent();
+  const asks = async () => (await fetch(`${url}/api/v1/me`, { headers: { authorization: `Bearer ${key}` } })).status;
+  assert.equal(await asks(), 200);
+  assert.equal(await page.getByRole('button', { name: 'Copy' }).count(), 0, 'what cannot copy is not there');
+  await page.getByRole('radio', { name: 'Cursor' }).check({ force: true });
+  assert.equal(await page.locator('.panel-of:visible pre').count(), 1);
+  await page.goto('/settings/agents');
+  await page.getByRole('button', { name: 'Stop every agent' }).click();
+  await page.getByText('Every agent is stopped.').first().waitFor();
+  assert.equal(await asks(), 403);
+  await page.getByRole('link', { name: 'Start them again' }).first().click();
+  await page.getByRole('button', { name: 'Start every agent' }).click();
+  assert.equal(await asks(), 200);
+  await page.goto('/settings/keys');
+  await page.getByRole('link', { name: 'Revoke by-forms' }).click();
+  await page.getByRole('button', { name: 'Revoke by-forms' }).click();
+  assert.equal(await asks(), 401);
+});
+
+story(test, 'a mail is simulated by a form, and a webhook that cannot be is refused with a sentence', async () => {
+  const { page } = visit;
+  await page.goto('/settings/sandbox');
+  await page.getByLabel('From').fill('priya@customer.test');
+  await page.getByLabel('Text', { exact: true }).fill('Where does the deposit go?');
+  await page.getByRole('button', { name: 'Simulate' }).click();
+  await page.getByText('Taken in', { exact: true }).waitFor();
+  await page.goto('/settings/webhooks/new');
+  await page.getByLabel('Address').fill('https://10.0.0.1/');
+  await page.getByRole('button', { name: 'Make the webhook' }).click();
+  await page.getByText('must lead to a public address').waitFor();
+  assert.equal(await page.getByLabel('Address').inputValue(), 'https://10.0.0.1/');
 });

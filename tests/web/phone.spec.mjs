@@ -26,7 +26,7 @@ async function small(page) {
       .map(([box, one]) => `${one.outerHTML.slice(0, 90)} is ${Math.round(box.width)}x${Math.round(box.height)}`));
 }
 
-for (const where of ['/inbox', '/approvals', '/outgoing', '/search?q=deposit', '/compose', '/drafts', '/notices', '/profile', '/settings/saved-replies', '/settings/inboxes', '/settings/domains']) {
+for (const where of ['/inbox', '/approvals', '/outgoing', '/search?q=deposit', '/compose', '/drafts', '/notices', '/profile', '/settings/saved-replies', '/settings/inboxes', '/settings/domains', '/settings/keys', '/settings/keys/new', '/settings/agents', '/settings/webhooks', '/settings/webhooks/new', '/settings/sandbox', '/profile/second-factor', '/settings/people']) {
   story(test, `${where} fits on a phone`, async () => {
     const { page } = visit;
     await page.goto(where);

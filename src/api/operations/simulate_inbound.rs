@@ -13,17 +13,15 @@ use crate::conversations::conversation::find_visible;
 use crate::error::{Error, Problem, Result};
 use crate::ids::{ConversationId, MessageId};
 use crate::incoming::authenticate::Dmarc;
-use crate::incoming::delivery::Received;
-use crate::incoming::receive::receive;
-use crate::limits::rate::{RateKey, too_much_mail};
-use crate::sandbox::{Simulated, SimulatedFile, delivery};
+use crate::sandbox::simulate::{
+    LONGEST_ADDRESS, LONGEST_NAME, LONGEST_SUBJECT, LONGEST_TEXT, Simulated, SimulatedFile, simulate,
+};
 use crate::store::db::NoConnection;
 use crate::workspace::access::Scope;
 
 const MOST_FILE_BYTES: usize = 10 * 1024 * 1024;
 
-/// What a parser would take for more than the address (quotes, comments, controls, characters that do not
-/// show) cannot stand in it.
+/// `is_simulated_sender` as a pattern.
 const SENDER: &str =
     r#"^[^\s\x00-\x1f\x7f"(),:;<>@\[\\\]\u00ad\u200b-\u206f\ufeff]+@([A-Za-z0-9-]+\.)+[Tt][Ee][Ss][Tt]$"#;
 
@@ -33,15 +31,15 @@ pub struct SimulateInbound;
 #[serde(rename_all = "camelCase")]
 pub struct Input {
     /// The sender, on a `.test` domain.
-    #[schemars(length(max = 254), regex(pattern = SENDER))]
+    #[schemars(length(max = LONGEST_ADDRESS), regex(pattern = SENDER))]
     #[schemars(extend("x-says" = "must be a mail address on a .test domain"))]
     from: String,
     /// The sender's name.
-    #[schemars(length(max = 200))]
+    #[schemars(length(max = LONGEST_NAME))]
     name: Option<String>,
-    #[schemars(length(max = 998))]
+    #[schemars(length(max = LONGEST_SUBJECT))]
     subject: Option<String>,
-    #[schemars(length(max = 100_000), regex(pattern = NOT_BLANK))]
+    #[schemars(length(max = LONGEST_TEXT), regex(pattern = NOT_BLANK))]
     text: String,
     /// Makes the email a reply on this sandbox conversation.
     #[schemars(regex(pattern = "^cnv_[0-9a-z]+$"), extend("x-says" = "must be a conversation id"))]
@@ -51,7 +49,7 @@ pub struct Input {
     #[serde(default)]
     attachments: Vec<File>,
     /// The sandbox address it was written to, with a plus tag to carry a reference.
-    #[schemars(length(max = 254))]
+    #[schemars(length(max = LONGEST_ADDRESS))]
     to: Option<String>,
     /// The Message-ID it answers: of recorded app mail, or of a message we sent. Ignored with `conversationId`.
     #[schemars(length(max = 1000))]
@@ -124,26 +122,9 @@ impl Operation for SimulateInbound {
                 Some(DmarcName::Pass) | None => Dmarc::Pass,
             },
         };
-        let delivery = delivery(&mut conn, app, actor.workspace, mail).await?;
-
-        let (subject, limit) = (RateKey::SandboxMail(actor.workspace), app.config.sandbox_mail_limit());
-        if let Err(retry_after) = app.rate.take(&mut conn, subject, limit, now).await? {
-            return Err(too_much_mail(limit, retry_after));
-        }
         drop(conn);
-        match receive(app, actor.workspace, delivery).await {
-            Ok(Received::Stored(stored) | Received::Duplicate(stored)) => {
-                Ok(Output { ok: true, conversation_id: stored.conversation, message_id: stored.message })
-            }
-            Ok(Received::Refused(refusal)) => {
-                app.rate.give_back(subject, limit, now).await;
-                Err(Error::problem("text", refusal.to_string()))
-            }
-            Err(error) => {
-                app.rate.give_back(subject, limit, now).await;
-                Err(error)
-            }
-        }
+        let stored = simulate(app, actor.workspace, mail, true).await?;
+        Ok(Output { ok: true, conversation_id: stored.conversation, message_id: stored.message })
     }
 
     fn check(given: &Map<String, Value>) -> Vec<Problem> {
@@ -169,5 +150,47 @@ impl TryFrom<File> for SimulatedFile {
     fn try_from(file: File) -> Result<Self> {
         let content = STANDARD.decode(&file.content).map_err(Error::internal)?;
         Ok(Self { filename: file.filename, content_type: file.content_type, content })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::simulate::is_simulated_sender;
+
+    #[test]
+    fn the_published_pattern_and_the_check_are_the_same_rule() {
+        let schema = serde_json::json!({ "type": "string", "pattern": SENDER });
+        let pattern = jsonschema::validator_for(&schema).unwrap();
+        let strange =
+            ['"', '(', ')', ',', ':', ';', '<', '>', '@', '[', '\\', ']', ' ', '\t', '\n', '\0', '\u{7f}'];
+        let hidden = ['\u{ad}', '\u{200b}', '\u{2066}', '\u{feff}', '\u{a0}', 'é', '+', '.', '\'', '日'];
+        let made = strange.into_iter().chain(hidden).map(|letter| format!("a{letter}b@customer.test"));
+        let given = [
+            "a@b.test",
+            "a@B.TEST",
+            "a@x.y.test",
+            "a@b.tests",
+            "a@test",
+            "@b.test",
+            "a@.test",
+            "a@b..test",
+            "a@b.test.",
+            "a@b_c.test",
+            "a@b-c.test",
+            "a@é.test",
+            "a@b.test\n",
+            "ab.test",
+            "",
+            "a@b@c.test",
+            "a@b.Test",
+        ];
+        let mut taken = 0;
+        for text in made.chain(given.map(str::to_owned)) {
+            let is_taken = is_simulated_sender(&text);
+            assert_eq!(is_taken, pattern.is_valid(&serde_json::json!(text)), "{text:?}");
+            taken += usize::from(is_taken);
+        }
+        assert_eq!(taken, 10);
     }
 }

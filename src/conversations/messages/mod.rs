@@ -1,6 +1,7 @@
 //! Messages of a conversation: what one is, how it comes in, how one of ours is written, and how it leaves.
 //! `sending` is the life of a message that is due.
 
+pub mod held;
 pub mod html;
 pub mod inbound;
 pub mod message;

@@ -14,11 +14,12 @@ use crate::conversations::notifications::follows;
 use crate::conversations::search::pending;
 use crate::conversations::timeline::Attachment;
 use crate::error::{Error, NO_MESSAGE, Result};
-use crate::ids::{AgentId, ConversationId, MessageId};
+use crate::ids::{ConversationId, MessageId};
 use crate::live::topic::Topic;
 use crate::store::db::Tx;
 use crate::text;
 use crate::workspace::access::{Actor, MemberId, SANDBOX};
+use crate::workspace::agents::days;
 
 pub struct Outbound<'a> {
     pub message: MessageId,
@@ -55,6 +56,10 @@ pub struct Addressed {
 pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>) -> Result<()> {
     let (workspace, now) = (tx.workspace().0, tx.now());
     let scheduled = outbound.sends_at.is_some();
+    if let Author::Agent(agent) = outbound.author {
+        let named = (conversation.id, outbound.message);
+        days::written(tx, agent, conversation.audience, named, scheduled).await?;
+    }
     let (author_type, author_id) = outbound.author.member().map(MemberId::columns).unzip();
     // Fixed now, so that every later try of this message carries the same one; and unguessable, so that
     // only who got the mail can answer it.
@@ -177,14 +182,15 @@ pub async fn find(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId) ->
 
 /// What an agent has scheduled. In the order of conversations, so that two who lock several cannot block
 /// each other.
-pub async fn scheduled_by(tx: &mut Tx<'_>, agent: AgentId) -> Result<Vec<(ConversationId, MessageId)>> {
-    let workspace = tx.workspace().0;
+pub async fn scheduled_by(tx: &mut Tx<'_>, member: MemberId) -> Result<Vec<(ConversationId, MessageId)>> {
+    let (workspace, (kind, id)) = (tx.workspace().0, member.columns());
     let rows = sqlx::query!(
         r#"select conversation_id as "conversation: ConversationId", id as "message: MessageId" from messages
-           where workspace_id = $1 and author_id = $2 and author_type = 'agent' and status = 'scheduled'
+           where workspace_id = $1 and author_id = $2 and author_type = $3 and status = 'scheduled'
            order by conversation_id, id"#,
         workspace,
-        agent.0
+        id,
+        kind
     )
     .fetch_all(&mut **tx)
     .await?;

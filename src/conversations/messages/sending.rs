@@ -9,6 +9,7 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::conversations::conversation::Locked;
+use crate::conversations::messages::held::{self, InHand};
 use crate::conversations::messages::inbound::SNIPPET;
 use crate::conversations::messages::message::{Author, Channel, Origin};
 use crate::conversations::timeline::{self, Attachment};
@@ -22,6 +23,7 @@ use crate::relay::mailer::{Copies, Letter, Refusal};
 use crate::store::db::Tx;
 use crate::text;
 use crate::workspace::access::{By, SANDBOX};
+use crate::workspace::agents::days::{self, What};
 
 /// A message in the hands of this node, until its lease ends.
 #[derive(Debug)]
@@ -31,9 +33,23 @@ pub struct Claimed {
     /// Tries in vain.
     pub tries: i16,
     pub livemode: bool,
+    /// An agent sends it, and no person approved it.
+    pub by_agent_alone: bool,
     /// Mail to one of its addresses fails: it complained, or does not exist.
     pub suppressed: bool,
     pub attachments: Vec<Attachment>,
+}
+
+impl Claimed {
+    pub fn in_hand(&self) -> InHand {
+        let Letter { workspace, conversation, message, .. } = self.letter;
+        InHand { workspace, conversation, message, claim: self.claim }
+    }
+
+    /// Handing it over has ended, however it did.
+    async fn over(&self, tx: &mut Tx<'_>) -> Result<()> {
+        if self.by_agent_alone { held::over(tx, self.in_hand()).await } else { Ok(()) }
+    }
 }
 
 /// Takes messages that are due, live ones or the sandbox's: whose time has come, whose lease ended with the node that
@@ -64,6 +80,7 @@ pub async fn claim(
                m.id as "message: MessageId", coalesce(m.rfc_message_id, '') as "rfc_message_id!", m.from_name, m.from_email, m.text,
                c.contact_email, coalesce(m.subject, c.subject) as "subject!", m.to_addresses, m.cc_addresses, m.bcc_addresses,
                m.attachments as "attachments: Json<Vec<Attachment>>", m.claim, m.tries, c.audience <> $3 as "livemode!",
+               coalesce(m.author_type = 'agent', false) and m.approved_by is null as "by_agent_alone!",
                exists (select from suppressed_addresses s
                        where s.workspace_id = c.workspace_id and s.livemode = (c.audience <> $3)
                          and s.address = any (coalesce(m.to_addresses || m.cc_addresses || m.bcc_addresses,
@@ -102,6 +119,7 @@ pub async fn claim(
             claim: row.claim,
             tries: row.tries,
             livemode: row.livemode,
+            by_agent_alone: row.by_agent_alone,
             suppressed: row.suppressed,
             attachments: row.attachments.0,
         }
@@ -153,6 +171,7 @@ pub async fn sent(tx: &mut Tx<'_>, conversation: &Locked, claimed: &Claimed) -> 
     .execute(&mut **tx)
     .await?;
     tx.touch(conversation.audience, Topic::Messages);
+    claimed.over(tx).await?;
     let author = Author::stored(row.origin, row.author_type.as_deref(), row.author_id);
     let trigger = match (author, row.answered) {
         (Author::Service, _) => Trigger::ServiceMailSent,
@@ -168,6 +187,9 @@ pub async fn sent(tx: &mut Tx<'_>, conversation: &Locked, claimed: &Claimed) -> 
     };
     record(tx, conversation.event_context(), &Event::MessageSent(event)).await?;
     apply(tx, conversation, trigger, &By::System).await?;
+    if let Author::Agent(agent) = author {
+        days::count(tx, agent, conversation.audience, What::Sent).await?;
+    }
     Ok(true)
 }
 
@@ -192,6 +214,7 @@ pub async fn failed(
     if failed.rows_affected() == 0 {
         return Ok(false);
     }
+    claimed.over(tx).await?;
     // Which of several it was is not known here.
     let letter = &claimed.letter;
     let email = Some(letter.to.as_str()).filter(|to| !to.is_empty() && letter.copies.all().next().is_none());
@@ -302,5 +325,6 @@ pub async fn again(tx: &mut Tx<'_>, claimed: &Claimed, due_at: DateTime<Utc>, tr
     )
     .execute(&mut **tx)
     .await?;
+    claimed.over(tx).await?;
     Ok(given_back.rows_affected() == 1)
 }

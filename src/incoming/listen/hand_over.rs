@@ -141,6 +141,7 @@ impl Door {
             Err(error) => return excuse(&error),
         }
         let delivery = Delivery {
+            by_agent: false,
             mailbox: recipient.mailbox.clone(),
             raw: raw.clone(),
             trace: trace.into(),

@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 
 use crate::conversations::conversation::Conversation;
+use crate::conversations::messages::message::Author;
 use crate::conversations::messages::{outbound, revision};
 use crate::conversations::timeline;
 use crate::documents::request::{self, Carrier};
@@ -19,6 +20,7 @@ use crate::replies::queue::edit::lock_draft;
 use crate::replies::{forward, ready};
 use crate::store::db::Tx;
 use crate::text;
+use crate::workspace::agents::days::{self, What};
 use crate::workspace::people::Person;
 
 /// What the person had made of the draft already, and when the text that they began with was last changed.
@@ -106,6 +108,9 @@ pub async fn take_over(
     timeline::append(tx, conversation.id, &person.by(), "draft-discarded", data).await?;
     request::cancel(tx, carrier, &person.by()).await?;
     outbound::discard(tx, &conversation, message).await?;
+    if let Author::Agent(agent) = draft.author {
+        days::count(tx, agent, conversation.audience, What::Discarded).await?;
+    }
     Ok(Taken::Over(conversation.id, kind))
 }
 

@@ -4,6 +4,9 @@
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
+use crate::conversations::messages::message::Channel;
+use crate::conversations::messages::shown::Shown;
+use crate::conversations::timeline::Message;
 use crate::web::show::Times;
 
 /// A line of the timeline: who did it, and what. Names and tags of it are shown bold.
@@ -60,7 +63,9 @@ pub fn event(actor: &str, event: &str, data: &Value, times: &Times) -> Told {
         "draft-discarded" if text("reason") == "taken-over" => told("took a draft over to write on", None),
         "draft-discarded" => told("discarded a draft", None),
         "send-stopped" => match text("reason").as_str() {
+            "agents-stopped" => told("Not sent: every agent was stopped. It is a draft again", None),
             "key-revoked" => told("Not sent: the agent’s key was revoked", None),
+            "person-left" => told("Not sent: its writer left the team", None),
             _ => told("stopped a message before it left", None),
         },
         "sent-again" => told("sent again what was not delivered", None),
@@ -83,6 +88,27 @@ pub fn event(actor: &str, event: &str, data: &Value, times: &Times) -> Told {
         "merged-into" => told("merged this into another conversation", name("subject")),
         other => told(&other.replace('-', " "), None),
     }
+}
+
+/// What is known of a mail: why it is here, whose it is, what it is.
+pub fn why(message: &Message, shown: Option<&Shown>) -> Vec<(&'static str, String)> {
+    let Some(shown) = shown else { return Vec::new() };
+    let mut why = Vec::new();
+    if let Some(placed) = &shown.placed {
+        why.push(("Filed", filed(placed)));
+    }
+    if let Some(verdict) = &shown.verdict {
+        why.push(("Sender", sender(verdict, &message.from_email)));
+    }
+    why.push(("From", message.from_email.clone()));
+    if shown.automatic {
+        why.push(("Kind", "Sent by a machine, so it changed no status.".to_owned()));
+    }
+    if shown.channel == Channel::Secure {
+        why.push(("Way", "Written on a private page.".to_owned()));
+    }
+    why.push(("Message", message.id.to_string()));
+    why
 }
 
 /// Why a mail stands here. `placed` is what was written down when it came (incoming/thread.rs).

@@ -11,7 +11,8 @@ use sqlx::PgConnection;
 use url::form_urlencoded;
 
 use crate::conversations::conversation::Conversation;
-use crate::conversations::messages::message::{Author, Channel, Direction, MessageStatus};
+use crate::conversations::messages::held::is_held;
+use crate::conversations::messages::message::{Author, Direction, MessageStatus};
 use crate::conversations::messages::shown::{self, Shown};
 use crate::conversations::timeline::{self, Attachment, Cursor, Item, Limit, SHOWN_TEXT};
 use crate::documents::progress::{self, Progress};
@@ -335,12 +336,16 @@ impl<'a> Reader<'a> {
         let shown = self.shown.get(&message.id);
         let inbound = message.direction == Direction::Inbound;
         let author = shown.and_then(|shown| shown.author);
+        let held = is_held(shown.and_then(|shown| shown.sends_at));
         let (kind, state) = match (inbound, message.status) {
             (true, _) => ("entry--in", None),
             (_, Some(MessageStatus::Draft)) if matches!(author, Some(Author::Person(_))) => {
                 ("entry--draft", Some(("pencil", "Draft")))
             }
             (_, Some(MessageStatus::Draft)) => ("entry--draft", Some(("bot", "Draft, waits for a person"))),
+            (_, Some(MessageStatus::Scheduled)) if held => {
+                ("entry--out", Some(("octagon-x", "Held: agents are stopped")))
+            }
             (_, Some(MessageStatus::Scheduled)) => ("entry--out entry--scheduled", None),
             (_, Some(MessageStatus::Sending)) => ("entry--out", Some(("send", "On its way"))),
             (_, Some(MessageStatus::Failed)) => ("entry--out entry--failed", None),
@@ -374,10 +379,10 @@ impl<'a> Reader<'a> {
             body,
             other,
             files: chips(message.id, &message.attachments),
-            why: if inbound { why(&message, shown) } else { Vec::new() },
+            why: if inbound { explain::why(&message, shown) } else { Vec::new() },
             clock: shown
                 .and_then(|shown| shown.sends_at)
-                .filter(|_| is_scheduled)
+                .filter(|_| is_scheduled && !held)
                 .map(|sends_at| Clock::new(self.asked, sends_at)),
             is_outdated: false,
             version: queue::version(shown.and_then(|shown| shown.edited_at)),
@@ -558,26 +563,6 @@ fn names(lines: &[Line]) -> String {
         [one, two] => format!(" by {one} and {two}"),
         [one, two, rest @ ..] => format!(" by {one}, {two} and {} more", rest.len()),
     }
-}
-
-fn why(message: &timeline::Message, shown: Option<&Shown>) -> Vec<(&'static str, String)> {
-    let Some(shown) = shown else { return Vec::new() };
-    let mut why = Vec::new();
-    if let Some(placed) = &shown.placed {
-        why.push(("Filed", explain::filed(placed)));
-    }
-    if let Some(verdict) = &shown.verdict {
-        why.push(("Sender", explain::sender(verdict, &message.from_email)));
-    }
-    why.push(("From", message.from_email.clone()));
-    if shown.automatic {
-        why.push(("Kind", "Sent by a machine, so it changed no status.".to_owned()));
-    }
-    if shown.channel == Channel::Secure {
-        why.push(("Way", "Written on a private page.".to_owned()));
-    }
-    why.push(("Message", message.id.to_string()));
-    why
 }
 
 fn chips(message: MessageId, attachments: &[Attachment]) -> Vec<Chip> {

@@ -4,6 +4,7 @@
 use askama::Template;
 use axum::response::Response;
 
+use crate::conversations::messages::held::is_held;
 use crate::conversations::messages::message::Author;
 use crate::error::Result;
 use crate::replies::leaving::{self, Leaving, List};
@@ -76,6 +77,11 @@ impl OutgoingPage {
 
     fn field(&self, row: &Leaving) -> String {
         row.sends_at.map(|at| later::field(&self.shell.times, &at)).unwrap_or_default()
+    }
+
+    /// Agents are stopped, and it is theirs.
+    fn is_held(&self, row: &Leaving) -> bool {
+        is_held(row.sends_at)
     }
 
     fn by_agent(&self, row: &Leaving) -> bool {

@@ -15,8 +15,9 @@ use crate::web::show::filters;
 use crate::web::toast::{Done, Toast};
 use crate::web::visit::{Asked, Form};
 use crate::workspace::passwords::{self, Recognized};
-use crate::workspace::people::{self, Role};
+use crate::workspace::people;
 use crate::workspace::preferences::{self, Profile};
+use crate::workspace::second_factor;
 use crate::workspace::sessions::{self, SignedInWith};
 
 pub const PATH: &str = "/profile";
@@ -42,6 +43,7 @@ struct ProfilePage {
     /// Whether the old password is asked for.
     asks_current: bool,
     password_problem: Option<String>,
+    has_second_factor: bool,
     sessions: Vec<OneSession>,
 }
 
@@ -115,11 +117,7 @@ async fn page(asked: &Asked) -> Result<ProfilePage> {
     Ok(ProfilePage {
         page: PATH,
         email: people::email_of(&mut reading, workspace, person).await?,
-        role: match asked.person.role {
-            Role::Owner => "Owner",
-            Role::Admin => "Admin",
-            Role::Member => "Member",
-        },
+        role: asked.person.role.title(),
         name: asked.person.name.clone(),
         zones: zones(&chosen.zone),
         zone: chosen.zone,
@@ -131,6 +129,7 @@ async fn page(asked: &Asked) -> Result<ProfilePage> {
         has_password,
         asks_current: has_password && !asked.session.is_fresh_from_mail(now),
         password_problem: None,
+        has_second_factor: second_factor::standing(&mut reading, workspace, person).await?.since.is_some(),
         sessions: listed
             .into_iter()
             .map(|listed| OneSession {

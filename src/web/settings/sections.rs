@@ -42,6 +42,13 @@ const YOU: &[Section] = &[
 
 const WORKSPACE: &[Section] = &[
     section(
+        "/settings/people",
+        "People",
+        "users",
+        Who::Admin,
+        "Who is on the team, in which role, and how they sign in; invitations",
+    ),
+    section(
         "/settings/inboxes",
         "Inboxes",
         "inbox",
@@ -64,7 +71,36 @@ const WORKSPACE: &[Section] = &[
     ),
 ];
 
-const DEVELOPERS: &[Section] = &[];
+const DEVELOPERS: &[Section] = &[
+    section(
+        "/settings/keys",
+        "API keys",
+        "key-round",
+        Who::Admin,
+        "Keys for programs and AI agents: what each may do, and when it was last used",
+    ),
+    section(
+        "/settings/agents",
+        "Agents",
+        "bot",
+        Who::Admin,
+        "What agents did lately, how much they may write in a day, and the button that stops all of them",
+    ),
+    section(
+        "/settings/webhooks",
+        "Webhooks",
+        "webhook",
+        Who::Admin,
+        "Addresses of yours that are told when something happens, and how each delivery went",
+    ),
+    section(
+        "/settings/sandbox",
+        "Sandbox",
+        "plug-zap",
+        Who::Admin,
+        "Simulated mail for your code: test keys, test webhooks, magic addresses",
+    ),
+];
 
 const GROUPS: &[(&str, &[Section])] =
     &[("You", YOU), ("Workspace", WORKSPACE), ("Agents and apps", DEVELOPERS)];

@@ -11,6 +11,7 @@ mod poison;
 mod rollback;
 mod sends;
 mod smtp_sends;
+mod stop_agents;
 mod telling;
 mod two_nodes;
 mod undo_race;

@@ -12,13 +12,15 @@ use rookery::conversations::bulk;
 use rookery::conversations::bulk::action::Action;
 use rookery::conversations::lock::lock_any;
 use rookery::conversations::snooze;
+use rookery::departures::remove::{HandOver, remove};
 use rookery::ids::ConversationId;
 use rookery::random::Random;
 use rookery::webhooks::create::{Wanted, create};
 use rookery::webhooks::fan_out;
 use rookery::webhooks::webhook::Scope;
 use rookery::worker;
-use rookery::workspace::people;
+use rookery::workspace::access::By;
+use rookery::workspace::people::{self, Role};
 use serde_json::json;
 
 use crate::webhooks::receiver::{Answering, Receiver};
@@ -128,6 +130,14 @@ const CASES: &[Case] = &[
                where workspace_id = $1 and revoked_at <= $2 and released_at is null",
     },
     Case {
+        name: "hand over what people left",
+        prepare: |workspace| Box::pin(removes_a_person(workspace)),
+        first: NOW,
+        then: TimeDelta::minutes(3),
+        refused: "update on departures for each row when (new.workspace_id = {bad})",
+        left: "select count(*) from departures where workspace_id = $1 and at <= $2 and done_at is null",
+    },
+    Case {
         name: "fan out events",
         prepare: |workspace| Box::pin(tells_a_webhook(workspace)),
         first: NOW,
@@ -198,8 +208,10 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// Loops that have no rows of workspaces. The first asks the time, the second looks at sessions; the days of a table have a test of their own.
-const WITHOUT_ROWS: &[&str] = &["follow the database's clock", "look at streams", "keep days"];
+/// Loops that have no rows of workspaces. The first asks the time, the second looks at sessions; the days of a table and
+/// uses of keys, which wait in memory, have tests of their own.
+const WITHOUT_ROWS: &[&str] =
+    &["follow the database's clock", "look at streams", "keep days", "note uses of keys"];
 
 #[tokio::test]
 async fn every_loop_has_its_poison_here() {
@@ -278,6 +290,7 @@ poisoned! {
     a_snooze_that_cannot_be_ended_stops_no_other: "wake snoozed";
     a_job_that_cannot_be_worked_off_stops_no_other: "bulk jobs";
     an_agent_that_cannot_be_released_stops_no_other: "release revoked agents";
+    a_departure_that_cannot_be_worked_off_stops_no_other: "hand over what people left";
     an_event_that_cannot_be_fanned_out_stops_no_other: "fan out events";
     a_delivery_that_cannot_be_written_down_stops_no_other: "deliver webhooks";
     words_that_cannot_be_kept_stop_no_others: "fetch words of app mail";
@@ -526,6 +539,13 @@ async fn revokes_a_key(workspace: &Workspace<'_>) {
     workspace.revoke(&key).await;
 }
 
+async fn removes_a_person(workspace: &Workspace<'_>) {
+    let mia = workspace.person("Mia", Role::Member).await;
+    let mut tx = workspace.world.app.begin(workspace.id).await.unwrap();
+    remove(&mut tx, &By::System, mia, HandOver::default()).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
 async fn tells_a_webhook(workspace: &Workspace<'_>) {
     let receiver = Receiver::start().await;
     let wanted = Wanted {
@@ -535,7 +555,7 @@ async fn tells_a_webhook(workspace: &Workspace<'_>) {
         scope: Scope::Team,
         kinds: &[],
     };
-    create(&workspace.world.app, workspace.id, wanted).await.expect("a webhook");
+    create(&workspace.world.app, workspace.id, &By::System, wanted).await.expect("a webhook");
     gets_mail(workspace).await;
 }
 

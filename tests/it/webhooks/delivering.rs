@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use chrono::TimeDelta;
 use rookery::webhooks::log::Filter;
 use rookery::webhooks::manage;
+use rookery::workspace::access::By;
 use serde_json::json;
 
 use super::receiver::{Answering, Receiver};
@@ -62,7 +63,8 @@ async fn for_a_day_after_a_rotation_both_secrets_sign() {
         let acme = world.workspace("Acme").await;
         let receiver = Receiver::start().await;
         let first = acme.webhook(&receiver.url, Mode::Test).await;
-        let rotate = async || manage::rotate(&world.app, acme.id, first.webhook).await.unwrap().secret;
+        let rotate =
+            async || manage::rotate(&world.app, acme.id, &By::System, first.webhook).await.unwrap().secret;
         let delivered = async || {
             acme.happens_in_sandbox().await;
             world.work().await;

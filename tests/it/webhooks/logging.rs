@@ -22,7 +22,7 @@ async fn the_log_shows_every_try_and_filters_by_failed_delivered_and_event() {
         receiver.answers_with(Answering { body: words, ..Answering::with(500) });
         let id = acme.mail(support, "a@customer.example", "Hi", "Hello").await;
         world.work().await;
-        let failed = || Filter { outcome: Some(Status::Failed), kind: None };
+        let failed = || Filter { outcome: Some(Status::Failed), ..Filter::default() };
         let entry = acme.log(made.webhook, failed()).await.remove(0);
         assert_eq!(entry.state, "pending");
         let answer = entry.tries[0]["answer"].as_str().unwrap();
@@ -43,10 +43,10 @@ async fn the_log_shows_every_try_and_filters_by_failed_delivered_and_event() {
             acme.log(made.webhook, filter).await.iter().map(|entry| entry.r#type.clone()).collect()
         };
         assert_eq!(shown(Filter::default()).await, ["conversation.assigned", "turn.changed"]);
-        let delivered = || Filter { outcome: Some(Status::Delivered), kind: None };
+        let delivered = || Filter { outcome: Some(Status::Delivered), ..Filter::default() };
         assert_eq!(shown(delivered()).await, ["conversation.assigned", "turn.changed"]);
         assert_eq!(shown(failed()).await, [""; 0]);
-        let kind = |kind: &str| Filter { outcome: None, kind: Some(kind.into()) };
+        let kind = |kind: &str| Filter { kind: Some(kind.into()), ..Filter::default() };
         assert_eq!(shown(kind("turn.changed")).await, ["turn.changed"]);
         assert_eq!(shown(kind("message.sent")).await, [""; 0]);
         let entry = acme.log(made.webhook, kind("turn.changed")).await.remove(0);

@@ -2,6 +2,7 @@
 
 use rookery::ids::PersonId;
 use rookery::webhooks::webhook::Scope;
+use rookery::workspace::access::By;
 use rookery::workspace::people::Role;
 use rookery::workspace::plan::Plan;
 use serde_json::{Value, json};
@@ -117,7 +118,7 @@ async fn kinds_are_chosen_from_the_ten_and_there_are_twenty_webhooks_of_each_mod
             }
         }
         let (status, sentence) = refusal(&acme, acme.owner, "http://127.0.0.1/", &[]).await;
-        assert_eq!((status, sentence.as_str()), (400, "url: there are 20 webhooks of this mode already"));
+        assert_eq!((status, sentence.as_str()), (400, "mode: there are 20 webhooks of this mode already"));
     })
     .await;
 }
@@ -146,7 +147,11 @@ async fn a_plan_without_webhooks_sends_none_and_an_upgrade_revives_them() {
         world.wait(chrono::TimeDelta::minutes(10));
         world.work().await;
         assert!(receiver.take().is_empty(), "neither the retry nor the new event");
-        assert!(rookery::webhooks::redeliver::send_test(&world.app, acme.id, made.webhook).await.is_err());
+        assert!(
+            rookery::webhooks::redeliver::send_test(&world.app, acme.id, &By::System, made.webhook)
+                .await
+                .is_err()
+        );
 
         world.sql("update workspaces set plan = 'team'").await;
         assert_eq!(acme.state(made.webhook).await.status(), "active");

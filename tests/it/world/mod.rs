@@ -255,7 +255,7 @@ impl World {
         self.column("select state from document_requests").await
     }
 
-    async fn scalar(&self, query: &'static str) -> i64 {
+    pub async fn scalar(&self, query: &'static str) -> i64 {
         sqlx::query_scalar(query).fetch_one(&self.app.pool).await.expect("the query is sound")
     }
 

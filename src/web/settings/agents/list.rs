@@ -1,0 +1,52 @@
+//! The list of agents: what each did in the last 30 days, and the button that stops all of them.
+//! Test agents work in the sandbox; their numbers stand beside the others.
+
+use askama::Template;
+use askama::filters::Safe;
+use axum::response::Response;
+
+use crate::error::Result;
+use crate::ids::AgentId;
+use crate::replies::agents::stop::{self, Standing};
+use crate::web::respond;
+use crate::web::settings::agents::chart;
+use crate::web::shell::{Here, Shell};
+use crate::web::show::filters;
+use crate::web::visit::Asked;
+use crate::workspace::agents::days::{self, Day, Numbers};
+use crate::workspace::agents::list::{self, Listed};
+
+#[derive(Template)]
+#[template(path = "settings/agents/list.html")]
+struct AgentsPage {
+    shell: Shell,
+    page: &'static str,
+    agents: Vec<Shown>,
+    standing: Standing,
+}
+
+struct Shown {
+    agent: Listed,
+    did: Numbers,
+    picture: Safe<String>,
+}
+
+pub async fn show(asked: Asked) -> Result<Response> {
+    let (workspace, person) = (asked.person.workspace, asked.person.id);
+    let mut reading = asked.reading().await?;
+    let shell = Shell::frame(&asked, Here::Settings);
+    let mut agents = list::all(&mut reading, workspace).await?;
+    agents.retain(|agent| agent.revoked_at.is_none());
+    let ids: Vec<AgentId> = agents.iter().map(|agent| agent.id).collect();
+    let days = days::lately(&mut reading, workspace, person, &ids, shell.times.now).await?;
+    let standing = stop::standing(&mut reading, &asked.person).await?;
+    let agents = agents
+        .into_iter()
+        .map(|agent| {
+            let own: Vec<Day> = days.iter().filter(|(id, _)| *id == agent.id).map(|(_, day)| *day).collect();
+            let did = own.iter().map(|day| day.did).sum();
+            Shown { picture: chart::small(&own), did, agent }
+        })
+        .collect();
+    respond::page(&AgentsPage { shell, page: super::PATH, agents, standing })
+}

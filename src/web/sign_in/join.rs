@@ -1,0 +1,88 @@
+//! `/join/{token}`: the page that an invitation opens. Opening it changes nothing; its one form joins the team and signs in.
+//! Made up, used, ended, withdrawn, and opened by somebody who is signed in as another: all look the same.
+
+use askama::Template;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use crate::error::{Error, Result};
+use crate::web::show::filters;
+use crate::web::visit::Visit;
+use crate::web::{respond, session};
+use crate::workspace::passwords::{self, Recognized};
+use crate::workspace::people::invitations::{self, Invited};
+use crate::workspace::people::{self, a_name};
+use crate::workspace::sessions::{self, SignedInWith};
+use crate::workspace::tokens::Token;
+
+#[derive(Template)]
+#[template(path = "sign_in/join.html")]
+struct JoinPage<'a> {
+    invited: &'a Invited,
+    token: &'a str,
+    name: &'a str,
+    problem: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "sign_in/join_gone.html")]
+struct GonePage;
+
+pub async fn show(visit: Visit) -> Result<Response> {
+    let token = visit.param("token").unwrap_or_default();
+    match invited(&visit).await? {
+        Some((invited, _)) => respond::page(&JoinPage { invited: &invited, token, name: "", problem: None }),
+        None => gone(),
+    }
+}
+
+pub async fn join(visit: Visit) -> Result<Response> {
+    let Some((invited, token)) = invited(&visit).await? else { return gone() };
+    let form = visit.strangers_form().await?;
+    let (name, password) = (form.get("name").unwrap_or_default(), form.get("password").unwrap_or_default());
+    let hash = match hash(&visit, name, password).await {
+        Ok(hash) => hash,
+        Err(error @ (Error::Problems(_) | Error::SlowDown { .. })) => {
+            let text = visit.param("token").unwrap_or_default();
+            let page = JoinPage { invited: &invited, token: text, name, problem: Some(error.sentence()) };
+            return respond::page_with(respond::status_of(&error), &page);
+        }
+        Err(error) => return Err(error),
+    };
+    let mut tx = visit.app().begin(token.workspace).await?;
+    let Some(person) = invitations::accept(&mut tx, &token, name).await? else { return gone() };
+    if let Some(hash) = hash {
+        passwords::set(&mut tx, person, &hash).await?;
+    }
+    // They have just read their mail.
+    let who = Recognized { workspace: token.workspace, person };
+    session::begin(&visit, tx, who, SignedInWith::Link, None).await
+}
+
+/// Checked before the invitation is used up. Without a password they sign in by links.
+async fn hash(visit: &Visit, name: &str, password: &str) -> Result<Option<String>> {
+    a_name("Name", name, 100)?;
+    match password.is_empty() {
+        true => Ok(None),
+        false => passwords::hash(visit.app(), "Password", password).await.map(Some),
+    }
+}
+
+/// Looked up before anything is begun. A browser in which somebody else is signed in got a link that was passed on.
+async fn invited(visit: &Visit) -> Result<Option<(Invited, Token)>> {
+    let Some(token) = visit.param("token").and_then(Token::read) else { return Ok(None) };
+    let (app, now) = (visit.app(), visit.app().clock.now());
+    let mut conn = app.connection().await?;
+    let Some(invited) = invitations::find(&mut conn, &token, now).await? else { return Ok(None) };
+    if let Some(session) = visit.session_token().and_then(Token::read)
+        && let Some((_, person)) = sessions::find(&mut conn, &session, now).await?
+        && people::email_of(&mut conn, person.workspace, person.id).await? != invited.email
+    {
+        return Ok(None);
+    }
+    Ok(Some((invited, token)))
+}
+
+fn gone() -> Result<Response> {
+    respond::page_with(StatusCode::NOT_FOUND, &GonePage)
+}

@@ -1,0 +1,276 @@
+//! What an agent wrote by day and what became of it, counted in the transaction that does it; and the cap of a day, which
+//! is the same row: so it is exact, whatever runs at the same time.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
+use serde_json::json;
+use sqlx::PgConnection;
+
+use crate::error::{Error, Result};
+use crate::ids::{AgentId, ConversationId, MessageId, PersonId, WorkspaceId};
+use crate::store::db::Tx;
+use crate::store::forget::forget;
+use crate::workspace::access::By;
+use crate::workspace::agents::list::NO_AGENT;
+use crate::workspace::audit::{self, Did, Subject};
+
+/// What the page of an agent shows.
+pub const SHOWN_DAYS: u64 = 30;
+/// What is kept: days for a year, single messages as long as they are shown.
+const KEPT_DAYS: TimeDelta = TimeDelta::days(400);
+const KEPT_MESSAGES: TimeDelta = TimeDelta::days(SHOWN_DAYS as i64);
+const AT_ONCE: i64 = 1_000;
+/// More in a day than its rate allows would be no cap.
+pub const HIGHEST_CAP: i32 = 100_000;
+
+/// What happened to a message of an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    Approved,
+    /// Approved, and changed before.
+    Edited,
+    Discarded,
+    Sent,
+}
+
+/// Counts of a day, or of several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Numbers {
+    pub drafted: i64,
+    /// Written to leave by itself, with nobody's approval.
+    pub scheduled: i64,
+    pub approved: i64,
+    pub edited: i64,
+    pub discarded: i64,
+    pub sent: i64,
+}
+
+/// Counts a message that an agent writes, and refuses it when the agent has written enough today.
+pub async fn written(
+    tx: &mut Tx<'_>,
+    agent: AgentId,
+    audience: i64,
+    (conversation, message): (ConversationId, MessageId),
+    scheduled: bool,
+) -> Result<()> {
+    let (workspace, now, private) = (tx.workspace().0, tx.now(), audience > 0);
+    let drafted = i32::from(!scheduled);
+    let row = sqlx::query!(
+        r#"with noted as (
+               insert into agent_messages (workspace_id, agent_id, audience, message_id, conversation_id, at)
+               values ($1, $2, $4, $5, $6, $3)),
+           zone as (select time_zone, ($3::timestamptz at time zone time_zone)::date as day from workspaces where id = $1),
+           counted as (
+               insert into agent_days as d
+                   (workspace_id, agent_id, day, drafted, scheduled, private_drafted, private_scheduled)
+               select $1, $2, day, case when $8 then 0 else $7 end, case when $8 then 0 else 1 - $7 end,
+                      case when $8 then $7 else 0 end, case when $8 then 1 - $7 else 0 end from zone
+               on conflict (workspace_id, agent_id, day) do update
+                   set drafted = d.drafted + excluded.drafted, scheduled = d.scheduled + excluded.scheduled,
+                       private_drafted = d.private_drafted + excluded.private_drafted,
+                       private_scheduled = d.private_scheduled + excluded.private_scheduled
+               returning drafted + scheduled + private_drafted + private_scheduled as n)
+           select (select n from counted) as "n!", daily_cap, zone.time_zone as "zone!",
+                  (zone.day + 1)::timestamp at time zone zone.time_zone as "midnight!"
+           from agents, zone where workspace_id = $1 and id = $2"#,
+        workspace,
+        agent.0,
+        now,
+        audience,
+        message.0,
+        conversation.0,
+        drafted,
+        private
+    )
+    .fetch_one(&mut **tx)
+    .await?;
+    match row.daily_cap {
+        Some(cap) if row.n > cap => Err(enough(cap, &row.zone, row.midnight - now)),
+        _ => Ok(()),
+    }
+}
+
+/// The 429 of an agent that has written enough today.
+fn enough(cap: i32, zone: &str, wait: TimeDelta) -> Error {
+    let messages = match cap {
+        0 => "no messages".to_owned(),
+        1 => "one message".to_owned(),
+        many => format!("{many} messages"),
+    };
+    let sentence = format!(
+        "Enough for today: this agent may write {messages} a day. The next day begins at midnight ({zone})."
+    );
+    let retry_after = wait.to_std().unwrap_or(Duration::from_secs(1));
+    Error::SlowDown { sentence, retry_after }
+}
+
+/// Counts what became of a message of an agent.
+pub async fn count(tx: &mut Tx<'_>, agent: AgentId, audience: i64, what: What) -> Result<()> {
+    let (workspace, now) = (tx.workspace().0, tx.now());
+    let one = |is: What, private: bool| i32::from(is == what && private == (audience > 0));
+    sqlx::query!(
+        "insert into agent_days as d
+             (workspace_id, agent_id, day, approved, edited, discarded, sent, private_approved, private_edited,
+              private_discarded, private_sent)
+         select $1, $2, ($3::timestamptz at time zone time_zone)::date, $4, $5, $6, $7, $8, $9, $10, $11
+         from workspaces where id = $1
+         on conflict (workspace_id, agent_id, day) do update
+             set approved = d.approved + excluded.approved, edited = d.edited + excluded.edited,
+                 discarded = d.discarded + excluded.discarded, sent = d.sent + excluded.sent,
+                 private_approved = d.private_approved + excluded.private_approved,
+                 private_edited = d.private_edited + excluded.private_edited,
+                 private_discarded = d.private_discarded + excluded.private_discarded,
+                 private_sent = d.private_sent + excluded.private_sent",
+        workspace,
+        agent.0,
+        now,
+        one(What::Approved, false),
+        one(What::Edited, false),
+        one(What::Discarded, false),
+        one(What::Sent, false),
+        one(What::Approved, true),
+        one(What::Edited, true),
+        one(What::Discarded, true),
+        one(What::Sent, true)
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// A day, and what the viewer may know of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Day {
+    pub day: NaiveDate,
+    pub did: Numbers,
+}
+
+/// The last 30 days of the workspace's zone, oldest first, also those on which nothing happened. Private inboxes count
+/// for the maker of the key alone.
+pub async fn lately(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    viewer: PersonId,
+    agents: &[AgentId],
+    now: DateTime<Utc>,
+) -> Result<Vec<(AgentId, Day)>> {
+    let asked: Vec<i64> = agents.iter().map(|agent| agent.0).collect();
+    let today = today(&mut *conn, workspace, now).await?;
+    let first = today - Days::new(SHOWN_DAYS - 1);
+    let rows = sqlx::query!(
+        r#"select d.agent_id as "agent!: AgentId", d.day as "day!", a.maker_id = $3 as "own!", d.drafted, d.scheduled,
+               d.approved, d.edited, d.discarded, d.sent, d.private_drafted, d.private_scheduled, d.private_approved,
+               d.private_edited, d.private_discarded, d.private_sent
+           from unnest($2::bigint[]) asked(id)
+           join agents a on a.workspace_id = $1 and a.id = asked.id
+           cross join lateral (select * from agent_days
+                               where workspace_id = $1 and agent_id = asked.id and day >= $4 and day <= $5 offset 0) d"#,
+        workspace.0,
+        &asked,
+        viewer.0,
+        first,
+        today
+    )
+    .fetch_all(conn)
+    .await?;
+    let counted: HashMap<(AgentId, NaiveDate), Numbers> = rows
+        .into_iter()
+        .map(|row| {
+            let with =
+                |team: i32, private: i32| i64::from(team) + if row.own { i64::from(private) } else { 0 };
+            let did = Numbers {
+                drafted: with(row.drafted, row.private_drafted),
+                scheduled: with(row.scheduled, row.private_scheduled),
+                approved: with(row.approved, row.private_approved),
+                edited: with(row.edited, row.private_edited),
+                discarded: with(row.discarded, row.private_discarded),
+                sent: with(row.sent, row.private_sent),
+            };
+            ((row.agent, row.day), did)
+        })
+        .collect();
+    let of = |agent: AgentId| {
+        let counted = &counted;
+        first.iter_days().take(SHOWN_DAYS as usize).map(move |day| {
+            let did = counted.get(&(agent, day)).copied().unwrap_or_default();
+            (agent, Day { day, did })
+        })
+    };
+    Ok(agents.iter().flat_map(|agent| of(*agent)).collect())
+}
+
+/// The day it is in the workspace's zone.
+async fn today(conn: &mut PgConnection, workspace: WorkspaceId, now: DateTime<Utc>) -> Result<NaiveDate> {
+    Ok(sqlx::query_scalar!(
+        r#"select ($2::timestamptz at time zone time_zone)::date as "day!" from workspaces where id = $1"#,
+        workspace.0,
+        now
+    )
+    .fetch_one(conn)
+    .await?)
+}
+
+impl std::iter::Sum for Numbers {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            drafted: sum.drafted + one.drafted,
+            scheduled: sum.scheduled + one.scheduled,
+            approved: sum.approved + one.approved,
+            edited: sum.edited + one.edited,
+            discarded: sum.discarded + one.discarded,
+            sent: sum.sent + one.sent,
+        })
+    }
+}
+
+/// What is still free of a cap today, whatever the viewer may see of what was written: the agent is told the same.
+pub async fn written_today(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    agent: AgentId,
+    now: DateTime<Utc>,
+) -> Result<i64> {
+    let written = sqlx::query_scalar!(
+        r#"select (drafted + scheduled + private_drafted + private_scheduled)::bigint as "n!"
+           from agent_days join workspaces on workspaces.id = workspace_id
+           where workspace_id = $1 and agent_id = $2 and day = ($3::timestamptz at time zone time_zone)::date"#,
+        workspace.0,
+        agent.0,
+        now
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(written.unwrap_or_default())
+}
+
+/// How many messages an agent may write in a day from now on; nothing lifts the cap.
+pub async fn set_cap(tx: &mut Tx<'_>, by: &By, agent: AgentId, cap: Option<i32>) -> Result<()> {
+    if cap.is_some_and(|cap| !(0..=HIGHEST_CAP).contains(&cap)) {
+        return Err(Error::problem("cap", format!("must be a number from 0 to {HIGHEST_CAP}, or empty")));
+    }
+    let workspace = tx.workspace().0;
+    let row = sqlx::query!(
+        "with before as (select daily_cap from agents where workspace_id = $1 and id = $2)
+         update agents set daily_cap = $3 from before where workspace_id = $1 and id = $2
+         returning name, before.daily_cap",
+        workspace,
+        agent.0,
+        cap
+    )
+    .fetch_optional(&mut **tx)
+    .await?
+    .ok_or(NO_AGENT)?;
+    let data = json!({ "before": row.daily_cap, "after": cap });
+    audit::record(tx, by, Did::CapSet, Subject { id: &agent, name: &row.name }, data).await
+}
+
+/// Forgets what is not shown any more.
+pub async fn forget_days(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<()> {
+    forget!(conn, "agent_days", "day", (now - KEPT_DAYS).date_naive(), AT_ONCE)
+}
+
+pub async fn forget_messages(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<()> {
+    forget!(conn, "agent_messages", "at", now - KEPT_MESSAGES, AT_ONCE)
+}
