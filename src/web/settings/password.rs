@@ -1,4 +1,5 @@
-//! `/profile/password`: a new password. It takes the old one, or a session that a link by mail has just begun.
+//! `/profile/password`: a new password. It takes the old one, or a session that a link by mail has just begun; the first
+//! one takes a session that is new, so that nobody at an open one comes back by a password of theirs.
 //! Everywhere else the person is signed out, and this session gets a new token.
 
 use axum::response::Response;
@@ -37,6 +38,10 @@ async fn hash(asked: &Asked, current: &str, new: &str) -> Result<String> {
     let who = Recognized { workspace: asked.person.workspace, person: asked.person.id };
     let now = app.clock.now();
     let has_one = passwords::has_one(&mut *asked.reading().await?, who).await?;
+    if !has_one && !asked.session.is_fresh(now) {
+        let what = "needs a new session: sign out and in again, then set it within 15 minutes";
+        return Err(Error::problem("New password", what));
+    }
     if has_one && !asked.session.is_fresh_from_mail(now) {
         let key = [SignInKey::Account(sha256(format!("{} {}", who.workspace, who.person)))];
         app.sign_in_limit.try_one(&key, now)?;

@@ -40,6 +40,8 @@ struct ProfilePage {
     signature: String,
     problem: Option<String>,
     has_password: bool,
+    /// The first one takes a session that is new.
+    may_set_password: bool,
     /// Whether the old password is asked for.
     asks_current: bool,
     password_problem: Option<String>,
@@ -127,6 +129,7 @@ async fn page(asked: &Asked) -> Result<ProfilePage> {
         signature: chosen.signature,
         problem: None,
         has_password,
+        may_set_password: has_password || asked.session.is_fresh(now),
         asks_current: has_password && !asked.session.is_fresh_from_mail(now),
         password_problem: None,
         has_second_factor: second_factor::standing(&mut reading, workspace, person).await?.since.is_some(),

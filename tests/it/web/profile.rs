@@ -109,6 +109,24 @@ async fn who_came_by_a_link_sets_a_password_without_the_old_one_for_a_quarter_of
     .await;
 }
 
+/// Somebody comes to a laptop that was left open: with a password of theirs they would come back.
+#[tokio::test]
+async fn the_first_password_takes_a_new_session() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let left_open = world.browser(acme.id, acme.owner).await;
+        world.wait(TimeDelta::minutes(16));
+        let page = left_open.get("/profile").await.page();
+        assert!(page.contains("signed in for a while") && !page.contains(r#"name="password""#), "{page}");
+        let refused = left_open.post("/profile/password", &[("password", NEW)]).await;
+        assert!(refused.status == 400 && refused.html.contains("needs a new session"), "{}", refused.html);
+        assert_eq!(by_password(world, "olga@rookery.example", NEW).await.status, 401);
+        let fresh = world.browser(acme.id, acme.owner).await;
+        assert_eq!(fresh.post("/profile/password", &[("password", NEW)]).await.status, 303);
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_person_sees_where_they_are_signed_in_and_signs_out_of_each() {
     story(async |world| {
