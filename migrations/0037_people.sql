@@ -20,22 +20,21 @@ create unique index invitations_token on invitations (workspace_id, token_hash) 
 create index invitations_ended on invitations (ends_at);
 
 -- Somebody left the team: who takes over what they held. What is small is handed over in the same commit; the worker does
--- the rest, a batch at a time, until done_at. Nobody means: assigned to nobody, thrown away, closed.
+-- the rest, a batch at a time, until done_at. Nobody means: assigned to nobody, thrown away. Private inboxes have their
+-- new owner already.
 create table departures (
     workspace_id     bigint      not null,
     person_id        bigint      not null,
     at               timestamptz not null,
     conversations_to bigint,
     drafts_to        bigint,
-    inboxes_to       bigint,
     -- Mail that they scheduled becomes drafts.
     stop_scheduled   boolean     not null,
     done_at          timestamptz,
     primary key (workspace_id, person_id),
     foreign key (workspace_id, person_id) references people (workspace_id, id),
     foreign key (workspace_id, conversations_to) references people (workspace_id, id),
-    foreign key (workspace_id, drafts_to) references people (workspace_id, id),
-    foreign key (workspace_id, inboxes_to) references people (workspace_id, id)
+    foreign key (workspace_id, drafts_to) references people (workspace_id, id)
 );
 create index departures_undone on departures (at) where done_at is null;
 

@@ -41,14 +41,13 @@ pub async fn remove(tx: &mut Tx<'_>, by: &By, person: PersonId, to: HandOver) ->
     let (workspace, now) = (tx.workspace().0, tx.now());
     sqlx::query!(
         "insert into departures
-             (workspace_id, person_id, at, conversations_to, drafts_to, inboxes_to, stop_scheduled)
-         values ($1, $2, $3, $4, $5, $6, $7)",
+             (workspace_id, person_id, at, conversations_to, drafts_to, stop_scheduled)
+         values ($1, $2, $3, $4, $5, $6)",
         workspace,
         person.0,
         now,
         to.conversations.map(|to| to.0),
         to.drafts.map(|to| to.0),
-        to.inboxes.map(|to| to.0),
         to.stop_scheduled
     )
     .execute(&mut **tx)

@@ -177,7 +177,17 @@ pub async fn stop(
     if stopped.rows_affected() == 0 {
         return Ok(false);
     }
-    // Somebody should look at what waits.
+    wake(conn, workspace, id, now).await?;
+    Ok(true)
+}
+
+/// Whoever delivers should look at what waits. The caller holds the lane.
+pub async fn wake(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    id: WebhookId,
+    now: DateTime<Utc>,
+) -> Result<()> {
     sqlx::query!(
         "update webhook_lanes set next_due = least(next_due, $3) where workspace_id = $1 and webhook_id = $2",
         workspace.0,
@@ -186,7 +196,7 @@ pub async fn stop(
     )
     .execute(conn)
     .await?;
-    Ok(true)
+    Ok(())
 }
 
 pub async fn lock(conn: &mut PgConnection, workspace: WorkspaceId, id: WebhookId) -> Result<()> {

@@ -12,7 +12,7 @@ use crate::events::read;
 use crate::events::record::{EventContext, record};
 use crate::ids::{EventId, WebhookId, WorkspaceId, lowest_at, made_at};
 use crate::store::db::Tx;
-use crate::webhooks::manage::lock;
+use crate::webhooks::manage::{lock, wake};
 use crate::webhooks::webhook::{State, Webhook, find_open};
 use crate::workspace::access::By;
 use crate::workspace::audit::{self, Did, Subject};
@@ -116,7 +116,7 @@ pub async fn redeliver_failed(
     .await?
     .rows_affected() as i64;
     if queued > 0 {
-        wake(&mut tx, &webhook).await?;
+        wake(&mut tx, workspace, id, now).await?;
         let data = json!({ "events": queued, "since": again.since, "skipped": again.skipped });
         let subject = Subject { id: &id, name: &webhook.called() };
         audit::record(&mut tx, by, Did::WebhookRedelivered, subject, data).await?;
@@ -202,19 +202,5 @@ async fn queue(tx: &mut Tx<'_>, webhook: &Webhook, event: EventId, kind: &str, a
     )
     .execute(&mut **tx)
     .await?;
-    wake(tx, webhook).await
-}
-
-/// Whoever delivers should look. The lane is locked.
-async fn wake(tx: &mut Tx<'_>, webhook: &Webhook) -> Result<()> {
-    let (workspace, now) = (tx.workspace(), tx.now());
-    sqlx::query!(
-        "update webhook_lanes set next_due = least(next_due, $3) where workspace_id = $1 and webhook_id = $2",
-        workspace.0,
-        webhook.id.0,
-        now
-    )
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
+    wake(tx, workspace, webhook.id, now).await
 }

@@ -168,12 +168,6 @@ pub async fn waiting(conn: &mut PgConnection, workspace: WorkspaceId) -> Result<
     .await?)
 }
 
-/// Another mail with another link, and another seven days.
-pub async fn send_again(tx: &mut Tx<'_>, by: &Person, id: InvitationId) -> Result<()> {
-    let found = find_by_id(tx, id).await?;
-    invite(tx, by, &[found.email], found.role).await
-}
-
 /// The link in the mail opens nothing any more.
 pub async fn withdraw(tx: &mut Tx<'_>, by: &Person, id: InvitationId) -> Result<()> {
     let found = find_by_id(tx, id).await?;
@@ -195,12 +189,13 @@ pub async fn withdraw_all_of(tx: &mut Tx<'_>, person: PersonId) -> Result<Vec<St
     .await?)
 }
 
-struct Found {
-    email: String,
-    role: Role,
+pub struct Found {
+    pub email: String,
+    pub role: Role,
 }
 
-async fn find_by_id(tx: &mut Tx<'_>, id: InvitationId) -> Result<Found> {
+/// One that waits, locked.
+pub async fn find_by_id(tx: &mut Tx<'_>, id: InvitationId) -> Result<Found> {
     let workspace = tx.workspace().0;
     sqlx::query_as!(
         Found,

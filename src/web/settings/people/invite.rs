@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::ids::InvitationId;
 use crate::limits::sign_in::SignInKey;
 use crate::secrets::hashes::sha256;
+use crate::store::db::Tx;
 use crate::web::respond;
 use crate::web::settings::people::{PATH, list};
 use crate::web::toast::{Done, Toast};
@@ -65,10 +66,7 @@ pub async fn change(asked: Asked) -> Result<Response> {
     let withdraws = form.get("do") == Some("withdraw");
     let changed = match withdraws {
         true => invitations::withdraw(&mut tx, &asked.person, id).await,
-        false => match count(&asked, &id.to_string()) {
-            Ok(()) => invitations::send_again(&mut tx, &asked.person, id).await,
-            Err(error) => Err(error),
-        },
+        false => send_again(&asked, &mut tx, id).await,
     };
     if let Err(error) = changed {
         drop(tx);
@@ -77,6 +75,13 @@ pub async fn change(asked: Asked) -> Result<Response> {
     tx.commit().await?;
     let done = if withdraws { Done::InvitationGone } else { Done::Invited };
     Ok(respond::see_other_with(&format!("{PATH}#invitations"), Toast::new(done, "")))
+}
+
+/// Another mail with another link, and another seven days. It counts like the first.
+async fn send_again(asked: &Asked, tx: &mut Tx<'_>, id: InvitationId) -> Result<()> {
+    let found = invitations::find_by_id(tx, id).await?;
+    count(asked, &found.email)?;
+    invitations::invite(tx, &asked.person, &[found.email], found.role).await
 }
 
 fn count(asked: &Asked, of: &str) -> Result<()> {

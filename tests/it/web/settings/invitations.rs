@@ -1,6 +1,7 @@
 //! Invitations to the team: by mail, once, for seven days, for the person they were sent to.
 
 use chrono::TimeDelta;
+use rookery::ids::InvitationId;
 use rookery::workspace::people::Role;
 
 use crate::web::sign_in::{PASSWORD, by_password, path_of, with_cookie_of};
@@ -204,6 +205,10 @@ async fn an_address_gets_few_invitations_and_wrong_ones_none() {
             world.wait(TimeDelta::seconds(5));
         }
         assert_eq!(answers, [303, 303, 303, 303, 303, 429, 429, 429]);
+        let id: i64 =
+            sqlx::query_scalar("select id from invitations").fetch_one(&world.app.pool).await.unwrap();
+        let again = format!("/settings/people/invitations/{}", InvitationId(id));
+        assert_eq!(owner.post(&again, &[("do", "send")]).await.status, 429, "one more by its row counts too");
         assert_eq!(mailed_to(world, "lea@example.com").await.len(), 5);
     })
     .await;
