@@ -96,6 +96,14 @@ bench-writes *arguments:
 bench-claims *arguments:
     cargo bench --locked --bench claims -- {{ arguments }}
 
+# A contact with 70,000 conversations is erased while nodes are killed twenty times.
+erase-contact:
+    cargo test --locked --test it erasing::killing:: -- --ignored --nocapture
+
+# 10,000 requests of each kind of 404: does the time tell what is hidden?
+not-found:
+    cargo test --locked --test it door::not_found_timing:: -- --ignored --nocapture
+
 # 20,000 due sends on three nodes, one killed every two seconds, and a crash of PostgreSQL.
 fault-sends:
     cargo test --locked --test it faults::sends:: -- --ignored --nocapture
@@ -119,6 +127,10 @@ bench-webhooks *arguments:
 # Prints what taking mail costs, beside Postfix and a bare insert (needs postfix and pgbench).
 bench-mail *arguments:
     cargo bench --locked --bench mail_in -- {{ arguments }}
+
+# Single sign-on against a real provider of OpenID Connect (installs oidc-provider from npm).
+sso: build
+    tests/sso/run "{{ target }}/debug/rookery"
 
 # Real MCP clients and schemathesis against a real server.
 clients: build

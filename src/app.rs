@@ -2,30 +2,35 @@
 //! globals, so a test can run a whole service of its own.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
+use serde_json::value::RawValue;
 use sqlx::PgPool;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::Postgres;
 use tokio::sync::Semaphore;
 use url::Url;
 
+use crate::breaking_changes::{self, BreakingChange};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::due::backoff::Loops;
 use crate::error::Result;
 use crate::ids::WorkspaceId;
 use crate::limits::daily_quota::Counts;
+use crate::limits::hooks::HookLimit;
 use crate::limits::key_uses::KeyUses;
 use crate::limits::rate::RateLimit;
 use crate::limits::sign_in::SignInLimit;
 use crate::limits::uploads::Uploads;
 use crate::live::feed::Feed;
 use crate::live::streams::Streams;
+use crate::net::openid::Openid;
 use crate::net::outside::Outside;
 use crate::net::pictures::{self, Pictures};
+use crate::net::sns::Sns;
 use crate::random::Random;
 use crate::relay::Relay;
 use crate::relay::kept_here::KeepsTestMail;
@@ -51,6 +56,7 @@ pub struct App {
     pub blobs: Blobs,
     pub rate: RateLimit,
     pub sign_in_limit: SignInLimit,
+    pub hook_limit: HookLimit,
     pub password_hashes: PasswordHashes,
     pub uploads: Arc<Uploads>,
     /// Memory for mail with files that is about to leave, by kilobytes.
@@ -64,6 +70,10 @@ pub struct App {
     /// Carries live mail.
     pub mailer: Arc<dyn Mailer>,
     pub outside: Arc<Outside>,
+    /// What providers of OpenID Connect say of themselves.
+    pub openid: Openid,
+    /// Who signs for Amazon SNS.
+    pub sns: Sns,
     /// What open pages hear of, and the streams that carry it.
     pub feed: Feed,
     pub streams: Streams,
@@ -71,6 +81,9 @@ pub struct App {
     pub pictures: Pictures,
     /// Domains whose mail leaves without a DKIM signature, so that each is logged only once.
     pub unsigned: Mutex<BTreeSet<String>>,
+    pub breaking_changes: &'static [BreakingChange],
+    /// The OpenAPI document, once it was asked for.
+    pub openapi: OnceLock<Box<RawValue>>,
     pub stop: Stop,
     public_url: Arc<Url>,
     keys: Option<Arc<KeyRing>>,
@@ -123,7 +136,12 @@ impl App {
             feed: Feed::default(),
             streams: Streams::new(config.live_streams()),
             outside,
+            openid: Openid::default(),
+            sns: Sns::default(),
+            hook_limit: HookLimit::default(),
             pictures,
+            breaking_changes: breaking_changes::LIST,
+            openapi: OnceLock::new(),
             stop: Stop::not_yet(),
             public_url: Arc::new(config.public_url.clone()),
             keys: config.secret_key.clone().map(Arc::new),

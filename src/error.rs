@@ -20,6 +20,8 @@ pub enum Error {
     Missing(&'static str),
     /// 405, with the methods that are there.
     Method(String),
+    /// 409: something stands against it, which has to be ended first.
+    Conflict(String),
     /// 413: the whole body is over its cap.
     TooLarge,
     /// 429, with the time after which another try can succeed.
@@ -143,6 +145,7 @@ impl Error {
             Self::Forbidden(_) => 403,
             Self::Missing(_) => 404,
             Self::Method(_) => 405,
+            Self::Conflict(_) => 409,
             Self::TooLarge => 413,
             Self::SlowDown { .. } => 429,
             Self::Internal(_) => 500,
@@ -157,7 +160,7 @@ impl Error {
                 parts.join("; ")
             }
             Self::Unauthorized => "Give a valid API key as a bearer token.".into(),
-            Self::Forbidden(sentence) => sentence.clone(),
+            Self::Forbidden(sentence) | Self::Conflict(sentence) => sentence.clone(),
             Self::Missing(sentence) => (*sentence).into(),
             Self::Method(_) => "This endpoint does not offer that method.".into(),
             Self::TooLarge => "The request body is too large.".into(),

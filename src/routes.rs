@@ -18,7 +18,7 @@ use crate::http::health;
 use crate::http::short_cache::ShortCache;
 use crate::http::unauthorized_log::UnauthorizedLog;
 use crate::web;
-use crate::worker;
+use crate::worker::metrics;
 
 pub fn router(app: Arc<App>) -> Router {
     let bodies = Bodies::new(app.config.http_patience());
@@ -39,6 +39,6 @@ pub fn router(app: Arc<App>) -> Router {
 /// Metrics of the background work. They cost queries, so concurrent callers share one answer.
 fn figures(app: Arc<App>) -> Router {
     let recent = Arc::new(ShortCache::default());
-    let figures = async move || recent.get(async { Bytes::from(worker::metrics(&app).await) }).await;
+    let figures = async move || recent.get(async { Bytes::from(metrics::text(&app).await) }).await;
     Router::new().route("/metrics", get(figures))
 }

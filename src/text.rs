@@ -44,6 +44,30 @@ pub fn snippet(text: &str, most: usize) -> String {
     line(&text[..end]).chars().take(most).collect()
 }
 
+/// The mail addresses that stand in a text, in lower case. Of one with signs in front that an address may have but seldom
+/// has (`q=a@b.example`), the rest too.
+pub fn addresses_in(text: &str) -> impl Iterator<Item = String> {
+    let apart =
+        |letter: char| letter.is_whitespace() || letter.is_control() || "<>,;:\"()[]{}\\".contains(letter);
+    text.split(apart).filter(|word| word.contains('@')).flat_map(|word| {
+        let word = word.trim_matches(['.', '\'', '!', '?', '@']).to_lowercase();
+        let rest = word.rsplit(['/', '=', '&', '?', '|', '\'']).next().unwrap_or_default().to_owned();
+        let both = if rest == word { vec![word] } else { vec![word, rest] };
+        both.into_iter().filter(|one| one.contains('@'))
+    })
+}
+
+/// Whether a text names the very address, and not a longer one.
+pub fn names_address(text: &str, address: &str) -> bool {
+    addresses_in(text).any(|one| one == address.to_lowercase())
+}
+
+/// One line in which no address stands, for what is kept longer than the people it is about.
+pub fn without_addresses(text: &str) -> String {
+    let words = text.split_whitespace().map(|word| if word.contains('@') { "…" } else { word });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// For a terminal: control characters and characters that reorder text are escaped as `\u{1b}`. Line breaks stay.
 pub fn visible(text: &str) -> String {
     let mut visible = String::with_capacity(text.len());
@@ -107,6 +131,29 @@ mod tests {
         let shown = visible_json(&words.to_string());
         assert!(shown.chars().all(|letter| !is_unseen(letter)), "{shown}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), words);
+    }
+
+    #[test]
+    fn a_text_names_an_address_whole_or_not_at_all() {
+        for line in [
+            "a@b.example",
+            "x@y.example, A@B.example",
+            "\"Ann\" <a@b.example>; c@d.example",
+            "Mail of a@b.example.",
+            "from:a@b.example",
+            "q=a@b.example",
+            "{\"like\": \"a@b.example\"}",
+            "'a@b.example'",
+        ] {
+            assert!(names_address(line, "a@b.example"), "{line}");
+        }
+        for line in
+            ["aa@b.example", "a@b.example.org", "", "a@b", "a @b.example", "x.a@b.example", "o'a@b.examples"]
+        {
+            assert!(!names_address(line, "a@b.example"), "{line}");
+        }
+        assert!(names_address("O'Neil@b.example", "o'neil@b.example"));
+        assert_eq!(without_addresses("Mail of  a@b.example, and more"), "Mail of … and more");
     }
 
     #[test]

@@ -22,6 +22,7 @@ use crate::api::mcp::{self, Caller, McpDoor};
 use crate::api::registry;
 use crate::api::{openapi, rest};
 use crate::app::App;
+use crate::breaking_changes::{self, BreakingChange};
 use crate::error::{Error, Result};
 use crate::http::answers::{answer, dress, insert, refusal, status};
 use crate::http::bodies::{Bodies, Whole};
@@ -145,6 +146,7 @@ impl Door {
             Err(refused) => return Ok(refused),
         };
 
+        let mut ending = None;
         let answered = if is_mcp {
             drop(conn);
             seen.operation = "mcp";
@@ -153,6 +155,7 @@ impl Door {
             match rest::route(method.as_str(), uri.path()) {
                 Ok((entry, id)) => {
                     seen.operation = entry.spec.name;
+                    ending = breaking_changes::first(self.app.breaking_changes, entry.spec.name);
                     let given = match entry.spec.method {
                         crate::api::operation::Method::Get => Given::Query(uri.query().unwrap_or_default()),
                         crate::api::operation::Method::Post => Given::Body(&body.bytes),
@@ -168,7 +171,11 @@ impl Door {
                 Err(error) => Err(error),
             }
         };
-        Ok(self.with_limit(answered.unwrap_or_else(|error| refusal(&error)), left))
+        let mut response = answered.unwrap_or_else(|error| refusal(&error));
+        for (name, value) in ending.into_iter().flat_map(BreakingChange::headers) {
+            insert(response.headers_mut(), name, &value);
+        }
+        Ok(self.with_limit(response, left))
     }
 
     /// Key, rate and body, or the answer to a request that is refused for one of them.
@@ -347,7 +354,7 @@ fn bearer(headers: &HeaderMap) -> Result<[u8; 32]> {
 async fn public_description(State(door): State<Arc<Door>>) -> Response {
     let made = match door.description.get() {
         Some(made) => Ok(made.clone()),
-        None => openapi::document(&door.app.config.public_url)
+        None => openapi::document(&door.app)
             .map(|document| door.description.get_or_init(|| document.get().to_owned().into()).clone()),
     };
     match made {

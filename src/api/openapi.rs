@@ -1,8 +1,6 @@
 //! The OpenAPI 3.1 description (specification 4.15), a loop over the registry: the schemas in it are the
 //! ones that are enforced.
 
-use std::sync::OnceLock;
-
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use url::Url;
@@ -10,6 +8,8 @@ use url::Url;
 use crate::api::operation::{Method, Needs};
 use crate::api::registry::{Entry, OPERATIONS, schema_by};
 use crate::api::rest::PREFIX;
+use crate::app::App;
+use crate::breaking_changes::{self, BreakingChange};
 use crate::error::Result;
 use crate::events::event::Kind;
 
@@ -17,24 +17,22 @@ const ABOUT: &str = "A shared customer-email inbox for teams and their software 
     through the API are drafts for a person to approve, or leave after an undo window. Clients ignore fields \
     they do not know: new ones may be added at any time.";
 
-/// The document for a service at this public address.
-pub fn document(public_url: &Url) -> Result<Box<RawValue>> {
-    static DOCUMENT: OnceLock<(Url, Box<RawValue>)> = OnceLock::new();
-    if let Some((url, document)) = DOCUMENT.get()
-        && url == public_url
-    {
-        return Ok(document.clone());
+/// The document of this service, made once.
+pub fn document(app: &App) -> Result<Box<RawValue>> {
+    if let Some(made) = app.openapi.get() {
+        return Ok(made.clone());
     }
-    let made = to_raw_value(&describe(public_url))?;
-    let _ = DOCUMENT.set((public_url.clone(), made.clone()));
-    Ok(made)
+    let made = to_raw_value(&describe(&app.config.public_url, app.breaking_changes))?;
+    Ok(app.openapi.get_or_init(|| made).clone())
 }
 
-fn describe(public_url: &Url) -> Value {
+/// The document for a service at this public address.
+pub fn describe(public_url: &Url, changes: &[BreakingChange]) -> Value {
     let mut paths: Map<String, Value> = Map::new();
     for entry in OPERATIONS.iter() {
         let path = paths.entry(entry.spec.path).or_insert_with(|| json!({}));
-        path[entry.spec.method.as_str().to_lowercase()] = operation(entry);
+        let method = entry.spec.method.as_str().to_lowercase();
+        path[&method] = operation(entry, breaking_changes::first(changes, entry.spec.name));
     }
     json!({
         "openapi": "3.1.1",
@@ -67,7 +65,7 @@ fn describe(public_url: &Url) -> Value {
     })
 }
 
-fn operation(entry: &Entry) -> Value {
+fn operation(entry: &Entry, ending: Option<&BreakingChange>) -> Value {
     let spec = &entry.spec;
     let needs = match spec.needs {
         Needs::Nothing => "Needs a valid key.".to_owned(),
@@ -88,6 +86,10 @@ fn operation(entry: &Entry) -> Value {
             "content": { "application/json": { "schema": entry.output } },
         } },
     });
+    if let Some(change) = ending {
+        operation["deprecated"] = json!(true);
+        operation["description"] = json!(format!("{} {needs} {repeat} {}", spec.about, change.sentence()));
+    }
     if let Some(status) = spec.repeat_status {
         operation["responses"][status.to_string()] = json!({
             "description": "Done before.",

@@ -1,7 +1,11 @@
-//! Endpoint where connected sending services report the mail they sent (specification 4.13.4). The webhook
-//! signature is the only authentication. An unknown connection, a wrong signature and a wrong timestamp get the
-//! same 401. Headers are checked first; the body is read only when there is a secret to verify it with.
+//! Endpoint where connected sending services report what became of mail (specification 4.13.4). The service's signature is
+//! the only authentication. An unknown connection, a wrong signature and a wrong timestamp get the same 401.
+//!
+//! In this order: who asks too often (429), the connection, what the head shows of the signature, the body, the signature,
+//! the rate of the connection. What cannot be read is answered 200 with its number, or a service would send it for days;
+//! what cannot be stored is answered 500, so that it does.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,25 +19,41 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use crate::app::App;
-use crate::app_mail::connect::REPORT_PATH;
-use crate::app_mail::reports::{accept, signing_secret};
+use crate::app_mail::adapters::report::Read;
+use crate::app_mail::adapters::ses::{Content, Envelope};
+use crate::app_mail::adapters::{self, Provider};
+use crate::app_mail::connect::{REPORT_PATH, Receiving, receiving};
 use crate::error::{Error, Result};
-use crate::http::answers::{answer, refusal};
+use crate::http::answers::{answer, insert, refusal};
 use crate::http::bodies::Bodies;
 use crate::http::serve::From;
 use crate::http::unauthorized_log::UnauthorizedLog;
-use crate::secrets::signed_requests::Signature;
+use crate::ids::{SendingServiceId, WorkspaceId};
+use crate::incoming::service_reports::{Taken, refuse, take};
+use crate::limits::rate::{self, RateKey};
+use crate::net::sns::Trouble;
+use crate::secrets::hashes::{number, sha256};
 
-/// Body limit. A report holds at most 50 recipients and a subject, which is far less in any encoding.
-const MOST_BYTES: usize = 256 << 10;
+/// Body limit of the largest service.
+const MOST_BYTES: usize = 1 << 20;
 /// Database connections that unauthenticated requests may use at once.
 const LOOK_UPS: usize = 2;
+/// When a service should try again that is paused here.
+const PAUSE_SECONDS: &str = "600";
 
 struct Reports {
     app: Arc<App>,
     bodies: Arc<Bodies>,
     refusals: Arc<UnauthorizedLog>,
     look_ups: Semaphore,
+}
+
+/// What a request came to.
+enum Came {
+    Taken(Provider, Taken),
+    /// A subscription was confirmed.
+    Confirmed,
+    Paused,
 }
 
 pub fn routes(app: Arc<App>, bodies: Arc<Bodies>, refusals: Arc<UnauthorizedLog>) -> Router {
@@ -51,10 +71,22 @@ async fn sent_mail(
     body: Body,
 ) -> Response {
     let started = Instant::now();
-    let response = match hooks.note(&place, &headers, body).await {
-        Ok(first) => {
-            let status = if first { StatusCode::CREATED } else { StatusCode::OK };
+    let asker = from.map(|Extension(from)| from.asker(&hooks.app.config.trusted_proxies, &headers));
+    let came = hooks.guarded(asker, &place, &headers, body).await;
+    let response = match came {
+        Ok(Came::Taken(Provider::Own, taken)) => {
+            let status = if taken.first > 0 { StatusCode::CREATED } else { StatusCode::OK };
             answer(status, json!({ "ok": true }).to_string())
+        }
+        Ok(Came::Taken(_, Taken { taken, unread, .. })) => {
+            answer(StatusCode::OK, json!({ "ok": true, "taken": taken, "unread": unread }).to_string())
+        }
+        Ok(Came::Confirmed) => answer(StatusCode::OK, json!({ "ok": true }).to_string()),
+        Ok(Came::Paused) => {
+            let body = json!({ "error": "This connection is paused. Try again later." });
+            let mut response = answer(StatusCode::SERVICE_UNAVAILABLE, body.to_string());
+            insert(response.headers_mut(), "retry-after", PAUSE_SECONDS);
+            response
         }
         Err(Error::Unauthorized) => {
             let body = json!({ "error": "This is not signed by a connected service." });
@@ -64,34 +96,152 @@ async fn sent_mail(
     };
     let milliseconds = started.elapsed().as_millis() as u64;
     let status = response.status();
-    let asker = from.map(|Extension(from)| from.asker(&hooks.app.config.trusted_proxies, &headers));
-    if status != StatusCode::UNAUTHORIZED || hooks.refusals.should_log(asker) {
+    let quiet = [StatusCode::UNAUTHORIZED, StatusCode::TOO_MANY_REQUESTS].contains(&status);
+    if !quiet || hooks.refusals.should_log(asker) {
         tracing::info!(status = status.as_u16(), milliseconds, "report of a sending service");
     }
     response
 }
 
 impl Reports {
-    async fn note(&self, place: &(String, String), headers: &HeaderMap, body: Body) -> Result<bool> {
+    async fn guarded(
+        &self,
+        asker: Option<IpAddr>,
+        place: &(String, String),
+        headers: &HeaderMap,
+        body: Body,
+    ) -> Result<Came> {
+        let (limit, now) = (&self.app.hook_limit, self.app.clock.now());
+        let wanted = number(sha256(format!("{} {}", place.0, place.1)));
+        if let Some(asker) = asker {
+            limit.arrives(asker, wanted, now)?;
+        }
+        let came = self.receive(place, headers, body).await;
+        if let (Err(Error::Unauthorized), Some(asker)) = (&came, asker) {
+            limit.refused(asker, wanted, now);
+        }
+        came
+    }
+
+    async fn receive(&self, place: &(String, String), headers: &HeaderMap, body: Body) -> Result<Came> {
         if body.size_hint().lower() > MOST_BYTES as u64 {
             return Err(Error::TooLarge);
         }
-        let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        let named = (header("webhook-id"), header("webhook-timestamp"), header("webhook-signature"));
-        let (Some(id), Some(seconds), Some(signatures)) = named else { return Err(Error::Unauthorized) };
-        let seconds = seconds.parse().map_err(|_| Error::Unauthorized)?;
-        let signature = Signature::read(id, seconds, signatures, self.app.clock.now());
-        let signature = signature.ok_or(Error::Unauthorized)?;
         let (Ok(workspace), Ok(service)) = (place.0.parse(), place.1.parse()) else {
             return Err(Error::Unauthorized);
         };
-        let looking = self.look_ups.acquire().await.map_err(Error::internal)?;
-        let secret = signing_secret(&self.app, workspace, service).await?.ok_or(Error::Unauthorized)?;
-        drop(looking);
-        let body = self.bodies.read(body, MOST_BYTES, workspace).await?;
-        if !signature.is_by(&secret, &body.bytes) {
+        let connection = self.look_up(workspace, service).await?.ok_or(Error::Unauthorized)?;
+        let came = self.of(workspace, service, &connection, headers, body).await;
+        let why = match &came {
+            Err(Error::Unauthorized) if connection.keys.is_empty() => {
+                "A report came before the key of the service was entered here."
+            }
+            Err(Error::Unauthorized) => {
+                "A report was not signed with the key of this connection, or its signature was too old."
+            }
+            Err(Error::Problems(_)) => {
+                "A report was signed, but its fields were wrong. The service was told which."
+            }
+            Err(Error::TooLarge) => "A report was too large.",
+            Err(Error::SlowDown { .. }) => {
+                "Reports came faster than they are taken. The service tries again later."
+            }
+            _ => return came,
+        };
+        if self.app.hook_limit.should_note(service.0, self.app.clock.now())
+            && let Err(error) = refuse(&self.app, workspace, service, why, 1).await
+        {
+            tracing::warn!(%service, %error, "a refused report could not be written down");
+        }
+        came
+    }
+
+    /// The connection, if there is one. Strangers wait for each other here and keep nobody else waiting.
+    async fn look_up(&self, workspace: WorkspaceId, service: SendingServiceId) -> Result<Option<Receiving>> {
+        let keys = self.app.config.needs_secret_key()?;
+        let _looking = self.look_ups.acquire().await.map_err(Error::internal)?;
+        let mut conn = self.app.connection().await?;
+        receiving(&mut conn, keys, workspace, service, self.app.clock.now()).await
+    }
+
+    async fn of(
+        &self,
+        workspace: WorkspaceId,
+        service: SendingServiceId,
+        connection: &Receiving,
+        headers: &HeaderMap,
+        body: Body,
+    ) -> Result<Came> {
+        let (app, provider, keys) = (&self.app, connection.provider, &connection.keys);
+        let most = provider.most_bytes();
+        if body.size_hint().lower() > most as u64 {
+            return Err(Error::TooLarge);
+        }
+        if keys.is_empty() || !adapters::may_be_signed(provider, keys, headers, app.clock.now()) {
             return Err(Error::Unauthorized);
         }
-        accept(&self.app, workspace, service, &body.bytes).await
+        let body = self.bodies.read(body, most, workspace).await?;
+        let read = match provider {
+            Provider::Ses => match self.of_sns(keys, &body.bytes).await? {
+                Content::Reports(read) => read,
+                Content::Confirm(_) if connection.paused => return Ok(Came::Paused),
+                Content::Confirm(url) => return self.confirm(workspace, service, &url).await,
+            },
+            provider => adapters::read(provider, keys, headers, &body.bytes, app.clock.now())?,
+        };
+        if connection.paused {
+            return Ok(Came::Paused);
+        }
+        // Only what is signed takes a turn: strangers who send slowly keep the service from nothing.
+        let _turn = app.hook_limit.turn(service.0)?;
+        self.within_rate(workspace, service).await?;
+        self.store(workspace, service, provider, &read).await
+    }
+
+    async fn within_rate(&self, workspace: WorkspaceId, service: SendingServiceId) -> Result<()> {
+        let (app, limit) = (&self.app, self.app.config.told_mail_limit());
+        let (mut conn, subject) = (app.connection().await?, RateKey::ToldMail(workspace, service));
+        match app.rate.take(&mut conn, subject, limit, app.clock.now()).await? {
+            Ok(_) => Ok(()),
+            Err(retry_after) => Err(rate::slow_down(limit, retry_after)),
+        }
+    }
+
+    async fn store(
+        &self,
+        workspace: WorkspaceId,
+        service: SendingServiceId,
+        provider: Provider,
+        read: &Read,
+    ) -> Result<Came> {
+        Ok(Came::Taken(provider, take(&self.app, workspace, service, provider, read).await?))
+    }
+
+    /// What is in an envelope of SNS, once SNS signed it. The certificate is asked for only for an envelope of our topic.
+    async fn of_sns(&self, topics: &[Vec<u8>], body: &[u8]) -> Result<Content> {
+        let (app, now) = (&self.app, self.app.clock.now());
+        let envelope = Envelope::read(topics, body, now).ok_or(Error::Unauthorized)?;
+        let key =
+            app.sns.key(&app.outside, envelope.certificate(), now).await.map_err(
+                |trouble| match trouble {
+                    Trouble::NotSns => Error::Unauthorized,
+                    Trouble::Unreachable => Error::internal("the certificate of SNS cannot be fetched"),
+                },
+            )?;
+        if envelope.is_signed_by(&key) { Ok(envelope.content(now)) } else { Err(Error::Unauthorized) }
+    }
+
+    async fn confirm(&self, workspace: WorkspaceId, service: SendingServiceId, url: &str) -> Result<Came> {
+        match self.app.sns.confirm(&self.app.outside, url).await {
+            Ok(()) => Ok(Came::Confirmed),
+            Err(Trouble::NotSns) => Err(Error::Unauthorized),
+            Err(Trouble::Unreachable) => {
+                let why = "The subscription could not be confirmed: Amazon could not be reached. It asks again by itself.";
+                if self.app.hook_limit.should_note(service.0, self.app.clock.now()) {
+                    refuse(&self.app, workspace, service, why, 1).await?;
+                }
+                Err(Error::internal("a subscription of SNS cannot be confirmed"))
+            }
+        }
     }
 }

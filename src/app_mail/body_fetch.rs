@@ -22,6 +22,9 @@ pub struct Claimed {
     /// Tries in vain.
     pub tries: i16,
     pub service: SendingServiceId,
+    pub provider: String,
+    /// What the service calls the mail.
+    pub service_ref: Option<String>,
     pub content_url: String,
     /// Sealed; nothing once the service is disconnected.
     pub token: Option<Vec<u8>>,
@@ -49,7 +52,7 @@ pub async fn claim(
            returning m.workspace_id as "workspace: WorkspaceId", m.message_id,
                      m.conversation_id as "conversation!: ConversationId", m.words_claim as claim,
                      m.words_tries as tries,
-                     s.id as "service: SendingServiceId", s.content_url, s.token"#,
+                     s.id as "service: SendingServiceId", s.provider, m.service_ref, s.content_url, s.token"#,
         now,
         lease_ends
     )

@@ -4,9 +4,10 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
+use crate::app_mail::told;
 use crate::due::backoff::Aside;
 use crate::error::Result;
-use crate::ids::WorkspaceId;
+use crate::ids::{ConversationId, WorkspaceId};
 use crate::store::db::Tx;
 
 const BATCH: i64 = 500;
@@ -53,4 +54,35 @@ pub async fn forget(tx: &mut Tx<'_>, before: DateTime<Utc>) -> Result<bool> {
     .execute(&mut **tx)
     .await?;
     Ok(gone.rows_affected() as i64 == BATCH)
+}
+
+/// Forgets what was sent to somebody who is erased, a batch at a time. True when there may be more.
+pub async fn erase(tx: &mut Tx<'_>, address: &str) -> Result<bool> {
+    told::erase(tx, address).await?;
+    let workspace = tx.workspace().0;
+    let gone = sqlx::query!(
+        "delete from app_mail where ctid = any(array(
+             select ctid from app_mail
+             where workspace_id = $1 and exists (select from unnest(recipients) one where lower(one) = $2) limit $3))",
+        workspace,
+        address,
+        BATCH
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(gone.rows_affected() as i64 == BATCH)
+}
+
+/// Forgets what these conversations answer, to whichever address of somebody it went.
+pub async fn erase_answered(tx: &mut Tx<'_>, conversations: &[ConversationId]) -> Result<()> {
+    let workspace = tx.workspace().0;
+    let ids: Vec<i64> = conversations.iter().map(|id| id.0).collect();
+    sqlx::query!(
+        "delete from app_mail where workspace_id = $1 and conversation_id = any($2)",
+        workspace,
+        &ids
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }

@@ -23,6 +23,8 @@ pub struct SentMail {
     pub sent_at: Option<DateTime<Utc>>,
     /// The connected service that reported it and can be asked for its body.
     pub service: Option<SendingServiceId>,
+    /// What that service calls it.
+    pub service_ref: Option<String>,
 }
 
 /// Inserts or updates a record. True when it is new.
@@ -74,6 +76,77 @@ pub async fn upsert(tx: &mut Tx<'_>, livemode: bool, record: &SentMail, keep: Re
         evict(tx, livemode, keep).await?;
     }
     Ok(first)
+}
+
+/// Notes what a service told of a mail. Reports come a recipient at a time and in any order, so recipients are added while
+/// nobody has replied; what somebody else recorded is not changed. Gives whether it is new, and whom it went to.
+pub async fn note(tx: &mut Tx<'_>, record: &SentMail, keep: Retention) -> Result<(bool, Vec<String>)> {
+    let (workspace, now) = (tx.workspace().0, tx.now());
+    let row = sqlx::query!(
+        r#"insert into app_mail as kept
+               (workspace_id, livemode, message_id, recipients, subject, recorded_at, sent_at, service_id, service_ref)
+           values ($1, true, $2, $3, $4, $5, $7, $8, $9)
+           on conflict (workspace_id, livemode, message_id) do update set
+               recipients = case when kept.conversation_id is null and kept.service_id = $8
+                   then (array(select distinct one from unnest(kept.recipients || excluded.recipients) one
+                               order by one))[1:50]
+                   else kept.recipients end,
+               subject = case when kept.conversation_id is null and kept.service_id = $8 and kept.subject = ''
+                   then excluded.subject else kept.subject end,
+               sent_at = case when kept.service_id = $8 then least(kept.sent_at, excluded.sent_at)
+                              else kept.sent_at end,
+               service_ref = coalesce(kept.service_ref, excluded.service_ref),
+               -- Whose words are known need not be asked for.
+               service_id = case when coalesce(kept.body_text, kept.body_html) is null
+                   then coalesce(kept.service_id, excluded.service_id) else kept.service_id end,
+               -- One that should have been forgotten starts anew.
+               recorded_at = case when kept.conversation_id is null and kept.recorded_at <= $6
+                                  then excluded.recorded_at else kept.recorded_at end
+           returning (xmax = 0) as "first!", recipients"#,
+        workspace,
+        record.message_id,
+        &record.to,
+        record.subject,
+        now,
+        now - keep.age,
+        record.sent_at,
+        record.service.map(|service| service.0),
+        record.service_ref
+    )
+    .fetch_one(&mut **tx)
+    .await?;
+    if row.first {
+        evict(tx, true, keep).await?;
+    }
+    Ok((row.first, row.recipients))
+}
+
+/// Whether a mail is on record that went to an address, and is the service's or the app's own: what one service says of
+/// another's mail counts for nothing.
+pub async fn went_to(
+    tx: &mut Tx<'_>,
+    service: SendingServiceId,
+    message_id: Option<&str>,
+    service_ref: Option<&str>,
+    address: &str,
+) -> Result<bool> {
+    let workspace = tx.workspace().0;
+    // One branch per index.
+    Ok(sqlx::query_scalar!(
+        r#"select exists (
+               select from app_mail where workspace_id = $1 and livemode and message_id = $3 and $5 = any(recipients)
+                 and (service_id is null or service_id = $2)
+               union all
+               select from app_mail where workspace_id = $1 and service_id = $2 and service_ref = $4 and $3::text is null
+                 and $5 = any(recipients)) as "known!""#,
+        workspace,
+        service.0,
+        message_id,
+        service_ref,
+        address
+    )
+    .fetch_one(&mut **tx)
+    .await?)
 }
 
 /// Deletes the oldest unanswered records above the cap.
@@ -142,7 +215,9 @@ pub async fn answered(
     let (workspace, now) = (tx.workspace().0, tx.now());
     sqlx::query!(
         "update app_mail set conversation_id = coalesce(conversation_id, $4), words_due_at = case
-             when $5 and service_id is not null and words_claim = 0 and body_text is null and body_html is null
+             when $5 and words_claim = 0 and body_text is null and body_html is null
+                  and exists (select from sending_services s where s.workspace_id = $1 and s.id = service_id
+                                and s.content_url <> '')
                  then coalesce(words_due_at, $6) else words_due_at end
          where workspace_id = $1 and livemode = $2 and message_id = $3",
         workspace,

@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::cli::mode::Mode;
 use crate::cli::output::Done;
 use crate::cli::people as people_commands;
-use crate::cli::{agents, domains, reseal, sending_services, suppressed, webhooks};
+use crate::cli::{agents, audit, domains, reseal, sending_services, suppressed, webhooks};
 use crate::clock::written;
 use crate::conversations::messages::inbound::{self, Raw};
 use crate::conversations::release_held::release;
@@ -211,6 +211,9 @@ pub enum Command {
     },
     /// Seal every stored secret anew with the newest key of ROOKERY_SECRET_KEY. Safe to repeat, and while serving.
     Reseal,
+    /// The audit log of a workspace.
+    #[command(subcommand)]
+    Audit(audit::Command),
     #[command(flatten)]
     People(people_commands::Command),
     #[command(flatten)]
@@ -354,6 +357,7 @@ async fn execute(app: &App, command: Command) -> Result<Done> {
         Command::ReplayMail { workspace } => replay_all(app, workspace).await?,
         Command::ExplainMail { workspace, message } => explain(app, workspace, message).await?,
         Command::Reseal => return Ok(reseal::reseal(app).await?.told(app.config.needs_secret_key()?)),
+        Command::Audit(command) => return audit::execute(app, command).await,
         Command::People(command) => people_commands::execute(app, command).await.map_err(no_workspace)?,
         Command::SendingServices(command) => {
             sending_services::execute(app, command).await.map_err(no_workspace)?

@@ -3,6 +3,7 @@
 
 pub mod admin;
 mod agents;
+mod audit;
 pub mod demo;
 mod domains;
 pub mod listen;
@@ -24,6 +25,7 @@ use clap::{Parser, Subcommand};
 
 use crate::api::openapi;
 use crate::app::App;
+use crate::breaking_changes;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::Result;
@@ -33,7 +35,7 @@ use crate::text;
 
 /// A shared customer-email inbox for teams and their software agents.
 ///
-/// Start with `rookery migrate`, then `rookery admin create-workspace`, then `rookery serve`.
+/// Start with `rookery migrate`, then `rookery serve`, then `rookery admin first-owner`, which prints a link.
 /// Settings come from the environment (ROOKERY_DATABASE_URL and others) or from a TOML file.
 #[derive(Parser)]
 #[command(name = "rookery", version, max_term_width = 100)]
@@ -98,7 +100,7 @@ async fn execute(cli: Cli) -> Result<()> {
     if let Command::Openapi = cli.command {
         let address = load(&cli.config).map(|config| config.public_url);
         let address = address.unwrap_or_else(|_| Config::default_public_url());
-        println!("{}", openapi::document(&address)?.get());
+        println!("{}", openapi::describe(&address, breaking_changes::LIST));
         return Ok(());
     }
     // This needs no database either: it talks to a server as any client does.

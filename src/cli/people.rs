@@ -1,4 +1,5 @@
-//! `rookery admin remove-user` and `remove-second-factor`: what an operator does when no owner can.
+//! `rookery admin first-owner`, `remove-user`, `remove-second-factor` and `erase-contact`: what an operator does when no
+//! owner can.
 //! The pages of the app do the same by the same verbs.
 
 use clap::Subcommand;
@@ -6,14 +7,19 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::departures::remove::{HandOver, remove};
+use crate::erasures::{ask, work};
 use crate::error::Result;
 use crate::ids::{PersonId, WorkspaceId};
 use crate::workspace::access::By;
-use crate::workspace::people::roles;
-use crate::workspace::{second_factor, sessions};
+use crate::workspace::people::{roles, teammate};
+use crate::workspace::{first_run, passkeys, second_factor, sessions};
 
 #[derive(Subcommand)]
 pub enum Command {
+    /// Print a link that makes the first workspace of an empty service: once, within 30 minutes.
+    ///
+    /// Whoever opens it names the workspace and is its owner. Another link ends the one before.
+    FirstOwner,
     /// Remove a person from the team: their sessions and keys end at once.
     ///
     /// Somebody takes over what they hold. Without --hand-over-to conversations are unassigned, drafts thrown away, private
@@ -27,7 +33,20 @@ pub enum Command {
         #[arg(long, value_name = "usr_…")]
         hand_over_to: Option<PersonId>,
     },
-    /// Turn off the second factor of somebody who lost it. They are signed out everywhere.
+    /// Erase a contact for good: their mail, files and names, in every inbox. It cannot be undone.
+    ///
+    /// The same as Settings, Data and erasure. A hold refuses it. It waits until the work is done; when it is cut off, the
+    /// server goes on.
+    EraseContact {
+        #[arg(long, value_name = "wsp_…")]
+        workspace: WorkspaceId,
+        /// An owner or admin.
+        #[arg(long, value_name = "usr_…")]
+        person: PersonId,
+        #[arg(long)]
+        address: String,
+    },
+    /// Turn off the second factor of somebody who lost it, and remove their passkeys. They are signed out everywhere.
     RemoveSecondFactor {
         #[arg(long, value_name = "wsp_…")]
         workspace: WorkspaceId,
@@ -38,6 +57,10 @@ pub enum Command {
 
 pub async fn execute(app: &App, command: Command) -> Result<(String, Value)> {
     match command {
+        Command::FirstOwner => {
+            let url = first_run::link(app).await?;
+            Ok((format!("Open this within 30 minutes. It works once:\n{url}"), json!({ "url": url })))
+        }
         Command::RemoveUser { workspace, person, hand_over_to: to } => {
             let mut tx = app.begin(workspace).await?;
             let hand_over =
@@ -46,13 +69,36 @@ pub async fn execute(app: &App, command: Command) -> Result<(String, Value)> {
             tx.commit().await?;
             Ok((format!("Removed {person}."), json!({ "removed": person })))
         }
+        Command::EraseContact { workspace, person, address } => {
+            let mut tx = app.begin(workspace).await?;
+            let person = teammate(&mut tx, workspace, person).await?;
+            let id = ask::erase(&mut tx, &person, &address, "Asked for by an operator").await?;
+            tx.commit().await?;
+            work::to_the_end(app, workspace, id).await?;
+            let done = ask::find(&mut *app.connection().await?, workspace, id).await?;
+            let line = format!(
+                "Erased: {} conversations, {} messages, {} documents ({id}).",
+                done.conversations, done.messages, done.documents
+            );
+            let object = json!({
+                "erasure": id,
+                "conversations": done.conversations,
+                "messages": done.messages,
+                "documents": done.documents,
+            });
+            Ok((line, object))
+        }
         Command::RemoveSecondFactor { workspace, person } => {
             let mut tx = app.begin(workspace).await?;
             roles::lock(&mut tx, &By::System, person).await?;
             sessions::end_all(&mut tx, person).await?;
+            passkeys::remove_all(&mut tx, &By::System, person).await?;
             second_factor::turn_off(&mut tx, &By::System, person).await?;
             tx.commit().await?;
-            Ok((format!("{person} signs in without a second factor."), json!({ "person": person })))
+            Ok((
+                format!("{person} signs in without a second factor and without passkeys."),
+                json!({ "person": person }),
+            ))
         }
     }
 }

@@ -14,14 +14,16 @@ use serde_json::json;
 use crate::app::App;
 use crate::app_mail::connect;
 use crate::cli::output::Done;
+use crate::erasures::resealing;
 use crate::error::{Error, Result};
-use crate::ids::{PersonId, SendingServiceId, WebhookId, WorkspaceId};
+use crate::exports::ask as exports;
+use crate::ids::{ErasureId, ExportId, PersonId, SendingServiceId, WebhookId, WorkspaceId};
 use crate::outgoing::dkim;
 use crate::secrets::key_ring::KeyRing;
 use crate::secrets::sealed::{self, Stored};
 use crate::store::db::Tx;
 use crate::webhooks::secret;
-use crate::workspace::{audit, second_factor};
+use crate::workspace::{audit, second_factor, single_sign_on};
 
 /// Workspaces that are looked at together.
 const BATCH: i64 = 100;
@@ -46,6 +48,9 @@ enum Row {
     Connection(SendingServiceId),
     Audit,
     SecondFactor(PersonId),
+    Provider,
+    Export(ExportId),
+    Erasure(ErasureId),
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -98,7 +103,7 @@ async fn walk(app: &App, task: Task, progress: &ProgressBar) -> Result<ResealRep
         .fetch_all(&app.pool)
         .await?;
         let batch: Vec<i64> = rows.iter().map(|row| row.id).collect();
-        let Some(newest) = batch.last() else { return Ok(found) };
+        let Some(newest) = batch.last() else { break };
         last = *newest;
         let fenced = rows.iter().filter(|row| row.fenced == Some(true));
         found.fenced.extend(fenced.map(|row| WorkspaceId(row.id)));
@@ -112,12 +117,22 @@ async fn walk(app: &App, task: Task, progress: &ProgressBar) -> Result<ResealRep
             .await?
             .into_iter()
             .map(|one| row(one, Row::SecondFactor));
+        let providers = single_sign_on::stored(&mut conn, &batch)
+            .await?
+            .into_iter()
+            .map(|one| row(one, |_| Row::Provider));
+        let exports = exports::stored(&mut conn, &batch).await?.into_iter().map(|one| row(one, Row::Export));
+        let erasures =
+            resealing::stored(&mut conn, &batch).await?.into_iter().map(|one| row(one, Row::Erasure));
         drop(conn);
+        let codes = codes.chain(providers).chain(exports).chain(erasures);
         for stored in domains.chain(webhooks).chain(connections).chain(audits).chain(codes) {
             found.look_at(app, task, stored).await?;
         }
         progress.inc(batch.len() as u64);
     }
+    found.look_at_list(app, task).await?;
+    Ok(found)
 }
 
 fn row<I>(stored: Stored<I>, what: impl FnOnce(I) -> Row) -> Stored<Row> {
@@ -144,6 +159,23 @@ impl ResealReport {
         let anew = sealed::seal(keys, &app.random, purpose, &context, &secret)?;
         self.moved += u64::from(id.replace(&mut tx, &sealed, &anew).await?);
         tx.commit().await
+    }
+
+    /// The list of erasures in the blob store carries the keys of workspaces, sealed.
+    async fn look_at_list(&mut self, app: &App, task: Task) -> Result<()> {
+        let keys = app.config.needs_secret_key()?;
+        for listed in resealing::list(app, keys, task == Task::Move).await? {
+            self.moved += u64::from(listed.anew);
+            match listed.key {
+                Some(key) => *self.by_key.entry(key).or_default() += 1,
+                None => {
+                    let place =
+                        format!("the erasure {} in {}, in the blob store", listed.id, listed.workspace);
+                    self.unreadable.push((place, None));
+                }
+            }
+        }
+        Ok(())
     }
 
     pub fn told(&self, keys: &KeyRing) -> Done {
@@ -197,6 +229,9 @@ impl Row {
             Self::Connection(id) => connect::replace(tx, *id, old, new).await,
             Self::Audit => audit::replace_key(tx, old, new).await,
             Self::SecondFactor(person) => second_factor::replace(tx, *person, old, new).await,
+            Self::Provider => single_sign_on::replace(tx, old, new).await,
+            Self::Export(id) => exports::replace(tx, *id, old, new).await,
+            Self::Erasure(id) => resealing::replace(tx, *id, old, new).await,
         }
     }
 }
@@ -209,6 +244,9 @@ impl fmt::Display for Row {
             Self::Connection(id) => write!(f, "a secret of the sending service {id}"),
             Self::Audit => write!(f, "the key of the audit log"),
             Self::SecondFactor(person) => write!(f, "the second factor of {person}"),
+            Self::Provider => write!(f, "the secret of single sign-on"),
+            Self::Export(id) => write!(f, "the address of the export {id}"),
+            Self::Erasure(id) => write!(f, "the address of the erasure {id}"),
         }
     }
 }

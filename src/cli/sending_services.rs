@@ -7,6 +7,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::app::App;
+use crate::app_mail::adapters::Provider;
 use crate::app_mail::connect::{Wanted, connect, connected, disconnect};
 use crate::clock::written;
 use crate::error::{Error, Result};
@@ -24,12 +25,19 @@ pub enum Command {
         /// What people call it.
         #[arg(long)]
         name: String,
-        /// Where the words of an email are, for example https://api.mailer.example/emails/{id}/content.
-        #[arg(long, value_name = "URL")]
+        /// Whose hook it is: postmark, resend, ses, mailgun, sendgrid, or own for our own form.
+        #[arg(long, default_value = "own")]
+        provider: Provider,
+        /// Where the words of an email are, for example https://api.mailer.example/emails/{id}/content. Only for our
+        /// own form.
+        #[arg(long, value_name = "URL", default_value = "")]
         content_url: String,
-        /// A file that holds the bearer token for that address.
+        /// A file that holds the token for that address, or for the service's own.
         #[arg(long, value_name = "FILE")]
-        token_file: PathBuf,
+        token_file: Option<PathBuf>,
+        /// A file that holds the key that the service signs with; for Amazon SES the ARN of the topic.
+        #[arg(long, value_name = "FILE")]
+        key_file: Option<PathBuf>,
     },
     /// Hear and ask a service no more. What it told stays.
     DisconnectSendingService {
@@ -51,17 +59,28 @@ pub enum Command {
 /// A readable line and the JSON object that says the same.
 pub async fn execute(app: &App, command: Command) -> Result<(String, Value)> {
     Ok(match command {
-        Command::ConnectSendingService { workspace, person, name, content_url, token_file } => {
-            let token = tokio::fs::read_to_string(&token_file).await.map_err(|error| {
-                Error::internal(format!("{} cannot be read: {error}", token_file.display()))
-            })?;
-            let wanted = Wanted { person, name: &name, content_url: &content_url, token: &token };
+        Command::ConnectSendingService {
+            workspace,
+            person,
+            name,
+            provider,
+            content_url,
+            token_file,
+            key_file,
+        } => {
+            let (token, key) = (held(token_file).await?, held(key_file).await?);
+            let wanted =
+                Wanted { person, name: &name, provider, content_url: &content_url, token: &token, key: &key };
             let made = connect(app, workspace, wanted).await?;
-            let line = format!(
-                "Connected {}. It tells what it sent to {} and signs with {}, which is not shown again.",
-                made.id, made.hook, made.secret
-            );
-            (line, json!({ "service": made.id, "url": made.hook, "secret": made.secret }))
+            let line = match made.secret.as_str() {
+                "" => format!("Connected {}. It tells what it sent to {}.", made.id, made.hook),
+                secret => format!(
+                    "Connected {}. It tells what it sent to {} and signs with {secret}, which is not shown again.",
+                    made.id, made.hook
+                ),
+            };
+            let secret = Some(made.secret).filter(|secret| !secret.is_empty());
+            (line, json!({ "service": made.id, "url": made.hook, "secret": secret }))
         }
         Command::DisconnectSendingService { workspace, person, service } => {
             disconnect(app, workspace, person, service).await?;
@@ -71,14 +90,26 @@ pub async fn execute(app: &App, command: Command) -> Result<(String, Value)> {
     })
 }
 
+/// What is in a file; nothing when none was named.
+async fn held(file: Option<PathBuf>) -> Result<String> {
+    let Some(file) = file else { return Ok(String::new()) };
+    tokio::fs::read_to_string(&file)
+        .await
+        .map_err(|error| Error::internal(format!("{} cannot be read: {error}", file.display())))
+}
+
 async fn list(app: &App, workspace: WorkspaceId) -> Result<(String, Value)> {
     let (mut lines, mut objects) = (Vec::new(), Vec::new());
     for service in connected(&mut *app.connection().await?, workspace).await? {
         let since = written(service.created_at);
-        lines.push(format!("{}  {}  {}  since {since}", service.id, service.name, service.content_url));
+        let provider = service.provider.code();
+        let line =
+            format!("{}  {provider}  {}  {}  since {since}", service.id, service.name, service.content_url);
+        lines.push(line);
         objects.push(json!({
             "service": service.id,
             "name": service.name,
+            "provider": provider,
             "contentUrl": service.content_url,
             "connectedAt": since,
         }));

@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::cli::{migrate, reseal};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::erasures::replay;
 use crate::error::{Error, Result};
 use crate::http::connections::Connections;
 use crate::http::serve::serve as serve_http;
@@ -54,6 +55,10 @@ pub async fn serve(mut config: Config) -> Result<()> {
     app.follow_the_databases_clock().await?;
     migrate::check_role(&app).await?;
     partitions::maintain(&mut *app.connection().await?).await?;
+    let erased = replay::replay(&app).await?;
+    if erased > 0 {
+        tracing::warn!(erased, "an older backup came back: what had been erased is erased again");
+    }
     tracing::info!(address = %listen, public_url = %app.config.public_url, "serving");
 
     tell_who_signs_in_first(&app).await?;
@@ -107,6 +112,14 @@ async fn tell_other_nodes(app: Arc<App>, stop: Stop) {
 
 /// Nobody can ask for a link by mail before mail works, so the log says how the first one is made.
 async fn tell_who_signs_in_first(app: &App) -> Result<()> {
+    if app.directory.is_empty().await? {
+        let command = "rookery admin first-owner";
+        tracing::info!(
+            command,
+            "there is no workspace yet: this command prints a link for its first owner, who makes it"
+        );
+        return Ok(());
+    }
     if let Some((workspace, person)) = people::first_to_sign_in(&mut *app.connection().await?).await? {
         let command = format!("rookery admin sign-in-link --workspace {workspace} --person {person}");
         tracing::info!(

@@ -1,5 +1,5 @@
 //! Folds count changes into counts. Until then readers add both, so a count is right at any time; folding
-//! only keeps the sum short.
+//! only keeps the sum short. What is open is written down by week too: the last fold of a week is what reports tell of it.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -8,6 +8,7 @@ use crate::due::backoff::Aside;
 use crate::error::Result;
 use crate::ids::WorkspaceId;
 use crate::store::db::Tx;
+use crate::zone::Zone;
 
 /// Workspaces that have changes to fold, at most 1000.
 pub async fn unfolded(conn: &mut PgConnection, aside: &Aside) -> Result<Vec<WorkspaceId>> {
@@ -45,18 +46,28 @@ pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
 
 /// Folds a batch of one workspace's changes.
 pub async fn fold(tx: &mut Tx<'_>) -> Result<()> {
-    let workspace = tx.workspace().0;
+    let (workspace, now) = (tx.workspace(), tx.now());
+    let week = Zone::of(tx, workspace).await?.week(now);
     sqlx::query!(
         "with taken as (
              delete from count_changes where ctid = any(array(
                  select ctid from count_changes where workspace_id = $1 limit 10000 for update skip locked))
-             returning what, subject_id, audience, change)
-         insert into counts (workspace_id, what, subject_id, audience, n)
-         select $1, what, subject_id, audience, sum(change) from taken
-         group by what, subject_id, audience
-         order by what, subject_id, audience
-         on conflict (workspace_id, what, subject_id, audience) do update set n = counts.n + excluded.n",
-        workspace
+             returning what, subject_id, audience, change),
+         folded as (
+             insert into counts (workspace_id, what, subject_id, audience, n)
+             select $1, what, subject_id, audience, sum(change) from taken
+             group by what, subject_id, audience
+             order by what, subject_id, audience
+             on conflict (workspace_id, what, subject_id, audience) do update set n = counts.n + excluded.n
+             returning what, subject_id, audience, n)
+         insert into report_counts (workspace_id, mailbox_id, what, week, shard, n)
+         select $1, subject_id, 'open', $2, 0, folded.n
+         from folded
+         join mailboxes on mailboxes.workspace_id = $1 and mailboxes.id = subject_id and mailboxes.audience = folded.audience
+         where what = 'open' and mailboxes.kind <> 'sandbox'
+         on conflict (workspace_id, mailbox_id, what, week, shard) do update set n = excluded.n",
+        workspace.0,
+        week
     )
     .execute(&mut **tx)
     .await?;

@@ -13,7 +13,7 @@ use crate::error::{NO_ENDPOINT, Result};
 use crate::ids::TagId;
 use crate::store::db::Tx;
 use crate::text;
-use crate::workspace::access::{Actor, SANDBOX};
+use crate::workspace::access::{Actor, By, SANDBOX};
 
 /// Characters of a name, in the form in which it is stored.
 pub const LONGEST_NAME: usize = 40;
@@ -98,16 +98,28 @@ pub async fn change(
     add: &[String],
     remove: &[String],
 ) -> Result<()> {
+    change_by(tx, conversation, &actor.by(), add, remove).await.map(drop)
+}
+
+/// The same, by whoever it is. Gives the tags that were put on and were not there before.
+pub async fn change_by(
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    by: &By,
+    add: &[String],
+    remove: &[String],
+) -> Result<Vec<String>> {
     let add = by_identity(add);
     let mut remove = by_identity(remove);
     remove.retain(|folded, _| !add.contains_key(folded));
     let removed = take_away(tx, conversation, &remove).await?;
     let added = put_on(tx, conversation, &add).await?;
     if added.is_empty() && removed.is_empty() {
-        return Ok(());
+        return Ok(added);
     }
-    let data = json!({ "added": added, "removed": removed });
-    timeline::append(tx, conversation.id, &actor.by(), "tags", data).await
+    let data = json!({ "added": &added, "removed": removed });
+    timeline::append(tx, conversation.id, by, "tags", data).await?;
+    Ok(added)
 }
 
 async fn take_away(tx: &mut Tx<'_>, conversation: &Locked, names: &Names) -> Result<Vec<String>> {
@@ -137,11 +149,14 @@ async fn put_on(tx: &mut Tx<'_>, conversation: &Locked, names: &Names) -> Result
     let ids: Vec<i64> = names.iter().map(|_| tx.mint::<TagId>().0).collect();
     let (folded, spelled): (Vec<String>, Vec<String>) =
         names.iter().map(|(folded, name)| (folded.clone(), name.clone())).unzip();
-    // Sorted, as in every call, so that two calls that create the same tags cannot deadlock.
+    // Sorted, as in every call, so that two calls that create the same tags cannot deadlock. One that is there already is
+    // not touched: a conflict would lock its row until the commit, and mail that a rule tags would wait for other mail.
     sqlx::query!(
         "insert into tags (workspace_id, id, name, folded, audiences)
          select $1, id, name, folded, array[$5::bigint]
          from unnest($2::bigint[], $3::text[], $4::text[]) new(id, name, folded)
+         where not exists (select from tags known where known.workspace_id = $1 and known.folded = new.folded
+                             and known.audiences @> array[$5::bigint])
          order by folded
          on conflict (workspace_id, folded) do update set audiences = tags.audiences || excluded.audiences
              where not tags.audiences @> excluded.audiences",

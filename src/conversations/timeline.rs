@@ -3,6 +3,8 @@
 //! Every item takes the conversation's next number when it is written, so items of one instant keep their
 //! order. A read has so many items and goes on from a cursor. Timeline entries and webhook events are two things and share no type.
 
+pub mod listed;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -192,7 +194,8 @@ impl FromStr for Cursor {
     }
 }
 
-/// Writes an event item. The conversation's row is locked by taking the number, so items never share one.
+/// Writes an event item that is in the list (`listed`). The conversation's row is locked by taking the number, so items never
+/// share one.
 pub async fn append(
     tx: &mut Tx<'_>,
     conversation: ConversationId,
@@ -200,6 +203,7 @@ pub async fn append(
     event: &str,
     data: Value,
 ) -> Result<()> {
+    debug_assert_eq!(listed::problem(event, &data), None);
     let (workspace, now) = (tx.workspace().0, tx.now());
     sqlx::query!(
         "with numbered as (

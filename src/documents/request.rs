@@ -17,9 +17,10 @@ use crate::secrets::link_tokens;
 use crate::secrets::secret::SecretKey;
 use crate::store::db::Tx;
 use crate::workspace::access::By;
+use crate::zone::Zone;
 
 /// Days after the request's mail left on which its customer is reminded.
-const REMINDER_DAYS: [i32; 3] = [2, 4, 7];
+const REMINDER_DAYS: [u16; 3] = [2, 4, 7];
 
 #[derive(Clone, Debug)]
 pub struct Asked {
@@ -104,19 +105,17 @@ pub async fn of_message(tx: &mut Tx<'_>, carrier: Carrier) -> Result<Option<Carr
 
 /// The request's mail has left: the customer can answer it, and is reminded on the second day.
 pub async fn open(tx: &mut Tx<'_>, carrier: Carrier) -> Result<()> {
-    let (workspace, now) = (tx.workspace().0, tx.now());
+    let (workspace, now) = (tx.workspace(), tx.now());
+    let remind_at = Zone::of(tx, workspace).await?.days_later(now, REMINDER_DAYS[0]);
     let opened = sqlx::query_scalar!(
-        r#"update document_requests r
-           set state = 'open', opened_at = $4, remind_at =
-               (select ($4 at time zone time_zone + make_interval(days => $5)) at time zone time_zone
-                from workspaces where workspaces.id = $1)
+        r#"update document_requests set state = 'open', opened_at = $4, remind_at = $5
            where workspace_id = $1 and conversation_id = $2 and message_id = $3 and state = 'draft'
            returning id as "id: DocumentRequestId""#,
-        workspace,
+        workspace.0,
         carrier.conversation.0,
         carrier.message.0,
         now,
-        REMINDER_DAYS[0]
+        remind_at
     )
     .fetch_optional(&mut **tx)
     .await?;
@@ -201,24 +200,30 @@ pub async fn next_reminder(conn: &mut PgConnection) -> Result<Option<DateTime<Ut
 /// Takes the reminder that is due now and sets the time of the next, or none when there is to be no other.
 /// Nothing when it was taken already: there is one reminder for each of the days.
 pub async fn take_reminder(tx: &mut Tx<'_>, id: DocumentRequestId, goes_on: bool) -> Result<Option<Carried>> {
-    let (workspace, now) = (tx.workspace().0, tx.now());
+    let (workspace, now) = (tx.workspace(), tx.now());
     let row = sqlx::query!(
-        r#"update document_requests r
-           set reminders = reminders + $4::bool::int, remind_at = case when $4 then
-               (select (opened_at at time zone time_zone + make_interval(days => ($5::int[])[reminders + 2]))
-                       at time zone time_zone
-                from workspaces where workspaces.id = $1) end
-           where workspace_id = $1 and id = $2 and state = 'open' and remind_at <= $3
-           returning due_date, link_generation"#,
-        workspace,
+        "select due_date, link_generation, opened_at, reminders from document_requests
+         where workspace_id = $1 and id = $2 and state = 'open' and remind_at <= $3 for update",
+        workspace.0,
         id.0,
-        now,
-        goes_on,
-        &REMINDER_DAYS
+        now
     )
     .fetch_optional(&mut **tx)
     .await?;
     let Some(row) = row else { return Ok(None) };
+    let days = REMINDER_DAYS.get(row.reminders as usize + 1).filter(|_| goes_on);
+    let zone = Zone::of(tx, workspace).await?;
+    let next = days.zip(row.opened_at).map(|(days, opened_at)| zone.days_later(opened_at, *days));
+    sqlx::query!(
+        "update document_requests set reminders = reminders + $3::bool::int, remind_at = $4
+         where workspace_id = $1 and id = $2",
+        workspace.0,
+        id.0,
+        goes_on,
+        next
+    )
+    .execute(&mut **tx)
+    .await?;
     let items = items::of(tx, id).await?;
     Ok(Some(Carried { id, items, due: row.due_date, generation: row.link_generation }))
 }

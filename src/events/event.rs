@@ -221,7 +221,8 @@ impl From<&By> for Doer {
         match by {
             By::Agent { id, .. } => Self::Agent { id: Some(*id), name },
             By::Person { id, .. } => Self::User { id: Some(*id), name },
-            By::System => Self::System { id: None, name },
+            // To apps a rule is the service itself: only timelines name it.
+            By::Rule { .. } | By::System => Self::System { id: None, name: By::System.name().to_owned() },
         }
     }
 }

@@ -6,13 +6,14 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use http_body_util::Full;
 use hyper::Request;
-use hyper::header::{ACCEPT, AUTHORIZATION, HeaderValue, USER_AGENT};
+use hyper::header::{ACCEPT, AUTHORIZATION, HeaderName, HeaderValue, USER_AGENT};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use sqlx::PgConnection;
 use url::{Position, Url};
 
 use crate::app::App;
+use crate::app_mail::adapters::Provider;
 use crate::app_mail::body_fetch::{self, Claimed};
 use crate::app_mail::connect::{ID, open_token};
 use crate::due::lease::{self, Claim, Lease, Tried, Work};
@@ -34,9 +35,14 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 /// What a service answers.
 #[derive(Deserialize)]
 struct Content {
+    #[serde(alias = "TextBody")]
     text: Option<String>,
+    #[serde(alias = "HtmlBody")]
     html: Option<String>,
 }
+
+/// Postmark's way to show who asks.
+const POSTMARK_TOKEN: HeaderName = HeaderName::from_static("x-postmark-server-token");
 
 /// Works off everything that is due now.
 pub async fn fetch_due(app: &App, at_once: usize) -> Result<()> {
@@ -96,13 +102,22 @@ impl Work for Words {
 /// One GET, to an address that is judged anew, without redirects.
 async fn ask(app: &App, claimed: &Claimed, sealed: &[u8]) -> Result<String> {
     let token = open_token(app.config.needs_secret_key()?, claimed.workspace, claimed.service, sealed)?;
-    let id = utf8_percent_encode(&claimed.message_id, ENCODED).to_string();
+    let provider: Provider = claimed.provider.parse().map_err(Error::internal)?;
+    let id = match (provider, &claimed.service_ref) {
+        (Provider::Own, _) | (_, None) => &claimed.message_id,
+        (_, Some(theirs)) => theirs,
+    };
+    let id = utf8_percent_encode(id, ENCODED).to_string();
     let url: Url = claimed.content_url.replace(ID, &id).parse().map_err(Error::internal)?;
-    let mut bearer = HeaderValue::from_str(&format!("Bearer {token}")).map_err(Error::internal)?;
-    bearer.set_sensitive(true);
+    let (name, value) = match provider {
+        Provider::Postmark => (POSTMARK_TOKEN, token),
+        _ => (AUTHORIZATION, format!("Bearer {token}")),
+    };
+    let mut value = HeaderValue::from_str(&value).map_err(Error::internal)?;
+    value.set_sensitive(true);
     let request = Request::builder()
         .uri(&url[Position::BeforePath..Position::AfterQuery])
-        .header(AUTHORIZATION, bearer)
+        .header(name, value)
         .header(ACCEPT, HeaderValue::from_static("application/json"))
         .header(USER_AGENT, HeaderValue::from_static("Rookery/1"))
         .body(Full::<Bytes>::default())

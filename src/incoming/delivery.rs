@@ -22,6 +22,8 @@ pub struct Delivery {
     pub verdict: Verdict,
     /// An agent simulates it, which is refused when agents are stopped.
     pub by_agent: bool,
+    /// It has just been written, so the inbox may answer it by itself. What is imported is old.
+    pub may_be_answered: bool,
 }
 
 impl Delivery {
@@ -36,6 +38,7 @@ impl Delivery {
             joins: None,
             verdict,
             by_agent: false,
+            may_be_answered: false,
         }
     }
 }

@@ -8,7 +8,7 @@ mod door;
 mod fair_semaphore;
 mod hand_over;
 mod peers;
-mod recipients;
+pub mod recipients;
 mod session;
 mod spool;
 mod tls;

@@ -15,4 +15,5 @@ pub mod replay;
 pub mod reports;
 pub mod return_path;
 pub mod scam;
+pub mod service_reports;
 pub mod thread;

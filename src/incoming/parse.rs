@@ -49,6 +49,8 @@ pub struct ParsedMail {
     pub attachments: Vec<Attachment>,
     /// A machine wrote this: out-of-office, bounce, list or bulk mail.
     pub automatic: bool,
+    /// It asks machines not to answer.
+    pub wants_no_answer: bool,
     /// A bounce or complaint in its standard format.
     pub report: Option<Report>,
     /// Inbox ids in our loop header: inboxes that sent this mail.
@@ -96,6 +98,7 @@ pub fn parse(raw: &[u8]) -> Result<ParsedMail, Refusal> {
         links: contents.links,
         attachments: contents.attachments,
         automatic,
+        wants_no_answer: automatic::wants_no_answer(head),
         report: report::read(&mail),
         sent_by: head.all(LOOP_FIELD).filter_map(fields::mark).collect(),
         fingerprint,

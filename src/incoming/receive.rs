@@ -4,9 +4,11 @@
 //! Blobs are stored before the transaction that refers to them begins; everything else is one commit. Mail may be
 //! acknowledged after this returns.
 
+mod answering;
 pub mod batch;
 
 use bytes::Bytes;
+use chrono::NaiveDate;
 use serde_json::json;
 
 use crate::app::App;
@@ -15,10 +17,11 @@ use crate::conversations::conversation::{Contact, Conversation};
 use crate::conversations::lock::lock_in;
 use crate::conversations::messages::html::Html;
 use crate::conversations::messages::inbound::{self, Header, Inbound, Raw, Risk, Stored, takes_part};
+use crate::conversations::ruled::engine;
 use crate::conversations::timeline::{self, Attachment};
 use crate::documents::filing::{NewDocument, file};
 use crate::error::{Error, NO_MAILBOX, Result};
-use crate::ids::{ConversationId, MessageId, WorkspaceId};
+use crate::ids::{ConversationId, MailboxId, MessageId, WorkspaceId};
 use crate::incoming::authenticate::{Dmarc, Part, Standing, Verdict};
 use crate::incoming::delivery::{Delivery, Received};
 use crate::incoming::parse::{Address, ParsedMail, Refusal, parse};
@@ -26,10 +29,13 @@ use crate::incoming::quota::{admit_to, tell};
 use crate::incoming::reports::{apply_report, author, lift_suppressions, verify_report};
 use crate::incoming::thread::{Placement, Why, place};
 use crate::incoming::{quote, scam};
+use crate::replies::automatic::answer::answer;
+use crate::rules::store::active;
 use crate::secrets::hashes::{number, sha256};
 use crate::store::db::Tx;
 use crate::workspace::access::By;
 use crate::workspace::mailboxes::{self, Mailbox};
+use crate::zone::Zone;
 
 /// Raw mail up to this size is stored in its row, larger mail in the blob store.
 const SMALL: usize = 64 * 1024;
@@ -183,8 +189,8 @@ async fn store(
     // D146: mail from one of our own inboxes counts as automatic, so it changes no state and is not announced.
     inbound.automatic |= is_ours(&mut tx, &known.us, mail).await?;
     let stored = match &joined {
-        Some(conversation) => inbound::join(&mut tx, mailbox, conversation, &inbound).await?,
-        None => inbound::start(&mut tx, &[(mailbox, &inbound)]).await?.map(|stored| stored[0]),
+        Some(conversation) => inbound::join(&mut tx, mailbox, conversation, &inbound, known.week).await?,
+        None => inbound::start(&mut tx, &[(mailbox, &inbound)], known.week).await?.map(|stored| stored[0]),
     };
     let Ok(stored) = stored else {
         // Another node stored the same mail between our lookup and our insert. It is committed by now.
@@ -209,6 +215,15 @@ async fn store(
         lift_suppressions(&mut tx, &[(author, stored)]).await?;
     }
     file_attachments(&mut tx, mailbox, stored, mail, files).await?;
+    if known.ruled {
+        let rules = active(&mut tx, workspace).await?;
+        engine::on_mail(&mut tx, &rules, mailbox, stored, &inbound).await?;
+    }
+    if known.answering.contains(&mailbox.id)
+        && let Some(sender) = answering::whom(delivery, mail, &inbound)
+    {
+        answer(&mut tx, mailbox, stored, sender).await?;
+    }
     tx.commit().await?;
     Ok(Received::Stored(stored))
 }
@@ -241,8 +256,14 @@ struct Known {
     us: Us,
     /// For each mail.
     earlier: Vec<Earlier>,
-    /// One of the senders is suppressed.
+    /// One of the senders is suppressed, or may be one who was erased, which only its hash tells.
     suppressed: bool,
+    /// The workspace has rules that are on.
+    ruled: bool,
+    /// Inboxes that answer by themselves, always or outside their hours.
+    answering: Vec<MailboxId>,
+    /// The week it is in the workspace's zone.
+    week: NaiveDate,
 }
 
 /// Earlier mail of the same inbox with the same Message-ID.
@@ -301,16 +322,21 @@ impl Known {
         let audiences: Vec<i64> = mails.iter().map(|(mailbox, _)| mailbox.audience).collect();
         // One index lookup per mail: a join may be planned as a scan over all messages.
         let row = sqlx::query!(
-            r#"select us.name,
+            r#"select us.name, us.time_zone,
                    array(select name from people where workspace_id = $1 and removed_at is null) as "team_names!",
                    array(select distinct split_part(address, '@', 2) from mailboxes
                          where workspace_id = $1 and kind <> 'sandbox') as "domains!",
                    exists (select from suppressed_addresses
-                           where workspace_id = $1 and livemode and address = any($8)) as "suppressed!",
+                           where workspace_id = $1 and livemode and address = any($8))
+                       or exists (select from erased_bans
+                                  where workspace_id = $1 and livemode and reason = 'bounce') as "suppressed!",
                    exists (select from unnest($2::bigint[], $9::bigint[]) as mail (mailbox_id, audience)
                            where not exists (
                                select from mailboxes where workspace_id = $1 and id = mail.mailbox_id
                                  and mailboxes.audience = mail.audience and closed_at is null)) as "moved!",
+                   exists (select from rules where workspace_id = $1 and is_on) as "ruled!",
+                   array(select mailbox_id from auto_replies
+                         where workspace_id = $1 and is_on and mailbox_id = any($2)) as "answering!: Vec<MailboxId>",
                    looked.conversations as "conversations!: Vec<Option<ConversationId>>",
                    looked.messages as "messages!: Vec<Option<MessageId>>", looked.others as "others!"
                from workspaces us cross join lateral (
@@ -356,7 +382,9 @@ impl Known {
         });
         let earlier = twins.zip(row.others).map(|(twin, other)| Earlier { twin, other }).collect();
         let us = Us { name: row.name, team_names: row.team_names, domains: row.domains };
-        Ok(Self { us, earlier, suppressed: row.suppressed })
+        let week = Zone::named(&row.time_zone).week(tx.now());
+        let (suppressed, ruled, answering) = (row.suppressed, row.ruled, row.answering);
+        Ok(Self { us, earlier, suppressed, ruled, answering, week })
     }
 }
 

@@ -193,7 +193,7 @@ async fn bounced(
     for one in missed {
         let theirs = |failure: &&Failure| failure.permanent && gone(&failure.status) && names(failure, one);
         if bounce.failures.iter().any(|failure| theirs(&failure)) {
-            suppress(tx, conversation.livemode(), &one.address, Reason::Bounce, message).await?;
+            suppress(tx, conversation.livemode(), &one.address, Reason::Bounce, Some(message)).await?;
         }
     }
     Ok(())
@@ -219,7 +219,7 @@ async fn complained(
         return Ok(());
     }
     if let Some(who) = who {
-        suppress(tx, conversation.livemode(), &who.address, Reason::Complaint, message).await?;
+        suppress(tx, conversation.livemode(), &who.address, Reason::Complaint, Some(message)).await?;
     }
     let data = json!({ "messageId": message, "email": who.and_then(Recipient::told) });
     timeline::append(tx, conversation.id, &By::System, "spam-complaint", data).await

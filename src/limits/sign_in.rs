@@ -17,6 +17,8 @@ const MOST: usize = 10;
 /// Links are mails: few for an address, many for an office that comes to work.
 const MOST_LINKS: usize = 5;
 const MOST_LINKS_OF_A_NETWORK: usize = 60;
+/// Ways out to a provider write a row each.
+const MOST_SSO_OF_A_NETWORK: usize = 600;
 const WINDOW: TimeDelta = TimeDelta::minutes(15);
 /// So many failures are a person who mistypes; then the pause doubles from a second.
 const FREE: usize = 3;
@@ -32,6 +34,8 @@ pub enum SignInKey {
     Account([u8; 32]),
     /// Links that a network asked for.
     NetworkLinks(IpAddr),
+    /// Ways out to a provider that a network began.
+    NetworkSso(IpAddr),
     /// Links that were asked for an account.
     AccountLinks([u8; 32]),
 }
@@ -42,6 +46,7 @@ impl SignInKey {
             Self::Network(_) | Self::Account(_) => MOST,
             Self::AccountLinks(_) => MOST_LINKS,
             Self::NetworkLinks(_) => MOST_LINKS_OF_A_NETWORK,
+            Self::NetworkSso(_) => MOST_SSO_OF_A_NETWORK,
         }
     }
 
@@ -49,7 +54,7 @@ impl SignInKey {
     fn pause(self, failures: usize) -> TimeDelta {
         let doubled = u32::try_from(failures.saturating_sub(FREE)).unwrap_or_default();
         match (self, doubled) {
-            (Self::Network(_) | Self::NetworkLinks(_), _) | (_, 0) => TimeDelta::zero(),
+            (Self::Network(_) | Self::NetworkLinks(_) | Self::NetworkSso(_), _) | (_, 0) => TimeDelta::zero(),
             (Self::Account(_) | Self::AccountLinks(_), doubled) => {
                 TimeDelta::seconds(1 << (doubled - 1).min(8))
             }
@@ -151,6 +156,7 @@ fn slow_down(key: SignInKey, retry_after: Duration) -> Error {
         SignInKey::Network(_) | SignInKey::Account(_) => {
             format!("Too many tries. Wait {wait}, or have a sign-in link sent to your address.")
         }
+        SignInKey::NetworkSso(_) => format!("Too many sign-ins were begun here. Wait {wait}."),
         SignInKey::NetworkLinks(_) | SignInKey::AccountLinks(_) => {
             format!("Enough links were sent. Look into your mail, also into spam, or wait {wait}.")
         }

@@ -4,5 +4,7 @@
 pub mod dns;
 pub mod fd_limit;
 pub mod ip_ranges;
+pub mod openid;
 pub mod outside;
 pub mod pictures;
+pub mod sns;

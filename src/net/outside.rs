@@ -55,6 +55,8 @@ pub struct Outside {
 
 type PoolKey = (Arc<str>, u16, bool);
 type Sender = SendRequest<Full<Bytes>>;
+/// An answer whose body is still to come, and its connection.
+type Head = (Response<Incoming>, Sender, SocketAddr);
 
 struct Idle {
     address: SocketAddr,
@@ -192,8 +194,32 @@ impl Outside {
     ) -> Result<Answer, Failure> {
         let deadline = tokio::time::Instant::now() + self.time;
         request.headers_mut().insert(HOST, to.authority.clone());
-        let (response, sender, address) =
-            timeout_at(deadline, self.head(to, request)).await.map_err(|_| Failure::TooSlow)??;
+        let head = timeout_at(deadline, self.head(to, request)).await.map_err(|_| Failure::TooSlow)??;
+        self.rest(to, head, keep, deadline).await
+    }
+
+    /// The same for a request that must not come twice: on a connection of its own, because one that was kept may be closed
+    /// before or after the request was read, and nobody knows which.
+    pub async fn send_once(
+        &self,
+        to: &Checked,
+        mut request: Request<Full<Bytes>>,
+        keep: usize,
+    ) -> Result<Answer, Failure> {
+        let deadline = tokio::time::Instant::now() + self.time;
+        request.headers_mut().insert(HOST, to.authority.clone());
+        let head =
+            timeout_at(deadline, self.head_of_new(to, request)).await.map_err(|_| Failure::TooSlow)??;
+        self.rest(to, head, keep, deadline).await
+    }
+
+    async fn rest(
+        &self,
+        to: &Checked,
+        (response, sender, address): Head,
+        keep: usize,
+        deadline: tokio::time::Instant,
+    ) -> Result<Answer, Failure> {
         let status = response.status().as_u16();
         let location = response.headers().get(LOCATION).and_then(|to| to.to_str().ok()).map(str::to_owned);
         let mut body = Vec::new();
@@ -219,11 +245,7 @@ impl Outside {
         Ok(found)
     }
 
-    async fn head(
-        &self,
-        to: &Checked,
-        request: Request<Full<Bytes>>,
-    ) -> Result<(Response<Incoming>, Sender, SocketAddr), Failure> {
+    async fn head(&self, to: &Checked, request: Request<Full<Bytes>>) -> Result<Head, Failure> {
         while let Some(mut idle) = self.take(to) {
             if idle.sender.ready().await.is_ok()
                 && let Ok(response) = idle.sender.send_request(request.clone()).await
@@ -232,6 +254,10 @@ impl Outside {
             }
             // The kept connection was closed: send again on another. Every request sent here may be repeated.
         }
+        self.head_of_new(to, request).await
+    }
+
+    async fn head_of_new(&self, to: &Checked, request: Request<Full<Bytes>>) -> Result<Head, Failure> {
         let (mut sender, address) = self.connect(to).await?;
         let response = sender.send_request(request).await.map_err(|_| Failure::Closed)?;
         Ok((response, sender, address))

@@ -37,7 +37,8 @@ pub struct File {
 
 pub fn compose(letter: &Letter, earlier: &ReplyContext, files: Vec<File>, key: &SecretKey) -> Mail {
     let (from, to) = (on_the_wire(&letter.from), on_the_wire(&letter.to));
-    let subject = subject(&letter.subject, earlier.answers.is_some());
+    // An automatic reply has its subject as somebody wrote it.
+    let subject = subject(&letter.subject, earlier.answers.is_some() && !earlier.auto_reply);
     let name = letter.from_name.as_deref().map(text::line).filter(|name| !name.is_empty());
     let mut builder = MessageBuilder::new()
         .from(Address::new_address(name, in_a_header(&from)))
@@ -59,9 +60,13 @@ pub fn compose(letter: &Letter, earlier: &ReplyContext, files: Vec<File>, key: &
     }
     if earlier.automatic {
         // RFC 3834, and Exchange's own header for it: asks machines not to answer.
+        let (kind, suppress) = match earlier.auto_reply {
+            true => ("auto-replied", "All"),
+            false => ("auto-generated", "OOF, AutoReply"),
+        };
         builder = builder
-            .header("Auto-Submitted", Raw::new("auto-generated"))
-            .header("X-Auto-Response-Suppress", Raw::new("OOF, AutoReply"));
+            .header("Auto-Submitted", Raw::new(kind))
+            .header("X-Auto-Response-Suppress", Raw::new(suppress));
     }
     builder = builder.header(LOOP_FIELD, Raw::new(earlier.mailbox.to_string()));
     // Automatic mail such as a reminder quotes nothing.

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::outgoing::compose::{self, File};
 use crate::outgoing::dkim;
 use crate::relay::mailer::{Handover, Mail, Refusal};
-use crate::replies::suppress::{Reason, suppress};
+use crate::replies::suppress::{Reason, among_erased, suppress};
 use crate::sandbox::answer;
 use crate::sandbox::deliver::deliver;
 use crate::store::db::Tx;
@@ -119,11 +119,20 @@ async fn lock(tx: &mut Tx<'_>, claimed: &Claimed) -> Result<Option<Locked>> {
     }
 }
 
+/// Whether it goes to somebody who was erased and must not be written to.
+async fn is_to_erased(app: &App, claimed: &Claimed) -> Result<bool> {
+    let letter = &claimed.letter;
+    let copies = [&letter.copies.to, &letter.copies.cc, &letter.copies.bcc].into_iter().flatten();
+    let all: Vec<String> = copies.chain([&letter.to]).map(|address| address.to_lowercase()).collect();
+    let (mut conn, keys) = (app.connection().await?, app.config.secret_key.as_ref());
+    Ok(!among_erased(&mut conn, keys, letter.workspace, claimed.livemode, &all).await?.is_empty())
+}
+
 async fn hand_over(app: &App, claimed: &Claimed) -> Result<Handover> {
     if claimed.letter.to.is_empty() {
         return Ok(Handover::Refused(Refusal::Rejected));
     }
-    if claimed.suppressed {
+    if claimed.suppressed || (claimed.erased_bans && is_to_erased(app, claimed).await?) {
         return Ok(Handover::Refused(Refusal::Suppressed));
     }
     match claimed.livemode {
@@ -158,7 +167,7 @@ async fn refused(
         let letter = &claimed.letter;
         // Of several nobody knows who it was.
         if letter.copies.all().next().is_none() {
-            suppress(tx, claimed.livemode, &letter.to, Reason::Bounce, letter.message).await?;
+            suppress(tx, claimed.livemode, &letter.to, Reason::Bounce, Some(letter.message)).await?;
         }
     }
     Ok(ours)

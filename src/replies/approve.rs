@@ -12,6 +12,7 @@ use crate::conversations::conversation::Locked;
 use crate::conversations::messages::message::Author;
 use crate::conversations::messages::outbound::{Ours, schedule};
 use crate::conversations::messages::revision;
+use crate::conversations::reports::count;
 use crate::conversations::timeline;
 use crate::documents::request::{self, Carrier};
 use crate::error::{Error, Result};
@@ -178,6 +179,7 @@ async fn let_go(
         edited,
     };
     record(tx, conversation.event_context(), &Event::DraftApproved(approved)).await?;
+    count::one(tx, conversation, if edited { count::What::Edited } else { count::What::Approved }).await?;
     if let Author::Agent(agent) = draft.author {
         let what = if edited { What::Edited } else { What::Approved };
         days::count(tx, agent, conversation.audience, what).await?;

@@ -3,6 +3,7 @@
 //! changes nothing; a page that did not know of another one's words loses neither: its own are kept beside the draft.
 //! What was sent or thrown away keeps its row for a while, so that whatever comes late finds what became of it.
 
+pub mod erase;
 pub mod files;
 
 use chrono::{DateTime, Utc};

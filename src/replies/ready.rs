@@ -12,6 +12,7 @@ use crate::replies::drafts::{Draft, Kind};
 use crate::replies::recipients::{self, Headed, Recipients};
 use crate::replies::saved_replies::{self, Values};
 use crate::replies::{asking, forward, suppress, upload};
+use crate::secrets::key_ring::KeyRing;
 use crate::text;
 use crate::workspace::mailboxes::{self, Mailbox};
 use crate::workspace::people::Person;
@@ -35,6 +36,7 @@ pub struct Ready {
 /// Checks a draft of this person. The conversation was found for them; a new one has none.
 pub async fn check(
     conn: &mut PgConnection,
+    keys: Option<&KeyRing>,
     person: &Person,
     draft: &Draft,
     conversation: Option<&Conversation>,
@@ -78,7 +80,7 @@ pub async fn check(
         }
     };
     let all: Vec<String> = recipients.all().cloned().collect();
-    for address in suppress::among(conn, person.workspace, true, &all).await? {
+    for address in suppress::among(conn, keys, person.workspace, true, &all).await? {
         let field = match () {
             () if recipients.to.contains(&address) => "to",
             () if recipients.cc.contains(&address) => "cc",

@@ -81,10 +81,13 @@ pub async fn send(app: &App, tx: &mut Tx<'_>, person: &Person, click: Click) -> 
     if fate.version != click.version {
         return Ok(Outcome::Newer);
     }
-    let ready = match ready::check(tx, person, &draft, conversation.as_deref()).await? {
-        Ok(ready) => ready,
-        Err(problems) => return Ok(Outcome::NotReady(problems)),
-    };
+    let ready =
+        match ready::check(tx, app.config.secret_key.as_ref(), person, &draft, conversation.as_deref())
+            .await?
+        {
+            Ok(ready) => ready,
+            Err(problems) => return Ok(Outcome::NotReady(problems)),
+        };
     if let Some(wrong) = click.at.and_then(|at| cannot_wait_until(tx.now(), at)) {
         return Ok(Outcome::NotReady(vec![wrong]));
     }

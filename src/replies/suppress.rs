@@ -10,8 +10,10 @@ use sqlx::PgConnection;
 
 use crate::error::Result;
 use crate::ids::{ConversationId, MessageId, SuppressionChangeId, WorkspaceId};
+use crate::secrets::key_ring::KeyRing;
 use crate::store::db::Tx;
 use crate::workspace::access::By;
+use crate::workspace::erased_addresses::Hasher;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
@@ -19,13 +21,13 @@ pub enum Reason {
     Complaint,
 }
 
-/// `about` is the message of ours that bounced or was complained about.
+/// `about` is the message of ours that bounced or was complained about; none when an app sent it by itself.
 pub async fn suppress(
     tx: &mut Tx<'_>,
     livemode: bool,
     address: &str,
     reason: Reason,
-    about: MessageId,
+    about: Option<MessageId>,
 ) -> Result<()> {
     let (workspace, now) = (tx.workspace().0, tx.now());
     let change: SuppressionChangeId = tx.mint();
@@ -48,7 +50,7 @@ pub async fn suppress(
         livemode,
         address,
         reason,
-        about.0,
+        about.map(|message| message.0),
         now,
         change.0,
         By::System.name()
@@ -59,8 +61,10 @@ pub async fn suppress(
 }
 
 pub async fn is_suppressed(tx: &mut Tx<'_>, livemode: bool, address: &str) -> Result<bool> {
-    let workspace = tx.workspace().0;
-    Ok(sqlx::query_scalar!(
+    let (workspace, keys) = (tx.workspace(), tx.frame().keys.clone());
+    let erased = among_erased(tx, keys.as_deref(), workspace, livemode, &[address.to_owned()]).await?;
+    let workspace = workspace.0;
+    let is_suppressed = sqlx::query_scalar!(
         r#"select exists (select from suppressed_addresses
                where workspace_id = $1 and livemode = $2 and address = lower($3)) as "is_suppressed!""#,
         workspace,
@@ -68,25 +72,88 @@ pub async fn is_suppressed(tx: &mut Tx<'_>, livemode: bool, address: &str) -> Re
         address
     )
     .fetch_one(&mut **tx)
-    .await?)
+    .await?;
+    Ok(is_suppressed || !erased.is_empty())
 }
 
-/// Which of these addresses must not be written to, in order.
-pub async fn among(
+/// Which of these addresses somebody had who was erased and must not be written to. A workspace that erased nobody who
+/// was suppressed costs one look.
+pub async fn among_erased(
     conn: &mut PgConnection,
+    keys: Option<&KeyRing>,
     workspace: WorkspaceId,
     livemode: bool,
     addresses: &[String],
 ) -> Result<Vec<String>> {
-    Ok(sqlx::query_scalar!(
+    let any = sqlx::query_scalar!(
+        r#"select exists (select from erased_bans where workspace_id = $1 and livemode = $2) as "any!""#,
+        workspace.0,
+        livemode
+    )
+    .fetch_one(&mut *conn)
+    .await?;
+    let Some(keys) = keys.filter(|_| any) else { return Ok(Vec::new()) };
+    let Some(hasher) = Hasher::read(conn, keys, workspace).await? else { return Ok(Vec::new()) };
+    let hashes: Vec<Vec<u8>> = addresses.iter().map(|address| hasher.hash(address).to_vec()).collect();
+    let banned = sqlx::query_scalar!(
+        "select hash from erased_bans where workspace_id = $1 and livemode = $2 and hash = any($3)",
+        workspace.0,
+        livemode,
+        &hashes
+    )
+    .fetch_all(conn)
+    .await?;
+    let both = addresses.iter().zip(&hashes);
+    Ok(both.filter(|(_, hash)| banned.contains(*hash)).map(|(address, _)| address.clone()).collect())
+}
+
+/// The ban of an erased address ends: somebody who has it asked for that, or, after a bounce, wrote.
+async fn lift_erased(tx: &mut Tx<'_>, addresses: &[String], bounces_only: bool) -> Result<Vec<String>> {
+    let (workspace, keys) = (tx.workspace(), tx.frame().keys.clone());
+    let banned = among_erased(tx, keys.as_deref(), workspace, true, addresses).await?;
+    let mut lifted = Vec::new();
+    if let (Some(keys), false) = (keys, banned.is_empty()) {
+        let hasher = Hasher::must(tx, &keys, workspace).await?;
+        for address in banned {
+            let hash = hasher.hash(&address);
+            let gone = sqlx::query!(
+                "delete from erased_bans where workspace_id = $1 and livemode and hash = $2 and (reason = 'bounce' or not $3)",
+                workspace.0,
+                hash.as_slice(),
+                bounces_only
+            )
+            .execute(&mut **tx)
+            .await?;
+            if gone.rows_affected() > 0 {
+                lifted.push(address);
+            }
+        }
+    }
+    Ok(lifted)
+}
+
+/// Which of these addresses must not be written to, in order; also of somebody who was erased.
+pub async fn among(
+    conn: &mut PgConnection,
+    keys: Option<&KeyRing>,
+    workspace: WorkspaceId,
+    livemode: bool,
+    addresses: &[String],
+) -> Result<Vec<String>> {
+    let mut all = among_erased(conn, keys, workspace, livemode, addresses).await?;
+    let known = sqlx::query_scalar!(
         "select address from suppressed_addresses
-         where workspace_id = $1 and livemode = $2 and address = any($3) order by address",
+         where workspace_id = $1 and livemode = $2 and address = any($3)",
         workspace.0,
         livemode,
         addresses
     )
     .fetch_all(conn)
-    .await?)
+    .await?;
+    all.extend(known);
+    all.sort_unstable();
+    all.dedup();
+    Ok(all)
 }
 
 /// The people of these mails are there: what a bounce said of their addresses is over. Gives those it was said of.
@@ -95,8 +162,10 @@ pub async fn wrote_again(tx: &mut Tx<'_>, mails: &BTreeMap<&str, MessageId>) -> 
     let changes: Vec<i64> = mails.iter().map(|_| tx.mint::<SuppressionChangeId>().0).collect();
     let (addresses, messages): (Vec<&str>, Vec<i64>) =
         mails.iter().map(|(address, message)| (*address, message.0)).unzip();
+    let wrote: Vec<String> = addresses.iter().map(|address| (*address).to_owned()).collect();
+    let mut all = lift_erased(tx, &wrote, true).await?;
     // What another transaction has its hands on is being lifted, or suppressed anew.
-    Ok(sqlx::query_scalar!(
+    let lifted = sqlx::query_scalar!(
         r#"with wrote as (
                select * from unnest($2::bigint[], $3::text[], $4::bigint[]) as mail (id, address, message_id)),
            lifted as (
@@ -118,13 +187,16 @@ pub async fn wrote_again(tx: &mut Tx<'_>, mails: &BTreeMap<&str, MessageId>) -> 
         By::System.name()
     )
     .fetch_all(&mut **tx)
-    .await?)
+    .await?;
+    all.extend(lifted);
+    Ok(all)
 }
 
 /// Lifts whatever keeps us from writing to a live address. False when nothing did.
 pub async fn unsuppress(tx: &mut Tx<'_>, address: &str) -> Result<bool> {
     let (workspace, now) = (tx.workspace().0, tx.now());
     let change: SuppressionChangeId = tx.mint();
+    let erased = lift_erased(tx, &[address.to_lowercase()], false).await?;
     let lifted = sqlx::query!(
         "with lifted as (
              delete from suppressed_addresses where workspace_id = $1 and livemode and address = lower($2)
@@ -139,7 +211,36 @@ pub async fn unsuppress(tx: &mut Tx<'_>, address: &str) -> Result<bool> {
     )
     .execute(&mut **tx)
     .await?;
-    Ok(lifted.rows_affected() > 0)
+    Ok(lifted.rows_affected() > 0 || !erased.is_empty())
+}
+
+/// Somebody is erased: how much mail they got is forgotten. That they must get none stays, under a hash.
+pub async fn erase(tx: &mut Tx<'_>, address: &str, hasher: &Hasher) -> Result<()> {
+    let (workspace, mark, hash) = (tx.workspace().0, hasher.mark(address), hasher.hash(address));
+    sqlx::query!(
+        "with answered as (delete from auto_replied where workspace_id = $1 and address = $2)
+         delete from automatic_mail where workspace_id = $1 and address = $2",
+        workspace,
+        address
+    )
+    .execute(&mut **tx)
+    .await?;
+    sqlx::query!(
+        "with banned as (
+             insert into erased_bans (workspace_id, livemode, hash, reason, at)
+             select workspace_id, livemode, $4, reason, at from suppressed_addresses
+             where workspace_id = $1 and address = $2
+             on conflict do nothing),
+         changed as (update suppression_changes set address = $3 where workspace_id = $1 and address = $2)
+         delete from suppressed_addresses where workspace_id = $1 and address = $2",
+        workspace,
+        address,
+        mark,
+        hash.as_slice()
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }
 
 /// An address that we do not write to, and since when and why.

@@ -39,7 +39,7 @@ pub async fn after(tx: &mut Tx<'_>, conversation: &Locked, letter: &Letter) -> R
     let kind = match Magic::of(&letter.to) {
         Magic::Delivered | Magic::Bounce => return Ok(()),
         Magic::Complaint => {
-            suppress(tx, false, &letter.to, Reason::Complaint, letter.message).await?;
+            suppress(tx, false, &letter.to, Reason::Complaint, Some(letter.message)).await?;
             let data = json!({ "messageId": letter.message, "email": letter.to });
             return timeline::append(tx, conversation.id, &By::System, "spam-complaint", data).await;
         }

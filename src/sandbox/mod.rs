@@ -3,8 +3,10 @@
 
 pub mod answer;
 pub mod deliver;
+pub mod erase;
 mod invoice;
 pub mod keys;
 pub mod left;
 pub mod magic;
 pub mod simulate;
+pub mod try_it;

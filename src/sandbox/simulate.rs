@@ -3,7 +3,8 @@
 
 use mail_builder::MessageBuilder;
 use mail_builder::headers::message_id::MessageId;
-use sqlx::PgConnection;
+use sqlx::pool::PoolConnection;
+use sqlx::{PgConnection, Postgres};
 
 use crate::app::App;
 use crate::app_mail::reference;
@@ -16,7 +17,7 @@ use crate::incoming::delivery::{Delivery, Received};
 use crate::incoming::receive::receive;
 use crate::limits::rate::{RateKey, too_much_mail};
 use crate::text;
-use crate::workspace::mailboxes;
+use crate::workspace::mailboxes::{self, Mailbox};
 
 pub struct Simulated {
     pub from: String,
@@ -46,9 +47,32 @@ pub const LONGEST_TEXT: usize = 100_000;
 /// Takes a simulated mail in, as one that came from outside. What an agent asked for ends with all agents.
 pub async fn simulate(app: &App, workspace: WorkspaceId, mail: Simulated, by_agent: bool) -> Result<Stored> {
     mail.check()?;
-    let now = app.clock.now();
     let mut conn = app.connection().await?;
     let delivery = Delivery { by_agent, ..delivery(&mut conn, app, workspace, mail).await? };
+    take_in(app, conn, workspace, delivery).await
+}
+
+/// The same for an inbox that is there to be tried. It begins a conversation.
+pub(super) async fn simulate_to(
+    app: &App,
+    workspace: WorkspaceId,
+    mailbox: Mailbox,
+    mail: Simulated,
+) -> Result<Stored> {
+    mail.check()?;
+    let conn = app.connection().await?;
+    // A mail that has just been written, as far as the inbox can tell.
+    let delivery = Delivery { may_be_answered: true, ..written(app, mailbox, mail)? };
+    take_in(app, conn, workspace, delivery).await
+}
+
+async fn take_in(
+    app: &App,
+    mut conn: PoolConnection<Postgres>,
+    workspace: WorkspaceId,
+    delivery: Delivery,
+) -> Result<Stored> {
+    let now = app.clock.now();
     let (subject, limit) = (RateKey::SandboxMail(workspace), app.config.sandbox_mail_limit());
     if let Err(retry_after) = app.rate.take(&mut conn, subject, limit, now).await? {
         return Err(too_much_mail(limit, retry_after));
@@ -69,7 +93,7 @@ pub async fn simulate(app: &App, workspace: WorkspaceId, mail: Simulated, by_age
 
 impl Simulated {
     /// The rules of the operation's schema, for whoever did not come by it.
-    fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         let mut problems = Vec::new();
         let mut wrong = |field: &str, what: String| problems.push(Problem { field: field.into(), what });
         if !is_simulated_sender(&self.from) {
@@ -113,7 +137,7 @@ pub fn is_simulated_sender(address: &str) -> bool {
         && labels.last().is_some_and(|last| last.eq_ignore_ascii_case("test"))
 }
 
-/// The simulated mail, as it would arrive at the sandbox inbox.
+/// The simulated mail for the sandbox inbox.
 async fn delivery(
     conn: &mut PgConnection,
     app: &App,
@@ -127,6 +151,11 @@ async fn delivery(
     {
         return Err(Error::problem("to", "must be the sandbox address, with a plus tag if you like"));
     }
+    written(app, mailbox, mail)
+}
+
+/// The mail as it would arrive at an inbox.
+fn written(app: &App, mailbox: Mailbox, mail: Simulated) -> Result<Delivery> {
     let domain = mail.from.rsplit('@').next().unwrap_or("sandbox.test").to_lowercase();
     let subject = match (&mail.subject, &mail.joins) {
         (Some(subject), _) => subject.clone(),

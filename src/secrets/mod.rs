@@ -2,10 +2,13 @@
 //! Whatever is made here can be checked with any key of the ring.
 
 pub mod hashes;
+pub mod id_tokens;
 pub mod key_ring;
 pub mod link_tokens;
+pub mod passkeys;
 pub mod password_hashes;
 pub mod sealed;
 pub mod secret;
+pub mod sign_in_tokens;
 pub mod signed_requests;
 pub mod totp;

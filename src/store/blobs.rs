@@ -36,6 +36,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// What is written at once to a folder, and to S3, which takes no less but for the last part of a file.
 const FOLDER_PART: usize = 256 * 1024;
 const S3_PART: usize = 5 * 1024 * 1024;
+/// S3 takes ten thousand parts of a file, and some stores only parts of one size: enough for 320 GB.
+const S3_HUGE_PART: usize = 32 * 1024 * 1024;
 /// What is read at once.
 const PIECE: u64 = 1024 * 1024;
 
@@ -90,10 +92,31 @@ impl Blobs {
         bytes: impl Stream<Item = Result<Bytes, E>>,
         at_most: u64,
     ) -> Result<Written> {
+        self.write_in_parts(workspace, what, bytes, at_most, S3_PART).await
+    }
+
+    /// Stores what may be hundreds of gigabytes, such as an export.
+    pub async fn write_huge<E: Into<Error>>(
+        &self,
+        workspace: WorkspaceId,
+        what: &str,
+        bytes: impl Stream<Item = Result<Bytes, E>>,
+    ) -> Result<Written> {
+        self.write_in_parts(workspace, what, bytes, u64::MAX, S3_HUGE_PART).await
+    }
+
+    async fn write_in_parts<E: Into<Error>>(
+        &self,
+        workspace: WorkspaceId,
+        what: &str,
+        bytes: impl Stream<Item = Result<Bytes, E>>,
+        at_most: u64,
+        s3_part: usize,
+    ) -> Result<Written> {
         // The day comes first, so that what was left behind on a day can be found.
         let day = folder_of(workspace, self.clock.now().date_naive());
         let key = format!("{day}/{what}/{}", self.random.hex(32));
-        let mut upload = Upload::new(self, &key);
+        let mut upload = Upload::new(self, &key, s3_part);
         if let Err(error) = upload.take(bytes, at_most).await {
             upload.abort().await;
             return Err(error);
@@ -116,8 +139,21 @@ impl Blobs {
     }
 
     pub async fn read(&self, key: &str) -> Result<Blob> {
+        let length = self.store.head(&Path::from(key)).await?.size;
+        Ok(self.pieces(key, length))
+    }
+
+    /// As `read`, and nothing when it is gone. A store that does not answer is an error.
+    pub async fn find(&self, key: &str) -> Result<Option<Blob>> {
+        match self.store.head(&Path::from(key)).await {
+            Ok(found) => Ok(Some(self.pieces(key, found.size))),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn pieces(&self, key: &str, length: u64) -> Blob {
         let (store, path) = (self.store.clone(), Path::from(key));
-        let length = store.head(&path).await?.size;
         let bytes = stream::try_unfold(0, move |from| {
             let (store, path) = (store.clone(), path.clone());
             async move {
@@ -128,7 +164,7 @@ impl Blobs {
                 Ok(Some((store.get_range(&path, from..to).await?, to)))
             }
         });
-        Ok(Blob { length, bytes: bytes.boxed() })
+        Blob { length, bytes: bytes.boxed() }
     }
 
     /// All of it at once, for what can only be understood as a whole.
@@ -139,6 +175,31 @@ impl Blobs {
             whole.extend_from_slice(&piece);
         }
         Ok(whole)
+    }
+
+    /// Keeps something under a name of its own, beside the workspaces: what no day ends and no row names. It replaces what
+    /// was there.
+    pub async fn keep(&self, name: &[&str], bytes: Vec<u8>) -> Result<()> {
+        let key = kept_key(name);
+        self.store.put(&Path::from(key.as_str()), bytes.into()).await?;
+        if let Some(folder) = &self.folder {
+            tokio::fs::set_permissions(folder.join(&key), Permissions::from_mode(0o600)).await?;
+        }
+        Ok(())
+    }
+
+    pub async fn read_kept(&self, name: &[&str]) -> Result<Vec<u8>> {
+        self.get(&kept_key(name)).await
+    }
+
+    /// The names of what is kept in a folder, without it.
+    pub fn kept(&self, folder: &str) -> impl Stream<Item = Result<String>> + use<> {
+        let folder = kept_key(&[folder]);
+        let stored = self.store.list(Some(&Path::from(folder.as_str())));
+        stored.err_into().try_filter_map(move |blob| {
+            let name = blob.location.as_ref().strip_prefix(&format!("{folder}/")).map(str::to_owned);
+            async move { Ok(name) }
+        })
     }
 
     /// The keys of everything that was stored for a workspace on a day.
@@ -165,8 +226,22 @@ impl Blobs {
     /// Removes what a node was still writing on a day when it died, and tells how many that were. They have a `#` in
     /// their name, and no listing of the store shows them. On S3 the bucket's own rule does it (docs/mail.md).
     pub async fn discard_unfinished(&self, workspace: WorkspaceId, day: NaiveDate) -> Result<usize> {
+        self.discard_unfinished_in(&folder_of(workspace, day)).await
+    }
+
+    /// The same, of one kind only.
+    pub async fn discard_unfinished_of(
+        &self,
+        workspace: WorkspaceId,
+        day: NaiveDate,
+        what: &str,
+    ) -> Result<usize> {
+        self.discard_unfinished_in(&format!("{}/{what}", folder_of(workspace, day))).await
+    }
+
+    async fn discard_unfinished_in(&self, inside: &str) -> Result<usize> {
         let Some(folder) = &self.folder else { return Ok(0) };
-        let mut open = vec![folder.join(folder_of(workspace, day))];
+        let mut open = vec![folder.join(inside)];
         let mut discarded = 0;
         while let Some(folder) = open.pop() {
             let Ok(mut entries) = tokio::fs::read_dir(folder).await else { continue };
@@ -206,12 +281,12 @@ struct Upload {
 }
 
 impl Upload {
-    fn new(blobs: &Blobs, key: &str) -> Self {
+    fn new(blobs: &Blobs, key: &str, s3_part: usize) -> Self {
         Self {
             store: blobs.store.clone(),
             path: Path::from(key),
             part: Vec::new(),
-            part_size: if blobs.folder.is_some() { FOLDER_PART } else { S3_PART },
+            part_size: if blobs.folder.is_some() { FOLDER_PART } else { s3_part },
             parts: None,
             length: 0,
             hash: Sha256::new(),
@@ -299,6 +374,11 @@ async fn abort(mut parts: Box<dyn MultipartUpload>) {
 
 /// Everything stands below this folder.
 const OURS: &str = "ws";
+
+/// No workspace has such a name.
+fn kept_key(name: &[&str]) -> String {
+    format!("{OURS}/{}", name.join("/"))
+}
 
 fn folder_of(workspace: WorkspaceId, day: NaiveDate) -> String {
     format!("{OURS}/{workspace}/{day}")

@@ -205,6 +205,23 @@ impl Tx<'_> {
         }
     }
 
+    /// From here on something may fail without the rest being lost. One at a time.
+    pub async fn savepoint(&mut self) -> Result<()> {
+        sqlx::raw_sql("savepoint before").execute(&mut *self.tx).await?;
+        Ok(())
+    }
+
+    pub async fn keep_savepoint(&mut self) -> Result<()> {
+        sqlx::raw_sql("release savepoint before").execute(&mut *self.tx).await?;
+        Ok(())
+    }
+
+    /// Everything since the savepoint was never done.
+    pub async fn back_to_savepoint(&mut self) -> Result<()> {
+        sqlx::raw_sql("rollback to savepoint before").execute(&mut *self.tx).await?;
+        self.keep_savepoint().await
+    }
+
     pub async fn commit(self) -> Result<()> {
         let Self { tx, frame, changes } = self;
         let ended = tx.commit().await;

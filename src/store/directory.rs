@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use sqlx::PgPool;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::sync::oneshot;
@@ -138,6 +139,70 @@ impl Directory {
         .execute(&self.pool)
         .await?;
         Ok(added.rows_affected() == 1)
+    }
+
+    /// Whether there is no workspace at all.
+    pub async fn is_empty(&self) -> Result<bool> {
+        Ok(sqlx::query_scalar!(r#"select not exists (select from directory.workspaces) as "is_empty!""#)
+            .fetch_one(&self.pool)
+            .await?)
+    }
+
+    /// Keeps the one link for the first owner, instead of the one before. False when there is a workspace.
+    pub async fn keep_first_run_link(&self, hash: Hash, ends_at: DateTime<Utc>) -> Result<bool> {
+        let kept = sqlx::query!(
+            "insert into directory.first_run_links (token_hash, ends_at)
+             select $1, $2 where not exists (select from directory.workspaces)
+             on conflict (is_it) do update set token_hash = excluded.token_hash, ends_at = excluded.ends_at",
+            &hash,
+            ends_at
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(kept.rows_affected() == 1)
+    }
+
+    pub async fn has_first_run_link(&self, hash: Hash, now: DateTime<Utc>) -> Result<bool> {
+        Ok(sqlx::query_scalar!(
+            r#"select exists (select from directory.first_run_links where token_hash = $1 and ends_at > $2)
+                  and not exists (select from directory.workspaces) as "is_there!""#,
+            &hash,
+            now
+        )
+        .fetch_one(&self.pool)
+        .await?)
+    }
+
+    /// Uses the link up and enters the first workspace, in one statement: of two who come with it one gets it. False when
+    /// the link is not good, or there is a workspace.
+    pub async fn add_first_workspace(
+        &self,
+        (hash, now): (Hash, DateTime<Utc>),
+        workspace: WorkspaceId,
+        slug: &str,
+    ) -> Result<bool> {
+        let added = sqlx::query!(
+            "with taken as (
+                 delete from directory.first_run_links
+                 where token_hash = $1 and ends_at > $2 and not exists (select from directory.workspaces)
+                 returning is_it)
+             insert into directory.workspaces (id, slug) select $3, $4 from taken",
+            &hash,
+            now,
+            workspace.0,
+            slug
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(added.rows_affected() == 1)
+    }
+
+    /// A workspace that could not be made after all.
+    pub async fn remove_workspace(&self, workspace: WorkspaceId) -> Result<()> {
+        sqlx::query!("delete from directory.workspaces where id = $1", workspace.0)
+            .execute(&self.pool)
+            .await?;
+        Ok(())
     }
 
     pub async fn add_key(&self, workspace: WorkspaceId, hash: Hash) -> Result<()> {

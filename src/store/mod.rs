@@ -4,6 +4,7 @@
 pub mod blobs;
 pub mod db;
 pub mod directory;
+pub mod doomed_files;
 pub mod forget;
 pub mod held_blobs;
 pub mod partitions;

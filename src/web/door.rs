@@ -19,13 +19,13 @@ use url::form_urlencoded;
 use crate::app::App;
 use crate::error::{Error, NO_ENDPOINT, Result};
 use crate::http::bodies::Bodies;
+use crate::secrets::sign_in_tokens::Token;
 use crate::web::visit::{Asked, Visit, Web};
 use crate::web::{
-    approvals, assets, bulk, compose, conversation, inbox, live, notices, outgoing, presence, respond,
-    saved_replies, search, settings, sign_in,
+    approvals, assets, bulk, compose, conversation, inbox, live, notices, outgoing, presence, reports,
+    respond, saved_replies, search, session, settings, sign_in, welcome,
 };
 use crate::workspace::sessions;
-use crate::workspace::tokens::Token;
 
 /// Who may open a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,14 @@ pub enum Who {
     Member,
     /// Owners and admins.
     Admin,
+    /// Of those, who has shown a moment ago who they are: what gives others power, or takes it from them.
+    Fresh,
+}
+
+impl Who {
+    pub fn is_for_admins(self) -> bool {
+        matches!(self, Self::Admin | Self::Fresh)
+    }
 }
 
 type Answering = Pin<Box<dyn Future<Output = Result<Response>> + Send>>;
@@ -119,11 +127,27 @@ pages! {
     GET  "/sign-in/code"       Anyone sign_in::code::show;
     POST "/sign-in/code"       Anyone sign_in::code::sign_in;
     POST "/sign-in/password"   Anyone sign_in::form::sign_in;
+    POST "/sign-in/passkey"       Anyone sign_in::passkey::sign_in;
+    POST "/sign-in/passkey/begin" Anyone sign_in::passkey::begin;
+    GET  "/sign-in/sso/{id}"          Anyone sign_in::sso::show;
+    POST "/sign-in/sso/{id}"          Anyone sign_in::sso::begin;
+    GET  "/sign-in/sso/{id}/callback" Anyone sign_in::sso::come_back;
     GET  "/sign-in/{token}"    Anyone sign_in::link::show;
     POST "/sign-in/{token}"    Anyone sign_in::link::sign_in;
+    GET  "/signed-in"          Member sign_in::again::done;
     POST "/sign-out"           Member sign_in::out::sign_out;
     GET  "/join/{token}"       Anyone sign_in::join::show;
     POST "/join/{token}"       Anyone sign_in::join::join;
+
+    GET  "/welcome/{token}"    Anyone welcome::found::show;
+    POST "/welcome/{token}"    Anyone welcome::found::found;
+    GET  "/welcome"            Admin  welcome::steps::show;
+    POST "/welcome/skip"       Admin  welcome::doing::skip;
+    POST "/welcome/name"       Admin  welcome::doing::rename;
+    POST "/welcome/inbox"      Admin  welcome::doing::inbox;
+    POST "/welcome/dns"        Admin  welcome::doing::look;
+    POST "/welcome/test-mail"  Admin  welcome::doing::send_test;
+    POST "/welcome/try-it"     Admin  welcome::doing::write;
 
     GET  "/live"                        Member live::stream;
     GET  "/presence"                    Member presence::show;
@@ -136,8 +160,8 @@ pages! {
 
     GET  "/settings"                             Member settings::home::show;
     GET  "/settings/keys"               Admin  settings::keys::list::show;
-    POST "/settings/keys"               Admin  settings::keys::new::make;
-    GET  "/settings/keys/new"           Admin  settings::keys::new::show;
+    POST "/settings/keys"               Fresh  settings::keys::new::make;
+    GET  "/settings/keys/new"           Fresh  settings::keys::new::show;
     GET  "/settings/keys/{id}/revoke"   Admin  settings::keys::revoke::ask;
     POST "/settings/keys/{id}/revoke"   Admin  settings::keys::revoke::revoke;
     GET  "/settings/agents"             Admin  settings::agents::list::show;
@@ -147,25 +171,69 @@ pages! {
     GET  "/settings/agents/{id}"        Admin  settings::agents::one::show;
     POST "/settings/agents/{id}/cap"    Admin  settings::agents::one::set_cap;
     GET  "/settings/webhooks"                Admin settings::webhooks::list::show;
-    GET  "/settings/webhooks/new"            Admin settings::webhooks::new::show;
-    POST "/settings/webhooks/new"            Admin settings::webhooks::new::make;
+    GET  "/settings/webhooks/new"            Fresh settings::webhooks::new::show;
+    POST "/settings/webhooks/new"            Fresh settings::webhooks::new::make;
     POST "/settings/webhooks/check"          Admin settings::webhooks::new::check;
     GET  "/settings/webhooks/{id}"           Admin settings::webhooks::show::show;
     POST "/settings/webhooks/{id}/pause"     Admin settings::webhooks::doing::pause;
     POST "/settings/webhooks/{id}/resume"    Admin settings::webhooks::doing::resume;
     POST "/settings/webhooks/{id}/test"      Admin settings::webhooks::doing::test;
-    POST "/settings/webhooks/{id}/events"    Admin settings::webhooks::doing::choose;
+    POST "/settings/webhooks/{id}/events"    Fresh settings::webhooks::doing::choose;
     POST "/settings/webhooks/{id}/redeliver" Admin settings::webhooks::doing::one_again;
     POST "/settings/webhooks/{id}/redeliver-failed" Admin settings::webhooks::doing::failed_again;
-    GET  "/settings/webhooks/{id}/address"   Admin settings::webhooks::address::show;
-    POST "/settings/webhooks/{id}/address"   Admin settings::webhooks::address::change;
-    GET  "/settings/webhooks/{id}/rotate"    Admin settings::webhooks::secret::ask;
-    POST "/settings/webhooks/{id}/rotate"    Admin settings::webhooks::secret::rotate;
+    GET  "/settings/webhooks/{id}/address"   Fresh settings::webhooks::address::show;
+    POST "/settings/webhooks/{id}/address"   Fresh settings::webhooks::address::change;
+    GET  "/settings/webhooks/{id}/rotate"    Fresh settings::webhooks::secret::ask;
+    POST "/settings/webhooks/{id}/rotate"    Fresh settings::webhooks::secret::rotate;
     POST "/settings/webhooks/{id}/end-old-secret" Admin settings::webhooks::secret::end_old;
     GET  "/settings/webhooks/{id}/remove"    Admin settings::webhooks::remove::ask;
     POST "/settings/webhooks/{id}/remove"    Admin settings::webhooks::remove::remove;
+    GET  "/settings/services"                Admin settings::services::list::show;
+    GET  "/settings/services/new"            Admin settings::services::new::show;
+    POST "/settings/services/new"            Admin settings::services::new::make;
+    GET  "/settings/services/{id}"           Admin settings::services::show::show;
+    POST "/settings/services/{id}/key"       Admin settings::services::doing::enter_key;
+    POST "/settings/services/{id}/pause"     Admin settings::services::doing::pause;
+    POST "/settings/services/{id}/resume"    Admin settings::services::doing::resume;
+    GET  "/settings/services/{id}/rotate"    Admin settings::services::secret::ask;
+    POST "/settings/services/{id}/rotate"    Admin settings::services::secret::rotate;
+    POST "/settings/services/{id}/end-old-secret" Admin settings::services::secret::end_old;
+    GET  "/settings/services/{id}/remove"    Admin settings::services::remove::ask;
+    POST "/settings/services/{id}/remove"    Admin settings::services::remove::remove;
+    GET  "/settings/audit"                   Admin settings::audit::show::show;
+    POST "/settings/audit/check"             Admin settings::audit::show::check;
+    POST "/settings/audit/csv"               Admin settings::audit::csv::download;
+    GET  "/settings/data"                    Admin settings::data::show::show;
+    POST "/settings/data/erase"              Admin settings::data::erase::erase;
+    GET  "/settings/data/conversation"       Admin settings::data::conversation::ask;
+    POST "/settings/data/conversation"       Admin settings::data::conversation::erase;
+    POST "/settings/data/exports"            Admin settings::data::exports::make;
+    GET  "/settings/data/exports/{id}"       Admin settings::data::exports::show;
+    POST "/settings/data/exports/{id}/download" Admin settings::data::exports::download;
+    POST "/settings/data/exports/{id}/end"   Admin settings::data::exports::end;
+    POST "/settings/data/keep"               Admin settings::data::keep::save;
+    POST "/settings/data/trash/{id}/back"    Admin settings::data::keep::bring_back;
+    POST "/settings/data/holds"              Admin settings::data::holds::place;
+    GET  "/settings/data/holds/{id}/end"     Admin settings::data::holds::ask;
+    POST "/settings/data/holds/{id}/end"     Admin settings::data::holds::end;
     GET  "/settings/sandbox"                 Admin settings::sandbox::show::show;
     POST "/settings/sandbox/inbound"         Admin settings::sandbox::simulate::simulate_mail;
+    GET  "/reports"                          Member reports::show::show;
+    GET  "/reports/csv"                      Member reports::csv::download;
+    GET  "/settings/views"                   Member settings::views::list;
+    POST "/settings/views"                   Member settings::views::save;
+    POST "/settings/views/{id}"              Member settings::views::change;
+    GET  "/settings/views/{id}/remove"       Member settings::views::ask;
+    POST "/settings/views/{id}/remove"       Member settings::views::remove;
+    GET  "/settings/rules"                   Admin settings::rules::list::show;
+    GET  "/settings/rules/new"               Admin settings::rules::edit::new;
+    POST "/settings/rules/new"               Admin settings::rules::edit::make;
+    GET  "/settings/rules/{id}"              Admin settings::rules::edit::show;
+    POST "/settings/rules/{id}"              Admin settings::rules::edit::change;
+    POST "/settings/rules/{id}/move"         Admin settings::rules::doing::shift;
+    POST "/settings/rules/{id}/turn"         Admin settings::rules::doing::turn;
+    GET  "/settings/rules/{id}/remove"       Admin settings::rules::remove::ask;
+    POST "/settings/rules/{id}/remove"       Admin settings::rules::remove::remove;
     GET  "/profile"                     Member settings::profile::show;
     POST "/profile"                     Member settings::profile::save;
     POST "/profile/password"            Member settings::password::change;
@@ -174,6 +242,7 @@ pages! {
     POST "/settings/inboxes"                     Admin settings::inboxes::make;
     GET  "/settings/inboxes/{id}"                Admin settings::inboxes::show;
     POST "/settings/inboxes/{id}"                Admin settings::inboxes::change;
+    POST "/settings/inboxes/{id}/auto-reply"     Admin settings::inboxes::set_auto_reply;
     POST "/settings/inboxes/{id}/aliases"        Admin settings::inboxes::add_alias;
     POST "/settings/inboxes/{id}/aliases/remove" Admin settings::inboxes::remove_alias;
     GET  "/settings/domains"                     Admin settings::domains::show;
@@ -183,16 +252,28 @@ pages! {
 
     GET  "/profile/second-factor"       Member settings::second_factor::show;
     POST "/profile/second-factor"       Member settings::second_factor::change;
+    GET  "/profile/passkeys/{id}/remove" Member settings::passkeys::ask;
+    POST "/profile/passkeys/{id}/remove" Member settings::passkeys::remove;
+    POST "/profile/passkeys/{id}/name"   Member settings::passkeys::rename;
+    POST "/profile/passkeys/begin"       Member settings::passkeys::begin;
+    POST "/profile/passkeys"             Member settings::passkeys::add;
+
+    GET  "/settings/sign-in"             Admin settings::sign_in::show;
+    POST "/settings/sign-in"             Admin settings::sign_in::connect;
+    POST "/settings/sign-in/required"    Admin settings::sign_in::require;
+    GET  "/settings/sign-in/disconnect"  Admin settings::sign_in::ask;
+    POST "/settings/sign-in/disconnect"  Admin settings::sign_in::disconnect;
+    POST "/settings/sign-in/forget"      Admin settings::sign_in::forget_account;
 
     GET  "/settings/people"                       Admin settings::people::list::show;
-    GET  "/settings/people/{id}/remove"           Admin settings::people::remove::show;
-    POST "/settings/people/{id}/remove"           Admin settings::people::remove::remove_them;
-    GET  "/settings/people/{id}/second-factor"    Admin settings::people::second_factor::show;
-    POST "/settings/people/{id}/second-factor"    Admin settings::people::second_factor::turn_off;
-    POST "/settings/people/second-factor"         Admin settings::people::second_factor::require;
-    POST "/settings/people/roles"                 Admin settings::people::roles::save;
-    POST "/settings/people/invite"                Admin settings::people::invite::invite;
-    POST "/settings/people/invitations/{id}"      Admin settings::people::invite::change;
+    GET  "/settings/people/{id}/remove"           Fresh settings::people::remove::show;
+    POST "/settings/people/{id}/remove"           Fresh settings::people::remove::remove_them;
+    GET  "/settings/people/{id}/second-factor"    Fresh settings::people::second_factor::show;
+    POST "/settings/people/{id}/second-factor"    Fresh settings::people::second_factor::turn_off;
+    POST "/settings/people/second-factor"         Fresh settings::people::second_factor::require;
+    POST "/settings/people/roles"                 Fresh settings::people::roles::save;
+    POST "/settings/people/invite"                Fresh settings::people::invite::invite;
+    POST "/settings/people/invitations/{id}"      Fresh settings::people::invite::change;
 }
 
 /// What somebody can open who still has to set up the second factor that their workspace asks for.
@@ -258,8 +339,14 @@ impl Web {
                 if asked.session.owes_second_factor && !WITHOUT_SECOND_FACTOR.contains(&page.path) {
                     return Ok(respond::see_other(settings::second_factor::PATH));
                 }
-                if page.who == Who::Admin && !asked.person.role.administers() {
+                if page.who.is_for_admins() && !asked.person.role.administers() {
                     return Err(NO_ENDPOINT);
+                }
+                if page.who == Who::Fresh && !session::is_fresh(&asked) {
+                    return match page.method == Method::POST {
+                        true => sign_in::again::ask(&asked, Some(&*asked.form().await?)).await,
+                        false => sign_in::again::ask(&asked, None).await,
+                    };
                 }
                 run(asked).await
             }

@@ -67,6 +67,7 @@ pub fn refusal(error: &Error) -> Response {
         Error::Missing(_) => ("Not found", "There is nothing here, or nothing that you can see.".to_owned()),
         Error::Problems(_) => ("That did not work", error.sentence()),
         Error::Forbidden(_) => ("Not allowed", error.sentence()),
+        Error::Conflict(_) => ("Not now", error.sentence()),
         Error::SlowDown { .. } => ("A moment, please", error.sentence()),
         Error::TooLarge => ("Too large", "What you sent is too large.".to_owned()),
         Error::Unauthorized => ("Not signed in", "Sign in to see this page.".to_owned()),

@@ -2,21 +2,23 @@
 //! along with a form. Every sign-in begins a new one and ends the one that was there, so nobody can plant theirs.
 
 use axum::response::Response;
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
+use sqlx::PgConnection;
 use url::form_urlencoded;
 
 use crate::app::App;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::http::answers::insert;
 use crate::limits::key_uses::network;
+use crate::secrets::sign_in_tokens::Token;
 use crate::store::db::Tx;
 use crate::web::respond;
-use crate::web::visit::{Visit, cookie_name};
+use crate::web::visit::{Asked, Visit, cookie_name};
 use crate::workspace::passwords::Recognized;
 use crate::workspace::second_factor::{Shown, half};
 use crate::workspace::sessions::{self, SignedInWith};
-use crate::workspace::tokens::Token;
+use crate::workspace::single_sign_on;
 
 const LONGEST_NEXT: usize = 500;
 const FIRST_PAGE: &str = "/inbox";
@@ -32,7 +34,8 @@ pub async fn begin(
 ) -> Result<Response> {
     let app = visit.app();
     let Some(token) = half::begin(&mut tx, who.person, with).await? else {
-        return complete(visit, tx, who, with, None, next).await;
+        let proved_at = Some(tx.now());
+        return complete(visit, tx, who, Came { with, second: None, proved_at }, next).await;
     };
     tx.commit().await?;
     let mut onward = form_urlencoded::Serializer::new(String::new());
@@ -42,18 +45,26 @@ pub async fn begin(
     Ok(response)
 }
 
-/// Signs somebody in who has shown all that is asked of them.
+/// How somebody came in.
+pub struct Came {
+    pub with: SignedInWith,
+    pub second: Option<Shown>,
+    /// When they showed who they are. A provider may not say.
+    pub proved_at: Option<DateTime<Utc>>,
+}
+
+/// Signs somebody in who has shown all that is asked of them: by a provider or a passkey nothing more is.
 pub async fn complete(
     visit: &Visit,
     mut tx: Tx<'_>,
     who: Recognized,
-    with: SignedInWith,
-    second: Option<Shown>,
+    came: Came,
     next: Option<&str>,
 ) -> Result<Response> {
+    let Came { with, second, proved_at } = came;
     let app = visit.app();
     let browser = visit.header("user-agent").unwrap_or_default();
-    let token = sessions::begin(&mut tx, who.person, browser, with).await?;
+    let token = sessions::begin_proved(&mut tx, who.person, browser, with, proved_at).await?;
     let network = network(visit.asker());
     let data = json!({ "with": with.as_str(), "second": second.map(Shown::as_str), "network": network });
     sessions::record(&mut tx, who.person, data).await?;
@@ -67,11 +78,56 @@ pub async fn complete(
     Ok(response)
 }
 
+/// What to tell somebody who is in, but whose last proof of who they are is too old for what they want.
+pub const NOT_FRESH: &str = "Sign in again first: that was more than 15 minutes ago.";
+
+/// The one question that guards what gives others power: has this person just shown who they are?
+pub fn is_fresh(asked: &Asked) -> bool {
+    asked.session.is_fresh(asked.visit.app().clock.now())
+}
+
+/// The same, as an error that says what to do.
+pub fn must_be_fresh(asked: &Asked) -> Result<()> {
+    match is_fresh(asked) {
+        true => Ok(()),
+        false => Err(Error::Forbidden(NOT_FRESH.into())),
+    }
+}
+
+/// Where somebody who is signed in shows once more who they are: the way they came, or the only one.
+pub async fn again(conn: &mut PgConnection, asked: &Asked, next: &str) -> Result<String> {
+    let workspace = asked.person.workspace;
+    let next: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
+    let by_sso = single_sign_on::of(conn, workspace)
+        .await?
+        .is_some_and(|connection| connection.required || asked.session.with == SignedInWith::Sso);
+    Ok(match by_sso {
+        true => format!("/sign-in/sso/{workspace}?again=on&next={next}"),
+        false => format!("/sign-in?again=on&next={next}"),
+    })
+}
+
 /// The cookie of somebody whose code is still to come.
 pub fn half_cookie(app: &App) -> &'static str {
     match app.config.public_url.scheme() {
         "https" => "__Host-rookery-half",
         _ => "rookery_half",
+    }
+}
+
+/// The cookie of somebody who is at the workspace's provider.
+pub fn sso_cookie(app: &App) -> &'static str {
+    match app.config.public_url.scheme() {
+        "https" => "__Host-rookery-sso",
+        _ => "rookery_sso",
+    }
+}
+
+/// The cookie that holds the challenge of a passkey.
+pub fn challenge_cookie(app: &App) -> &'static str {
+    match app.config.public_url.scheme() {
+        "https" => "__Host-rookery-passkey",
+        _ => "rookery_passkey",
     }
 }
 
@@ -83,7 +139,7 @@ pub fn clear_cookie(app: &App, response: &mut Response) {
     cookie(app, cookie_name(app), response, "", TimeDelta::zero());
 }
 
-fn cookie(app: &App, name: &str, response: &mut Response, value: &str, lasts: TimeDelta) {
+pub fn cookie(app: &App, name: &str, response: &mut Response, value: &str, lasts: TimeDelta) {
     let secure = if app.config.public_url.scheme() == "https" { "; Secure" } else { "" };
     let line =
         format!("{name}={value}; Path=/; Max-Age={}; HttpOnly; SameSite=Lax{secure}", lasts.num_seconds());

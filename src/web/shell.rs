@@ -7,12 +7,13 @@ use crate::conversations::conversation::Member;
 use crate::conversations::inboxes::{self, CountedMailbox};
 use crate::conversations::team;
 use crate::conversations::views::counts::{self, Counts};
+use crate::conversations::views::saved::{Kind, Saved};
 use crate::error::Result;
-use crate::ids::MailboxId;
+use crate::ids::{MailboxId, SavedViewId};
 use crate::web::outgoing::strip::Strip;
 use crate::web::show::{Times, capped_of, grouped_of};
 use crate::web::toast::Toast;
-use crate::web::visit::Asked;
+use crate::web::visit::{Asked, Fields};
 use crate::workspace::access::MemberId;
 use crate::workspace::agents::stop::Stopped;
 
@@ -29,6 +30,8 @@ pub enum Here {
     Search,
     Settings,
     Notices,
+    /// A view that the person saved.
+    Saved(SavedViewId),
 }
 
 impl Here {
@@ -45,7 +48,12 @@ impl Here {
             Self::Search => name == "search",
             Self::Settings => name == "settings",
             Self::Notices => name == "notices",
+            Self::Saved(_) => name == "saved",
         }
+    }
+
+    pub fn is_saved(&self, id: &SavedViewId) -> bool {
+        matches!(self, Self::Saved(here) if here == id)
     }
 
     pub fn is_inbox(&self, id: &MailboxId) -> bool {
@@ -58,7 +66,7 @@ impl Here {
 
     /// Anything that is a list of conversations.
     pub fn is_list(&self) -> bool {
-        matches!(self, Self::View(_) | Self::Inbox(_) | Self::Member(_))
+        matches!(self, Self::View(_) | Self::Inbox(_) | Self::Member(_) | Self::Saved(_))
     }
 }
 
@@ -89,6 +97,8 @@ pub struct Shell {
     pub compact: bool,
     pub inboxes: Vec<CountedMailbox>,
     pub team: Vec<Member>,
+    /// Views of the person's own.
+    pub saved: Vec<Saved>,
     pub counts: Counts,
     /// What leaves next.
     pub leaving: Option<Strip>,
@@ -103,7 +113,10 @@ impl Shell {
         let now = shell.times.now;
         shell.inboxes = inboxes::list(conn, &asked.person, now).await?;
         shell.team = team::everybody(conn, asked.person.workspace).await?;
-        shell.counts = counts::of(conn, &asked.person, now).await?;
+        (shell.counts, shell.saved) = counts::with_saved(conn, &asked.person, now).await?;
+        if let Some(view) = shell.saved.iter().find(|view| is_at(asked, view)) {
+            shell.here = Here::Saved(view.id);
+        }
         if shell.counts.outgoing > 0 {
             shell.leaving = Strip::load(conn, asked).await?;
         }
@@ -120,6 +133,7 @@ impl Shell {
             administers: asked.person.role.administers(),
             inboxes: Vec::new(),
             team: Vec::new(),
+            saved: Vec::new(),
             counts: Counts::default(),
             leaving: None,
             theme: asked.session.theme.as_str(),
@@ -129,6 +143,11 @@ impl Shell {
             agents_stopped: asked.session.agents_stopped.clone(),
             times: asked.times(),
         }
+    }
+
+    /// The saved view that is shown, or that the conversation is one of.
+    pub fn current_view(&self) -> Option<&Saved> {
+        self.saved.iter().find(|view| self.here.is_saved(&view.id))
     }
 
     /// Open conversations of all inboxes that the person sees.
@@ -158,6 +177,23 @@ impl Shell {
             view("closed", "Closed", "archive", "g c", 0),
         ]
     }
+}
+
+/// Whether the address is that of a saved view, wherever in its list.
+fn is_at(asked: &Asked, view: &Saved) -> bool {
+    let path = asked.parts.uri.path();
+    let (kind, keys): (Kind, &[&str]) = match path {
+        "/search" => (Kind::Search, &["q", "kind", "status", "inbox", "assigned", "tag"]),
+        path if path == "/inbox" || path.starts_with("/conversations/") => {
+            (Kind::List, &["view", "inbox", "assignee", "tag", "unread", "order"])
+        }
+        _ => return false,
+    };
+    let saved = Fields::of_query(&view.query);
+    let same = |key: &&str| {
+        asked.query(key).filter(|own| !own.is_empty()) == saved.get(key).filter(|own| !own.is_empty())
+    };
+    view.kind == kind && keys.iter().all(same)
 }
 
 /// The cookie that keeps how dense lists are, by browser: it goes with the screen, not with the person.

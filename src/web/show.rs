@@ -2,17 +2,20 @@
 //! methods of `Times`.
 
 use askama::filters::Safe;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::conversations::views::counts::MOST;
+use crate::workspace::preferences::{DateStyle, Dates};
 
 /// When it is for whom. Every page with times has one.
 #[derive(Clone)]
 pub struct Times {
     pub now: DateTime<Utc>,
     pub zone: TimeZone,
+    /// How this person reads them.
+    pub dates: Dates,
 }
 
 impl Times {
@@ -28,18 +31,70 @@ impl Times {
 
     /// `Tuesday 17 November 2026, 10:40`
     pub fn whole(&self, at: &DateTime<Utc>) -> String {
-        self.write("%A %-d %B %Y, %H:%M", at)
+        let day = match self.dates.style {
+            DateStyle::DayMonth => "%A %-d %B %Y",
+            DateStyle::MonthDay => "%A, %B %-d, %Y",
+            DateStyle::Dots => "%A, %d.%m.%Y",
+            DateStyle::Iso => "%A %F",
+        };
+        self.write(&format!("{day}, {}", self.minute()), at)
+    }
+
+    /// `17 Nov 2026`
+    pub fn date(&self, at: &DateTime<Utc>) -> String {
+        self.write(self.dated(), at)
+    }
+
+    /// The same of a day that has no hour and so no zone.
+    pub fn day(&self, day: NaiveDate) -> String {
+        self.write_civil(self.dated(), day)
+    }
+
+    /// `17 Nov`, where the year is understood.
+    pub fn day_of_year(&self, day: NaiveDate) -> String {
+        self.write_civil(self.short_dated(), day)
+    }
+
+    /// `Tue 17 Nov, 10:40`
+    pub fn coming(&self, at: &DateTime<Utc>) -> String {
+        self.write(&format!("%a {}, {}", self.short_dated(), self.minute()), at)
+    }
+
+    fn dated(&self) -> &'static str {
+        match self.dates.style {
+            DateStyle::DayMonth => "%-d %b %Y",
+            DateStyle::MonthDay => "%b %-d, %Y",
+            DateStyle::Dots => "%d.%m.%Y",
+            DateStyle::Iso => "%F",
+        }
+    }
+
+    /// Without the year. `11-17` would be read as anything, so an ISO date stays whole.
+    fn short_dated(&self) -> &'static str {
+        match self.dates.style {
+            DateStyle::DayMonth => "%-d %b",
+            DateStyle::MonthDay => "%b %-d",
+            DateStyle::Dots => "%d.%m.",
+            DateStyle::Iso => "%F",
+        }
+    }
+
+    fn minute(&self) -> &'static str {
+        if self.dates.twelve_hours { "%-I:%M %p" } else { "%H:%M" }
     }
 
     /// `10:40` of today, else `17 Nov, 10:40`, with the year when it is another.
     pub fn brief(&self, at: &DateTime<Utc>) -> String {
         let day = |at: &DateTime<Utc>| self.write("%F", at);
+        let minute = self.minute();
         let form = match () {
-            () if day(at) == day(&self.now) => "%H:%M",
-            () if self.write("%Y", at) == self.write("%Y", &self.now) => "%-d %b, %H:%M",
-            () => "%-d %b %Y, %H:%M",
+            () if day(at) == day(&self.now) => minute.to_owned(),
+            () if self.write("%Y", at) == self.write("%Y", &self.now) => {
+                format!("{}, {minute}", self.short_dated())
+            }
+            () => format!("{}, {minute}", self.dated()),
         };
-        self.write(form, at)
+        self.write(&form, at)
     }
 
     /// The same as an element, with the whole date when pointed at.
@@ -51,15 +106,36 @@ impl Times {
         ))
     }
 
+    /// `Tuesday, 17 Nov 2026`, the heading of a day.
+    pub fn heading(&self, at: &DateTime<Utc>) -> String {
+        let is_today = self.write("%F", at) == self.write("%F", &self.now);
+        let weekday = if is_today { "Today".to_owned() } else { self.write("%A", at) };
+        format!("{weekday}, {}", self.date(at))
+    }
+
+    /// `10:40:07`, where its day is told already.
+    pub fn clock(&self, at: &DateTime<Utc>) -> Safe<String> {
+        let (clock, whole) = (self.write("%H:%M:%S", at), self.whole(at));
+        Safe(format!(
+            r#"<time datetime="{}" title="{whole}">{clock}</time>"#,
+            at.format("%Y-%m-%dT%H:%M:%SZ")
+        ))
+    }
+
     /// `10:00`, the hour it is in.
     pub fn hour(&self, at: &DateTime<Utc>) -> String {
-        self.write("%H:00", at)
+        self.write(if self.dates.twelve_hours { "%-I %p" } else { "%H:00" }, at)
     }
 
     /// `10:40:07` of today, else with its day.
     pub fn to_the_second(&self, at: &DateTime<Utc>) -> Safe<String> {
         let today = self.write("%F", at) == self.write("%F", &self.now);
-        let shown = self.write(if today { "%H:%M:%S" } else { "%-d %b, %H:%M" }, at);
+        let second = if self.dates.twelve_hours { "%-I:%M:%S %p" } else { "%H:%M:%S" };
+        let form = match today {
+            true => second.to_owned(),
+            false => format!("{}, {}", self.short_dated(), self.minute()),
+        };
+        let shown = self.write(&form, at);
         Safe(format!(
             r#"<time datetime="{}" title="{}">{shown}</time>"#,
             at.format("%Y-%m-%dT%H:%M:%SZ"),
@@ -79,14 +155,18 @@ impl Times {
             () if since.num_minutes() < 60 => format!("{} m", since.num_minutes()),
             () if since.num_hours() < 24 => format!("{} h", since.num_hours()),
             () if since.num_days() < 6 => self.write("%a", at),
-            () if self.write("%Y", at) == self.write("%Y", &self.now) => self.write("%-d %b", at),
-            () => self.write("%-d %b %Y", at),
+            () if self.write("%Y", at) == self.write("%Y", &self.now) => self.write(self.short_dated(), at),
+            () => self.date(at),
         }
     }
 
     fn write(&self, form: &str, at: &DateTime<Utc>) -> String {
         let at = Timestamp::from_millisecond(at.timestamp_millis()).unwrap_or(Timestamp::UNIX_EPOCH);
         at.to_zoned(self.zone.clone()).strftime(form).to_string()
+    }
+
+    fn write_civil(&self, form: &str, day: NaiveDate) -> String {
+        day.format(form).to_string()
     }
 }
 
@@ -234,9 +314,54 @@ mod tests {
     #[test]
     fn times_are_told_in_the_persons_zone() {
         let now: DateTime<Utc> = "2031-01-06T09:00:00Z".parse().unwrap();
-        let times = Times { now, zone: TimeZone::get("Europe/Berlin").unwrap() };
+        let times = Times { now, zone: TimeZone::get("Europe/Berlin").unwrap(), dates: Dates::default() };
         assert_eq!(times.whole(&now), "Monday 6 January 2031, 10:00");
         assert_eq!(times.brief(&"2030-12-31T23:30:00Z".parse().unwrap()), "1 Jan, 00:30");
         assert_eq!(times.short(&(now - chrono::TimeDelta::minutes(5))), "5 m");
+    }
+
+    #[test]
+    fn dates_are_written_as_their_reader_reads_them() {
+        let now: DateTime<Utc> = "2031-01-06T15:00:00Z".parse().unwrap();
+        let (this, last): (DateTime<Utc>, DateTime<Utc>) =
+            ("2031-01-02T23:05:00Z".parse().unwrap(), "2030-11-16T00:07:00Z".parse().unwrap());
+        let told = |style, twelve_hours| {
+            let times = Times { now, zone: TimeZone::UTC, dates: Dates { style, twelve_hours } };
+            [
+                times.brief(&now),
+                times.brief(&this),
+                times.brief(&last),
+                times.short(&last),
+                times.whole(&last),
+            ]
+        };
+        assert_eq!(
+            told(DateStyle::DayMonth, false),
+            [
+                "15:00",
+                "2 Jan, 23:05",
+                "16 Nov 2030, 00:07",
+                "16 Nov 2030",
+                "Saturday 16 November 2030, 00:07"
+            ]
+        );
+        assert_eq!(
+            told(DateStyle::MonthDay, true),
+            [
+                "3:00 PM",
+                "Jan 2, 11:05 PM",
+                "Nov 16, 2030, 12:07 AM",
+                "Nov 16, 2030",
+                "Saturday, November 16, 2030, 12:07 AM"
+            ]
+        );
+        assert_eq!(
+            told(DateStyle::Dots, false),
+            ["15:00", "02.01., 23:05", "16.11.2030, 00:07", "16.11.2030", "Saturday, 16.11.2030, 00:07"]
+        );
+        assert_eq!(
+            told(DateStyle::Iso, false),
+            ["15:00", "2031-01-02, 23:05", "2030-11-16, 00:07", "2030-11-16", "Saturday 2030-11-16, 00:07"]
+        );
     }
 }

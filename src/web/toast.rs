@@ -38,6 +38,8 @@ macro_rules! toasts {
 toasts! {
     Saved "saved" "Saved." None;
     InboxMade "inbox-made" "The inbox is there. Mail to its address comes here once the domain's MX row leads to us." None;
+    TestSent "test-sent" "A test mail is on its way to you." None;
+    TriedOut "tried-out" "A mail came in. Answer it: nothing leaves from here." None;
     DomainAdded "domain-added" "Mail from this domain is signed from now on. Put the rows below into its DNS." None;
     PasswordChanged "password" "The password is set. Everywhere else you are signed out." None;
     SignedOut "signed-out" "Signed out there." None;
@@ -68,6 +70,7 @@ toasts! {
     Snoozed "snoozed" "Snoozed." TAKE_BACK;
     ManyRead "many-read" "Marked as read." TAKE_BACK;
     Undone "undone" "Undone." None;
+    TagUndone "tag-undone" "The tag is off again. What rules did because of it stays." None;
     NotUndone "not-undone" "Something happened since, so it stays as it is." None;
     Merged "merged" "Merged into one conversation." None;
     Released "released" "Released: it is no scam." None;
@@ -87,6 +90,12 @@ toasts! {
     WebhookTested "webhook-tested" "A test is on its way." None;
     WebhookAddress "webhook-address" "The new address is used from now on." None;
     WebhookRemoved "webhook-removed" "The webhook is removed." None;
+    ServiceConnected "service-connected" "Connected. Set the service up as below, and enter its key." None;
+    ServiceKeyEntered "service-key" "The key is kept. Reports that are signed with it are taken from now on." None;
+    ServicePaused "service-paused" "Paused. Its reports are turned away." None;
+    ServiceResumed "service-resumed" "Resumed. Its reports are taken again." None;
+    ServiceOldSecretEnded "service-old-secret-ended" "The old secret has ended. Only the new one is good." None;
+    ServiceDisconnected "service-disconnected" "The service is disconnected." None;
     OldSecretEnded "old-secret-ended" "The old secret has ended. Only the new one signs." None;
     Redelivered "redelivered" "On its way once more." None;
     RedeliveredMany "redelivered-many" "What failed is on its way once more." None;
@@ -100,6 +109,30 @@ toasts! {
     SecondFactorRequired "second-factor-required" "Everybody needs a second factor from now on." None;
     SecondFactorOptional "second-factor-optional" "A second factor is everybody’s own choice again." None;
     RolesSaved "roles" "Roles saved." None;
+    AuditSound "audit-sound" "Every entry was checked: all are as they were written." None;
+    AuditBroken "audit-broken" "The chain is broken. The page says where." None;
+    ErasureBegun "erasure-begun" "It is being erased. This page tells when it is done." None;
+    ConversationDeleted "conversation-deleted" "The conversation is deleted for good." None;
+    ExportBegun "export-begun" "The export is being made. This page tells when it is ready." None;
+    ExportEnded "export-ended" "The export is ended, and its file removed." None;
+    RetentionSaved "retention" "Saved. A shorter time begins to count in a day." None;
+    BroughtBack "brought-back" "It is open again, and out of the trash." None;
+    HoldPlaced "hold-placed" "The hold stands. What it covers stays." None;
+    HoldEnded "hold-ended" "The hold has ended." None;
+    ViewSaved "view-saved" "Saved. It stands in your side bar." None;
+    ViewGone "view-gone" "The view is removed." None;
+    RuleSaved "rule-saved" "Saved. It acts from the next mail on." None;
+    RuleOn "rule-on" "The rule is on." None;
+    RuleOff "rule-off" "The rule is off." None;
+    RuleRemoved "rule-removed" "The rule is removed." None;
+    SsoConnected "sso" "The provider is connected. Try it before you rely on it." None;
+    SsoDisconnected "sso-off" "The provider is disconnected. Other ways to sign in are open." None;
+    SsoRequired "sso-only" "From now on everybody signs in by single sign-on only." None;
+    SsoOptional "sso-optional" "Other ways to sign in are open again." None;
+    SsoForgotten "sso-forgotten" "Forgotten. Their next sign-in with that address counts as the first." None;
+    PasskeyAdded "passkey" "The passkey is there. Next time, sign in with it." None;
+    PasskeyRenamed "passkey-named" "The passkey has a new name." None;
+    PasskeyRemoved "passkey-gone" "The passkey is removed." None;
     SavedReplyGone "saved-reply-gone" "Saved reply removed." None;
 }
 

@@ -181,7 +181,7 @@ impl Asked {
     }
 
     pub fn times(&self) -> Times {
-        Times { now: self.visit.app().clock.now(), zone: self.zone() }
+        Times { now: self.visit.app().clock.now(), zone: self.zone(), dates: self.session.dates }
     }
 
     pub async fn reading(&self) -> Result<Reading> {
@@ -229,6 +229,11 @@ impl Fields {
         Self(pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect())
     }
 
+    /// What an address holds behind its question mark.
+    pub fn of_query(query: &str) -> Self {
+        Self::read(query.as_bytes())
+    }
+
     /// What a form with files holds beside them.
     pub fn of(fields: Vec<(String, String)>) -> Self {
         Self(fields)
@@ -240,6 +245,11 @@ impl Fields {
 
     pub fn all<'f>(&'f self, name: &'f str) -> impl Iterator<Item = &'f str> {
         self.0.iter().filter(move |(own, _)| own == name).map(|(_, value)| value.as_str())
+    }
+
+    /// All of it, in its order.
+    pub fn pairs(&self) -> &[(String, String)] {
+        &self.0
     }
 
     /// A field that has to be there; it may be empty.

@@ -7,6 +7,7 @@ pub mod attempt;
 pub mod claim;
 pub mod create;
 pub mod deliver;
+pub mod erase;
 pub mod fan_out;
 pub mod hand_over;
 pub mod health;

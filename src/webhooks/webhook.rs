@@ -79,7 +79,7 @@ impl Webhook {
         match by {
             By::System => true,
             By::Person { id, .. } => self.scope == Scope::Team || *id == self.maker,
-            By::Agent { .. } => false,
+            By::Agent { .. } | By::Rule { .. } => false,
         }
     }
 

@@ -5,13 +5,13 @@
 //! any point loses nothing. The due time of the next row wakes a loop early; that is a hint, the pause is the rule.
 
 pub mod key_uses;
+pub mod metrics;
 pub mod supervise;
 pub mod sweep;
 
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures::future::BoxFuture;
@@ -20,10 +20,12 @@ use tokio::task::JoinSet;
 use self::supervise::supervise;
 
 use crate::app::App;
-use crate::app_mail::{body_fetch, forget};
+use crate::app_mail::{body_fetch, forget, told};
 use crate::conversations::bulk::{self, work};
+use crate::conversations::keeping::retention;
 use crate::conversations::messages::sending;
 use crate::conversations::notifications::digest;
+use crate::conversations::reports::count;
 use crate::conversations::search::index::{self, Batch};
 use crate::conversations::search::pending;
 use crate::conversations::{counts, snooze};
@@ -31,20 +33,27 @@ use crate::departures::hand_over;
 use crate::documents::request;
 use crate::due::backoff::{Backoff, Piece, caught};
 use crate::due::pass::{Pass, Progress};
+use crate::erasures::{retention as over, work as contacts};
 use crate::error::{Error, Result};
 use crate::events::take;
+use crate::exports::make;
 use crate::ids::WorkspaceId;
 use crate::incoming::{app_mail_body, drop_raw, quota};
 use crate::limits::rate;
 use crate::outgoing::{notify, send};
-use crate::replies::{remind, revoke_key};
+use crate::replies::automatic::{answer as auto_reply, remind};
+use crate::replies::revoke_key;
+use crate::rules::runs;
 use crate::sandbox::answer;
-use crate::store::partitions;
+use crate::store::{doomed_files as files, partitions};
 use crate::webhooks::{claim, deliver, fan_out, health, remove};
 use crate::workspace::agents::days;
+use crate::workspace::audit::watch;
+use crate::workspace::keys::tell_changes;
 use crate::workspace::people::invitations;
 use crate::workspace::second_factor::half;
-use crate::workspace::{keys, notices, sessions, sign_in_links};
+use crate::workspace::single_sign_on::attempts;
+use crate::workspace::{keys, notices, passkeys, sessions, sign_in_links};
 
 type Run<'a> = BoxFuture<'a, Result<()>>;
 type DueTime<'a> = BoxFuture<'a, Result<Option<DateTime<Utc>>>>;
@@ -128,6 +137,13 @@ const LOOPS: &[Loop] = &[
         next: |app| Box::pin(async { work::next(&mut *app.connection().await?).await }),
     },
     Loop {
+        name: tell_changes::LOOP,
+        every: Duration::from_secs(600),
+        at_once: 1,
+        run: |app, turn| Box::pin(tell_changes::tell(app, &turn.put_off)),
+        next: |_| Box::pin(async { Ok(None) }),
+    },
+    Loop {
         name: "release revoked agents",
         every: Duration::from_secs(5),
         at_once: 1,
@@ -140,6 +156,34 @@ const LOOPS: &[Loop] = &[
         at_once: 1,
         run: |app, turn| Box::pin(hand_over::work_off(app, &turn.put_off)),
         next: |app| Box::pin(async { hand_over::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: contacts::LOOP,
+        every: Duration::from_secs(5),
+        at_once: 1,
+        run: |app, turn| Box::pin(contacts::work_off(app, &turn.put_off)),
+        next: |app| Box::pin(async { contacts::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: over::LOOP,
+        every: Duration::from_secs(600),
+        at_once: 1,
+        run: |app, turn| Box::pin(over::work_off(app, &turn.put_off)),
+        next: |app| Box::pin(async { retention::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: make::LOOP,
+        every: Duration::from_secs(5),
+        at_once: 3,
+        run: |app, turn| Box::pin(make::work_off(app, &turn.put_off, turn.at_once)),
+        next: |app| Box::pin(async { make::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: files::LOOP,
+        every: Duration::from_secs(10),
+        at_once: 1,
+        run: |app, turn| Box::pin(files::work_off(app, &turn.put_off)),
+        next: |app| Box::pin(async { files::next(&mut *app.connection().await?).await }),
     },
     Loop {
         name: "fan out events",
@@ -161,6 +205,13 @@ const LOOPS: &[Loop] = &[
         at_once: 4,
         run: |app, turn| Box::pin(app_mail_body::fetch_due(app, turn.at_once)),
         next: |app| Box::pin(async { body_fetch::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: watch::LOOP,
+        every: Duration::from_secs(3600),
+        at_once: 1,
+        run: |app, turn| Box::pin(watch::work_off(app, &turn.put_off)),
+        next: |app| Box::pin(async { watch::next(&mut *app.connection().await?).await }),
     },
     Loop {
         name: "forget app mail",
@@ -234,10 +285,6 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 /// Messages of a workspace that are tried alone in one pass, because they could not be indexed.
 const MOST_ALONE: u32 = 3;
 
-/// How long `/metrics` waits for one loop's figure, and for all of them.
-const FIGURE: Duration = Duration::from_secs(1);
-const FIGURES: Duration = Duration::from_secs(5);
-
 /// Runs all loops until the word to stop; what has begun is finished first, the rest is given back. An error means that
 /// a loop is not looked after any more.
 pub async fn run(app: Arc<App>) -> Result<()> {
@@ -284,71 +331,6 @@ impl Loop {
     fn turn(&self, app: &App) -> Turn {
         Turn { at_once: self.at_once, put_off: app.loops.of(self.name) }
     }
-
-    /// How far it is behind, in seconds; not a number when nobody knows in time.
-    async fn lag(&self, app: &App, time: Duration) -> f64 {
-        let next = match tokio::time::timeout(time, caught((self.next)(app))).await {
-            Ok(Ok(next)) => next,
-            Ok(Err(error)) => {
-                tracing::warn!(%error, work = self.name, "nobody knows how far a loop is behind");
-                return f64::NAN;
-            }
-            Err(_) => return f64::NAN,
-        };
-        let lag = next.map_or(0, |next| (app.clock.now() - next).num_milliseconds());
-        lag.max(0) as f64 / 1000.0
-    }
-}
-
-/// How far each loop is behind and how often it failed, in the text form that Prometheus reads.
-pub async fn metrics(app: &App) -> String {
-    // One after the other: whoever asks takes one connection to the database.
-    let (until, mut lags) = (Instant::now() + FIGURES, Vec::new());
-    for work in LOOPS {
-        let time = until.saturating_duration_since(Instant::now()).min(FIGURE);
-        lags.push(work.lag(app, time).await);
-    }
-    let mut text = String::new();
-    let mut figures = |name: &str, kind: &str, help: &str, figure: &dyn Fn(usize) -> String| {
-        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-        for (number, work) in LOOPS.iter().enumerate() {
-            let _ = writeln!(text, "{name}{{loop=\"{}\"}} {}", work.name, figure(number));
-        }
-    };
-    let put_off = |number: usize| app.loops.of(LOOPS[number].name);
-    let counted = |number: usize| put_off(number).counted();
-    let aside = |number: usize| put_off(number).aside(app.clock.now());
-    figures(
-        "rookery_loop_lag_seconds",
-        "gauge",
-        "How long the oldest due row of a loop has been waiting.",
-        &|number| format!("{:.3}", lags[number]),
-    );
-    figures(
-        "rookery_loop_put_off",
-        "gauge",
-        "Rows and workspaces that failed and are tried again later.",
-        &|number| (aside(number).rows.len() + aside(number).workspaces.len()).to_string(),
-    );
-    figures(
-        "rookery_loop_put_off_total",
-        "counter",
-        "How often a row or workspace was put off.",
-        &|number| counted(number).put_off.to_string(),
-    );
-    figures(
-        "rookery_loop_errors_total",
-        "counter",
-        "Errors of a loop, and of single rows in it.",
-        &|number| counted(number).errors.to_string(),
-    );
-    figures(
-        "rookery_loop_panics_total",
-        "counter",
-        "Panics of a loop, and of single rows in it.",
-        &|number| counted(number).panics.to_string(),
-    );
-    text
 }
 
 async fn remind_of_documents(app: &App, put_off: &Backoff) -> Result<()> {
@@ -485,9 +467,14 @@ async fn keep_days(app: &App) -> Result<()> {
     let forgotten = rate::forget(&mut conn, now).await.and(notices::forget(&mut conn, now).await);
     let forgotten = forgotten.and(bulk::forget(&mut conn, now).await);
     let counted = days::forget_days(&mut conn, now).await.and(days::forget_messages(&mut conn, now).await);
+    let counted = counted.and(runs::forget_runs(&mut conn, now).await);
+    let counted = counted.and(count::forget_weeks(&mut conn, now).await);
     let webhooks = health::forget(&mut conn, now).await.and(remove::forget(&mut conn, now).await);
     let ended = sessions::forget(&mut conn, now).await.and(sign_in_links::forget(&mut conn, now).await);
+    let ended = ended.and(attempts::forget(&mut conn, now).await).and(passkeys::forget(&mut conn, now).await);
     let ended = ended.and(invitations::forget(&mut conn, now).await).and(half::forget(&mut conn, now).await);
+    let forgotten = forgotten.and(auto_reply::forget(&mut conn, now).await);
+    let forgotten = forgotten.and(told::forget(&mut conn, now).await);
     kept.and(forgotten).and(counted).and(webhooks).and(ended).and(quota::forget(&mut conn, now).await)
 }
 

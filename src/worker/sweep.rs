@@ -16,8 +16,10 @@ use crate::documents::filing;
 use crate::due::backoff::{Backoff, Piece};
 use crate::due::pass::{Pass, Progress};
 use crate::error::Result;
+use crate::exports::ask as exports;
 use crate::ids::{self, WorkspaceId};
 use crate::replies::{saved_replies, upload};
+use crate::store::doomed_files;
 use crate::workspace::cleanup_progress;
 
 const LATER: Days = Days::new(2);
@@ -40,6 +42,14 @@ pub const OWNERS: &[Owner] = &[
     Owner {
         columns: &["written_draft_files.blob"],
         held: |conn, workspace, ids, blobs| Box::pin(upload::held(conn, workspace, ids, blobs)),
+    },
+    Owner {
+        columns: &["doomed_files.blob"],
+        held: |conn, workspace, ids, blobs| Box::pin(doomed_files::held(conn, workspace, ids, blobs)),
+    },
+    Owner {
+        columns: &["exports.blob"],
+        held: |conn, workspace, ids, blobs| Box::pin(exports::held(conn, workspace, ids, blobs)),
     },
     Owner {
         columns: &["saved_reply_files.blob"],

@@ -122,15 +122,29 @@ impl FromStr for MemberId {
 /// Who did something, as the timeline and events tell it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum By {
-    Agent { id: AgentId, name: String },
-    Person { id: PersonId, name: String },
+    Agent {
+        id: AgentId,
+        name: String,
+    },
+    Person {
+        id: PersonId,
+        name: String,
+    },
+    /// A rule of the workspace. The name says that it is one.
+    Rule {
+        name: String,
+    },
     System,
 }
 
 impl By {
+    pub fn rule(name: &str) -> Self {
+        Self::Rule { name: format!("Rule “{name}”") }
+    }
+
     pub fn name(&self) -> &str {
         match self {
-            Self::Agent { name, .. } | Self::Person { name, .. } => name,
+            Self::Agent { name, .. } | Self::Person { name, .. } | Self::Rule { name } => name,
             Self::System => "System",
         }
     }

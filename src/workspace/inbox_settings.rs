@@ -2,6 +2,10 @@
 //! Owners and admins change the inboxes of the team and their own; of anybody else's private inbox they see only that
 //! there is one.
 
+pub mod auto_reply;
+pub mod hours;
+pub mod keep_days;
+
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 

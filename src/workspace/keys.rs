@@ -1,6 +1,8 @@
 //! API keys (specification 5.2 to 5.5): made by owners and admins, shown once, stored as a hash, revoked at once.
 //! Each key acts as an agent of its own. The scopes of a key cannot be changed.
 
+pub mod tell_changes;
+
 use std::ops::Deref;
 
 use chrono::{DateTime, TimeDelta, Utc};

@@ -37,22 +37,28 @@ pub async fn create(
 ) -> Result<MailboxId> {
     let address = an_address("address", address)?;
     let name = a_name("name", name, 100)?;
-    let mut tx = app.begin(workspace).await?;
-    if let Some(owner) = private_to {
-        role_of(&mut tx, workspace, owner).await?;
-    }
+    // The directory has a connection of its own, so nothing is held while it is asked. It keeps what it reserved, so
+    // what would be refused is not reserved.
+    may_be_made(&mut app.begin(workspace).await?, &address, private_to).await?;
     if !app.directory.reserve_address(workspace, &address).await? {
         return Err(taken());
     }
-    if is_alias(&mut tx, &address).await? {
-        return Err(taken());
-    }
+    let mut tx = app.begin(workspace).await?;
+    may_be_made(&mut tx, &address, private_to).await?;
     let kind = if private_to.is_some() { "private" } else { "team" };
     let id = insert(&mut tx, kind, private_to, &address, &name).await?;
     let data = json!({ "address": address, "privateTo": private_to });
     audit::record(&mut tx, by, Did::InboxMade, Subject { id: &id, name: &name }, data).await?;
     tx.commit().await?;
     Ok(id)
+}
+
+async fn may_be_made(tx: &mut Tx<'_>, address: &str, private_to: Option<PersonId>) -> Result<()> {
+    let workspace = tx.workspace();
+    if let Some(owner) = private_to {
+        role_of(tx, workspace, owner).await?;
+    }
+    if is_alias(tx, address).await? { Err(taken()) } else { Ok(()) }
 }
 
 async fn is_alias(tx: &mut Tx<'_>, address: &str) -> Result<bool> {
@@ -159,9 +165,31 @@ pub async fn at(conn: &mut PgConnection, workspace: WorkspaceId, address: &str) 
     .await?)
 }
 
+/// Whether one of these is an address of an inbox, of any kind, also of one that is closed.
+pub async fn is_any(conn: &mut PgConnection, workspace: WorkspaceId, addresses: &[String]) -> Result<bool> {
+    Ok(sqlx::query_scalar!(
+        r#"select exists (select from mailboxes where workspace_id = $1 and address = any($2))
+               or exists (select from mailbox_aliases where workspace_id = $1 and address = any($2)) as "is_any!""#,
+        workspace.0,
+        addresses
+    )
+    .fetch_one(conn)
+    .await?)
+}
+
 /// The private inboxes of somebody who leaves: another person's from now on, or closed. Gives their names.
 pub async fn hand_over(tx: &mut Tx<'_>, from: PersonId, to: Option<PersonId>) -> Result<Vec<String>> {
     let (workspace, now) = (tx.workspace().0, tx.now());
+    // Nobody goes on answering in the words of who left.
+    sqlx::query!(
+        "update auto_replies set is_on = false
+         where workspace_id = $1 and is_on and mailbox_id in (
+             select id from mailboxes where workspace_id = $1 and owner_id = $2 and closed_at is null)",
+        workspace,
+        from.0
+    )
+    .execute(&mut **tx)
+    .await?;
     Ok(sqlx::query_scalar!(
         "update mailboxes
          set owner_id = coalesce($3, owner_id), closed_at = case when $3::bigint is null then $4::timestamptz end

@@ -122,6 +122,19 @@ pub async fn forget(conn: &mut PgConnection, now: DateTime<Utc>) -> Result<()> {
     forget!(conn, "notices", "sent_at", now - KEPT, 1000)
 }
 
+/// Those that may hold a subject of somebody's mail, because that somebody is erased: what was sent, and mail about what is
+/// unread.
+pub async fn erase(tx: &mut Tx<'_>) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "delete from notices where workspace_id = $1 and (sent_at is not null or kind = 'unread')",
+        workspace
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
 /// When the next notice is due.
 pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
     Ok(sqlx::query_scalar!("select min(due_at) from notices where due_at is not null")

@@ -3,6 +3,7 @@
 //!
 //! No connection to the database is held while a password is hashed.
 
+use serde_json::json;
 use sqlx::PgConnection;
 
 use crate::app::App;
@@ -10,6 +11,8 @@ use crate::error::{Error, Result};
 use crate::ids::{PersonId, WorkspaceId};
 use crate::secrets::password_hashes::Verdict;
 use crate::store::db::Tx;
+use crate::workspace::audit::{self, Did, Subject};
+use crate::workspace::people::Person;
 
 const SHORTEST: usize = 12;
 /// Longer ones would only cost; they are refused, never cut.
@@ -89,11 +92,22 @@ pub async fn set(tx: &mut Tx<'_>, person: PersonId, hash: &str) -> Result<()> {
     Ok(())
 }
 
+/// Notes in the audit log that somebody has a new password. A server without a secret key has no such log.
+pub async fn record(tx: &mut Tx<'_>, person: &Person) -> Result<()> {
+    if tx.frame().keys.is_none() {
+        return Ok(());
+    }
+    let by = person.by();
+    let subject = Subject { id: &person.id, name: by.name() };
+    audit::record(tx, &by, Did::PasswordSet, subject, json!({})).await
+}
+
 async fn with_password(conn: &mut PgConnection, email: &str) -> Result<Vec<(Recognized, String)>> {
     let rows = sqlx::query!(
         r#"select people.workspace_id as "workspace: WorkspaceId", id as "person: PersonId", hash from people
            join passwords on passwords.workspace_id = people.workspace_id and person_id = id
            where email = $1 and removed_at is null
+             and not exists (select from sso_connections where workspace_id = people.workspace_id and required)
            order by people.workspace_id limit $2"#,
         email,
         MOST_PEOPLE

@@ -196,6 +196,8 @@ pub async fn remove(tx: &mut Tx<'_>, person: PersonId) -> Result<()> {
               halves as (delete from half_sign_ins where workspace_id = $1 and person_id = $2),
               factors as (delete from second_factors where workspace_id = $1 and person_id = $2),
               codes as (delete from recovery_codes where workspace_id = $1 and person_id = $2),
+              accounts as (delete from sso_accounts where workspace_id = $1 and person_id = $2),
+              passkeys as (delete from passkeys where workspace_id = $1 and person_id = $2),
               passwords as (delete from passwords where workspace_id = $1 and person_id = $2)
          update people set removed_at = $3 where workspace_id = $1 and id = $2 and removed_at is null",
         workspace,

@@ -1,4 +1,4 @@
-//! What a person chose for themselves: the zone their times are written in, light or dark, single keys, a signature.
+//! What a person chose for themselves: the zone their times are written in and how, light or dark, single keys, a signature.
 //! They stand in the person's row, because every page asks for them.
 
 use jiff::tz::TimeZone;
@@ -38,6 +38,46 @@ impl Theme {
     }
 }
 
+/// How days are written. The app speaks English; the order of a date is a matter of where somebody lives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, sqlx::Type)]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub enum DateStyle {
+    /// 16 Nov 2026
+    #[default]
+    DayMonth,
+    /// Nov 16, 2026
+    MonthDay,
+    /// 16.11.2026
+    Dots,
+    /// 2026-11-16
+    Iso,
+}
+
+impl DateStyle {
+    pub const ALL: [Self; 4] = [Self::DayMonth, Self::MonthDay, Self::Dots, Self::Iso];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::DayMonth => "day_month",
+            Self::MonthDay => "month_day",
+            Self::Dots => "dots",
+            Self::Iso => "iso",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|style| style.as_str() == name)
+    }
+}
+
+/// How dates and times are written for somebody.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dates {
+    pub style: DateStyle,
+    /// 4:30 PM rather than 16:30.
+    pub twelve_hours: bool,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preferences {
     /// An IANA name; the workspace's when the person has chosen none.
@@ -47,12 +87,15 @@ pub struct Preferences {
     pub keys: bool,
     /// Under the mails this person writes; may be empty.
     pub signature: String,
+    pub date_style: DateStyle,
+    pub twelve_hours: bool,
 }
 
 pub async fn of(conn: &mut PgConnection, workspace: WorkspaceId, person: PersonId) -> Result<Preferences> {
     Ok(sqlx::query_as!(
         Preferences,
-        r#"select coalesce(zone, time_zone) as "zone!", theme as "theme: Theme", single_keys as keys, signature
+        r#"select coalesce(zone, time_zone) as "zone!", theme as "theme: Theme", single_keys as keys, signature,
+               date_style as "date_style: DateStyle", twelve_hours
            from people join workspaces on workspaces.id = workspace_id
            where workspace_id = $1 and people.id = $2"#,
         workspace.0,
@@ -69,21 +112,25 @@ pub struct Profile<'a> {
     pub theme: &'a str,
     pub keys: bool,
     pub signature: &'a str,
+    pub dates: &'a str,
+    pub twelve_hours: bool,
 }
 
 pub async fn change(tx: &mut Tx<'_>, person: PersonId, profile: &Profile<'_>) -> Result<()> {
     let name = a_name("name", profile.name, 100)?;
-    let zone = TimeZone::get(profile.zone).ok().and_then(|zone| zone.iana_name().map(str::to_owned));
-    let zone = zone.ok_or_else(|| Error::problem("zone", "must be the name of a time zone"))?;
+    let zone = a_zone("zone", profile.zone)?;
     let theme =
         Theme::named(profile.theme).ok_or_else(|| Error::problem("theme", "must be auto, light or dark"))?;
+    let dates = DateStyle::named(profile.dates)
+        .ok_or_else(|| Error::problem("dates", "must be one of those that are offered"))?;
     let signature = text::lines(profile.signature).trim_end().to_owned();
     if signature.chars().count() > LONGEST_SIGNATURE {
         return Err(Error::problem("signature", format!("must be at most {LONGEST_SIGNATURE} characters")));
     }
     let workspace = tx.workspace().0;
     sqlx::query!(
-        "update people set name = $3, zone = $4, theme = $5, single_keys = $6, signature = $7
+        "update people set name = $3, zone = $4, theme = $5, single_keys = $6, signature = $7,
+             date_style = $8, twelve_hours = $9
          where workspace_id = $1 and id = $2",
         workspace,
         person.0,
@@ -91,9 +138,17 @@ pub async fn change(tx: &mut Tx<'_>, person: PersonId, profile: &Profile<'_>) ->
         zone,
         theme as Theme,
         profile.keys,
-        signature
+        signature,
+        dates as DateStyle,
+        profile.twelve_hours
     )
     .execute(&mut **tx)
     .await?;
     Ok(())
+}
+
+/// The name of a time zone as it is stored.
+pub fn a_zone(field: &str, name: &str) -> Result<String> {
+    let zone = TimeZone::get(name).ok().and_then(|zone| zone.iana_name().map(str::to_owned));
+    zone.ok_or_else(|| Error::problem(field, "must be the name of a time zone"))
 }

@@ -10,6 +10,7 @@ use sqlx::PgConnection;
 use crate::error::Result;
 use crate::ids::{PersonId, SessionId, WorkspaceId};
 use crate::live::topic::Topic;
+use crate::secrets::sign_in_tokens::Token;
 use crate::store::db::Tx;
 use crate::store::forget::forget;
 use crate::text;
@@ -17,12 +18,12 @@ use crate::workspace::access::By;
 use crate::workspace::agents::stop::Stopped;
 use crate::workspace::audit::{self, Did, Subject};
 use crate::workspace::people::{self, Person, Role};
-use crate::workspace::preferences::Theme;
-use crate::workspace::tokens::Token;
+use crate::workspace::preferences::{DateStyle, Dates, Theme};
 
 const IDLE: TimeDelta = TimeDelta::hours(12);
 pub const WHOLE: TimeDelta = TimeDelta::days(30);
-/// Who has just read their mail may set a password without the old one.
+/// Who has just read their mail may set a password without the old one; what gives others power is changed only by who has
+/// just shown who they are.
 const FRESH: TimeDelta = TimeDelta::minutes(15);
 /// How stale `seen_at` may become before a request writes it anew.
 const SEEN: TimeDelta = TimeDelta::minutes(5);
@@ -33,6 +34,8 @@ const MOST_BROWSER: usize = 200;
 pub enum SignedInWith {
     Link,
     Password,
+    Sso,
+    Passkey,
 }
 
 impl SignedInWith {
@@ -40,6 +43,8 @@ impl SignedInWith {
         match self {
             Self::Link => "link",
             Self::Password => "password",
+            Self::Sso => "sso",
+            Self::Passkey => "passkey",
         }
     }
 }
@@ -50,6 +55,9 @@ pub struct Session {
     pub id: SessionId,
     pub workspace_name: String,
     pub began_at: DateTime<Utc>,
+    /// When its person showed who they are: at a provider that may have been before the session began. Nothing when nobody
+    /// knows.
+    pub proved_at: Option<DateTime<Utc>>,
     pub with: SignedInWith,
     /// `seen_at` is old enough to be written anew.
     pub is_stale: bool,
@@ -60,20 +68,32 @@ pub struct Session {
     pub keys: bool,
     /// Since when every agent of the workspace is stopped, and by whom.
     pub agents_stopped: Option<Stopped>,
-    /// The workspace asks everybody for a second factor, and this person has none yet.
+    /// How this person reads dates.
+    pub dates: Dates,
+    /// The workspace asks everybody for a second factor, and this person came without one and has none yet.
     pub owes_second_factor: bool,
 }
 
 impl Session {
-    /// Whether this person has just signed in.
+    /// Whether this person has just shown who they are.
     pub fn is_fresh(&self, now: DateTime<Utc>) -> bool {
-        self.began_at + FRESH > now
+        is_recent(self.proved_at, now)
     }
 
     /// Whether this person has just read a mail to their address.
     pub fn is_fresh_from_mail(&self, now: DateTime<Utc>) -> bool {
         self.with == SignedInWith::Link && self.is_fresh(now)
     }
+
+    /// Whether this person has just come in by the provider as it has been since then.
+    pub fn is_fresh_from_sso(&self, since: DateTime<Utc>, now: DateTime<Utc>) -> bool {
+        self.with == SignedInWith::Sso && self.began_at >= since && is_recent(Some(self.began_at), now)
+    }
+}
+
+/// Whether somebody showed who they are a moment ago.
+pub fn is_recent(proved_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> bool {
+    proved_at.is_some_and(|at| at + FRESH > now)
 }
 
 /// A session in its person's list.
@@ -85,16 +105,28 @@ pub struct Listed {
     pub seen_at: DateTime<Utc>,
 }
 
-/// Begins a session and gives the text of its token, which is not kept.
+/// Begins a session of somebody who shows who they are now, and gives the text of its token, which is not kept.
 pub async fn begin(tx: &mut Tx<'_>, person: PersonId, browser: &str, with: SignedInWith) -> Result<String> {
+    let now = tx.now();
+    begin_proved(tx, person, browser, with, Some(now)).await
+}
+
+/// The same for somebody who has shown it elsewhere, then.
+pub async fn begin_proved(
+    tx: &mut Tx<'_>,
+    person: PersonId,
+    browser: &str,
+    with: SignedInWith,
+    proved_at: Option<DateTime<Utc>>,
+) -> Result<String> {
     let (token, text) = Token::mint(tx.workspace(), &tx.frame().random);
     let (workspace, now) = (tx.workspace().0, tx.now());
     let id: SessionId = tx.mint();
     let browser: String = text::line(browser).chars().take(MOST_BROWSER).collect();
     sqlx::query!(
         "insert into sessions
-             (workspace_id, id, token_hash, person_id, created_at, seen_at, ends_at, browser, signed_in_with)
-         values ($1, $2, $3, $4, $5, $5, $6, $7, $8)",
+             (workspace_id, id, token_hash, person_id, created_at, seen_at, ends_at, browser, signed_in_with, proved_at)
+         values ($1, $2, $3, $4, $5, $5, $6, $7, $8, $9)",
         workspace,
         id.0,
         token.hash.as_slice(),
@@ -102,7 +134,8 @@ pub async fn begin(tx: &mut Tx<'_>, person: PersonId, browser: &str, with: Signe
         now,
         now + WHOLE,
         browser,
-        with as SignedInWith
+        with as SignedInWith,
+        proved_at
     )
     .execute(&mut **tx)
     .await?;
@@ -135,11 +168,12 @@ pub async fn find(
     now: DateTime<Utc>,
 ) -> Result<Option<(Session, Person)>> {
     let row = sqlx::query!(
-        r#"select sessions.id as "id: SessionId", person_id as "person: PersonId", sessions.created_at, seen_at,
+        r#"select sessions.id as "id: SessionId", person_id as "person: PersonId", sessions.created_at, seen_at, proved_at,
                   signed_in_with as "with: SignedInWith", people.name, people.role as "role: Role",
                   coalesce(zone, time_zone) as "zone!", theme as "theme: Theme", single_keys,
+                  date_style as "date_style: DateStyle", twelve_hours,
                   workspaces.name as workspace_name, agents_stopped_at, agents_stopped_by,
-                  (second_factor_required and not exists (
+                  (second_factor_required and signed_in_with in ('link', 'password') and not exists (
                       select from second_factors where workspace_id = $1 and second_factors.person_id = people.id))
                       as "owes_second_factor!"
            from sessions
@@ -158,11 +192,13 @@ pub async fn find(
             id: row.id,
             workspace_name: row.workspace_name,
             began_at: row.created_at,
+            proved_at: row.proved_at,
             with: row.with,
             is_stale: row.seen_at < now - SEEN,
             zone: row.zone,
             theme: row.theme,
             keys: row.single_keys,
+            dates: Dates { style: row.date_style, twelve_hours: row.twelve_hours },
             agents_stopped: Stopped::stored(row.agents_stopped_at, row.agents_stopped_by),
             owes_second_factor: row.owes_second_factor,
         };
@@ -251,6 +287,27 @@ pub async fn end_others(tx: &mut Tx<'_>, person: PersonId, here: SessionId) -> R
         "delete from sessions where workspace_id = $1 and person_id = $2 and id <> $3",
         workspace,
         person.0,
+        here.0
+    )
+    .execute(&mut **tx)
+    .await?;
+    tx.touch(person.0, Topic::Rights);
+    Ok(())
+}
+
+/// Signs a person out of everything that began in this way, but here.
+pub async fn end_those_with(
+    tx: &mut Tx<'_>,
+    person: PersonId,
+    with: SignedInWith,
+    here: SessionId,
+) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "delete from sessions where workspace_id = $1 and person_id = $2 and signed_in_with = $3 and id <> $4",
+        workspace,
+        person.0,
+        with.as_str(),
         here.0
     )
     .execute(&mut **tx)

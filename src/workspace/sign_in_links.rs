@@ -10,13 +10,16 @@ use url::form_urlencoded;
 use crate::app::App;
 use crate::error::{Error, Result};
 use crate::ids::{PersonId, WorkspaceId};
+use crate::secrets::sign_in_tokens::Token;
 use crate::store::db::Tx;
 use crate::store::forget::forget;
 use crate::workspace::notices::{self, Claimed, Notice};
-use crate::workspace::tokens::Token;
+use crate::workspace::{people, single_sign_on};
 
 /// The kind of the notices that carry one.
 pub const NOTICE: &str = "sign_in";
+/// The kind of those that say where to begin instead.
+const SSO_NOTICE: &str = "sign_in_by_sso";
 /// Where the link stands in such a notice until it is sent.
 const PLACE: &str = "{link}";
 const LASTS: TimeDelta = TimeDelta::minutes(30);
@@ -54,8 +57,10 @@ pub async fn make(tx: &mut Tx<'_>, person: PersonId) -> Result<String> {
 /// Has a link sent to everybody with this address. It leads on to a path of ours.
 pub async fn send(app: &App, email: &str, next: Option<&str>) -> Result<()> {
     let people = sqlx::query!(
-        r#"select people.workspace_id as "workspace: WorkspaceId", people.id as "id: PersonId", workspaces.name
+        r#"select people.workspace_id as "workspace: WorkspaceId", people.id as "id: PersonId", workspaces.name,
+               required as "sso_required?"
            from people join workspaces on workspaces.id = people.workspace_id
+           left join sso_connections on sso_connections.workspace_id = people.workspace_id
            where email = $1 and removed_at is null and fenced_at is null
            order by people.workspace_id limit $2"#,
         email,
@@ -71,12 +76,28 @@ pub async fn send(app: &App, email: &str, next: Option<&str>) -> Result<()> {
         let mut tx = app.begin(person.workspace).await?;
         let (workspace, now) = (tx.workspace(), tx.now());
         let subject = format!("Sign in to {}", person.name);
-        let body = format!(
-            "Somebody, hopefully you, asked for a link that signs in to {}. It works once, for 30 minutes:\n\n{PLACE}{next}\n\n\
-             If it was not you, there is nothing to do: without this mail nobody gets in.\n",
-            person.name
-        );
-        let notice = Notice { to: person.id, kind: NOTICE, subject: &subject, body: &body };
+        let door = single_sign_on::door_of(&app.config.public_url, workspace)?;
+        let (kind, body) = match person.sso_required {
+            Some(true) => (
+                SSO_NOTICE,
+                format!(
+                    "Somebody, hopefully you, asked for a link that signs in to {}. It takes single sign-on only. Begin \
+                     here:\n\n{door}{next}\n\nIf it was not you, there is nothing to do.\n",
+                    person.name
+                ),
+            ),
+            other => {
+                let or =
+                    other.map(|_| format!("Or use single sign-on: {door}{next}\n\n")).unwrap_or_default();
+                let body = format!(
+                    "Somebody, hopefully you, asked for a link that signs in to {}. It works once, for 30 minutes:\n\n{PLACE}{next}\n\n{or}\
+                     If it was not you, there is nothing to do: without this mail nobody gets in.\n",
+                    person.name
+                );
+                (NOTICE, body)
+            }
+        };
+        let notice = Notice { to: person.id, kind, subject: &subject, body: &body };
         notices::write(&mut tx, workspace, now, &app.random, notice).await?;
         tx.commit().await?;
     }
@@ -87,6 +108,9 @@ pub async fn send(app: &App, email: &str, next: Option<&str>) -> Result<()> {
 /// address is nobody's any more.
 pub async fn words(app: &App, notice: &Claimed) -> Result<Option<String>> {
     let mut tx = app.begin(notice.workspace).await?;
+    if single_sign_on::held(&mut tx).await?.is_some_and(|connection| connection.required) {
+        return Ok(None);
+    }
     let person = sqlx::query_scalar!(
         r#"select id as "id: PersonId" from people where workspace_id = $1 and email = $2 and removed_at is null"#,
         notice.workspace.0,
@@ -120,6 +144,22 @@ pub async fn find(conn: &mut PgConnection, token: &Token, now: DateTime<Utc>) ->
 /// Uses a link up, and with it every other link of that person. Nobody when it is not good.
 pub async fn take(tx: &mut Tx<'_>, token: &Token) -> Result<Option<PersonId>> {
     let (workspace, now) = (tx.workspace().0, tx.now());
+    // Who turns to "only by SSO" has deleted the link by then, or waits until whoever uses it is in and can be signed out.
+    single_sign_on::held(tx).await?;
+    let whose = sqlx::query_scalar!(
+        r#"select person_id as "id: PersonId" from sign_in_links where workspace_id = $1 and token_hash = $2"#,
+        workspace,
+        token.hash.as_slice()
+    )
+    .fetch_optional(&mut **tx)
+    .await?;
+    let Some(whose) = whose else { return Ok(None) };
+    // The person before what is theirs, as whoever removes them does.
+    match people::hold(tx, whose).await {
+        Ok(_) => {}
+        Err(Error::Missing(_)) => return Ok(None),
+        Err(error) => return Err(error),
+    }
     let person = sqlx::query_scalar!(
         r#"delete from sign_in_links links using people
            where links.workspace_id = $1 and token_hash = $2 and ends_at > $3 and people.workspace_id = $1

@@ -3,10 +3,13 @@
 // for the page's true state instead of guessing it. It says nothing aloud: what is announced stands in the toast, once.
 (() => {
   "use strict";
+  const SOON = 1500, MOST = 6;
   class UndoClock extends HTMLElement {
     static observedAttributes = ["data-sends-at", "data-now"];
     #timer = 0;
     #began = 0;
+    // How often the page was asked for anew since the time was over.
+    #asked = 0;
 
     connectedCallback() { this.#start(); }
     disconnectedCallback() { clearTimeout(this.#timer); }
@@ -29,11 +32,13 @@
       this.querySelector("circle:last-child")?.setAttribute("stroke-dashoffset", String(Math.round(gone)));
       if (left > 0) {
         this.#timer = setTimeout(() => this.#tick(), (left % 1000) + 20);
-      } else if (whole > 0) {
-        // It leaves now. A little later the server knows more.
+      } else if (this.#asked < MOST) {
+        // It leaves now. A little later the server knows more. If it left while the page was on its way here, the stream
+        // was not there yet to say so.
+        const topics = [whole > 0 ? "outgoing" : "*"];
         this.#timer = setTimeout(() => {
-          document.dispatchEvent(new CustomEvent("rookery:refresh", { detail: { topics: ["outgoing"] } }));
-        }, 1500);
+          document.dispatchEvent(new CustomEvent("rookery:refresh", { detail: { topics } }));
+        }, SOON * 2 ** this.#asked++);
       }
     }
   }

@@ -8,6 +8,8 @@ mod buffers;
 mod due;
 #[path = "../../bench/load.rs"]
 mod load;
+mod reports;
+mod rules;
 mod webhooks;
 
 use axum::http::{Method, StatusCode};
@@ -21,7 +23,8 @@ use rookery::replies::leaving::{self, List};
 use rookery::replies::queue::list as queue;
 use rookery::web::door::PAGES;
 use rookery::worker;
-use rookery::workspace::people;
+use rookery::workspace::access::By;
+use rookery::workspace::{mailboxes, people};
 use sqlx::PgConnection;
 
 use self::buffers::{Reader, reads};
@@ -104,7 +107,7 @@ async fn a_page_of_the_app_asks_no_more_than_it_needs() {
             ("/approvals".into(), 6),
             ("/search?q=hello".into(), 9),
             ("/settings".into(), 1),
-            ("/profile".into(), 6),
+            ("/profile".into(), 9),
         ];
         let mut problems = Vec::new();
         for (path, most) in &pages {
@@ -133,6 +136,11 @@ async fn every_page_does_with_one_connection() {
             let (status, _) = reader.page(page.method.clone(), &token, &path).await;
             assert!(!status.is_server_error(), "{} {path}: {status}", page.method);
         }
+        let make = async |app: &rookery::app::App| {
+            mailboxes::create(app, acme.id, &By::System, "made@acme.example", "Made", None).await
+        };
+        let (made, _) = reader.explain_in(make).await;
+        made.expect("the directory is asked while nothing is held");
     })
     .await;
 }
@@ -355,7 +363,7 @@ async fn what_a_loop_does_next_is_known_at_the_same_cost_however_much_waits() {
         world.sql(WAITING).await;
         world.sql("analyze").await;
         let reader = Reader::explained(&world.app.config.database_url.0, Clock::set_to(world.now()));
-        let ask = async |app: &rookery::app::App| worker::metrics(app).await;
+        let ask = async |app: &rookery::app::App| worker::metrics::text(app).await;
         reader.explain_in(ask).await;
         let (told, statements) = reader.explain_in(ask).await;
         for waiting in ["fan out events", "index words", "fold counts", "send"] {

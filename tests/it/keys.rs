@@ -4,11 +4,14 @@
 use std::time::Duration;
 
 use rookery::app::App;
+use rookery::app_mail::adapters::Provider;
 use rookery::app_mail::connect;
 use rookery::cli::reseal;
 use rookery::clock::Clock;
 use rookery::config::Config;
-use rookery::ids::WorkspaceId;
+use rookery::erasures::list;
+use rookery::exports::ask as exports;
+use rookery::ids::{ErasureId, WorkspaceId};
 use rookery::incoming::return_path;
 use rookery::outgoing::{dkim, domain};
 use rookery::random::Random;
@@ -18,7 +21,7 @@ use rookery::webhooks::create::{Wanted, create};
 use rookery::webhooks::webhook::Scope;
 use rookery::webhooks::{manage, secret};
 use rookery::workspace::access::By;
-use rookery::workspace::audit;
+use rookery::workspace::{audit, people};
 use serde_json::{Value, json};
 
 use crate::world::mail::post::{mail, post_with};
@@ -61,6 +64,8 @@ async fn furnish(app: &App, workspace: &crate::world::Workspace<'_>) {
         name: "Mailer",
         content_url: "http://127.0.0.1:9/",
         token: "a-token",
+        provider: Provider::Own,
+        key: "",
     };
     connect::connect(app, workspace.id, wanted).await.expect("a connection");
 }
@@ -116,6 +121,8 @@ async fn a_new_key_takes_over_everything_and_the_old_one_can_go() {
             "it seals now"
         );
 
+        // The world's own node has the old key alone, and looks at the audit logs while that opens them.
+        world.work().await;
         let told = reseal::reseal(&both).await.unwrap().told(&ring(&[NEW, OLD]));
         assert_eq!(told.left, None);
         assert_eq!(
@@ -177,6 +184,7 @@ async fn what_no_key_opens_is_told_by_its_place_and_stops_nothing() {
         domain::add(&with_keys(world, &[lost, OLD]), later.id, &By::System, "later.example").await.unwrap();
         domain::add(&world.app, later.id, &By::System, "fine.example").await.unwrap();
         sqlx::query("update sending_services set token = 'nonsense'").execute(&world.app.pool).await.unwrap();
+        world.work().await;
         let both = with_keys(world, &[NEW, OLD]);
         let told = reseal::reseal(&both).await.unwrap().told(&ring(&[NEW, OLD]));
         assert!(
@@ -201,6 +209,7 @@ async fn nothing_is_written_to_a_workspace_that_is_being_moved() {
     story_with(&[("SECRET_KEY", OLD), LOCAL], async |world| {
         let acme = world.workspace("Acme").await;
         furnish(&world.app, &acme).await;
+        world.work().await;
         let fence = async |at: &str| {
             let statement = format!("update workspaces set fenced_at = {at}");
             sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&world.app.pool).await.unwrap();
@@ -229,6 +238,7 @@ async fn sealing_anew_while_secrets_are_rotated_loses_none() {
             kinds: &[],
         };
         let made = create(&world.app, acme.id, &By::System, wanted).await.unwrap();
+        world.work().await;
         let keys = ring(&[NEW, OLD]);
         let (both, sealing) = (with_keys(world, &[NEW, OLD]), with_keys(world, &[OLD, NEW]));
         for _ in 0..20 {
@@ -320,4 +330,46 @@ async fn an_operator_changes_the_key_and_is_told_at_start_what_a_missing_key_sea
     let (code, object, said) = reseal(&format!("{NEW}\n{SECRET_KEY}\n"));
     assert_eq!((code, &object["moved"], said.as_str()), (Some(0), &json!(2), ""), "{object}");
     assert_eq!(reseal(NEW).0, Some(0));
+}
+
+/// Without the keys in the list of erasures, an older backup that comes back is not erased again.
+#[tokio::test]
+async fn erasures_and_exports_are_sealed_anew_with_the_rest() {
+    story_with(&[("SECRET_KEY", OLD), LOCAL], async |world| {
+        let acme = world.workspace("Acme").await;
+        world.work().await;
+        let olga =
+            people::teammate(&mut world.app.connection().await.unwrap(), acme.id, acme.owner).await.unwrap();
+        let mut tx = world.app.begin(acme.id).await.unwrap();
+        exports::ask(&mut tx, &olga, Some("ada@customer.example")).await.unwrap();
+        tx.commit().await.unwrap();
+        let erasure = ErasureId(1);
+        list::keep(&world.app, acme.id, erasure, &[7; 32]).await.unwrap();
+        let both = with_keys(world, &[NEW, OLD]);
+        let told = reseal::reseal(&both).await.unwrap().told(&ring(&[NEW, OLD]));
+        assert_eq!(told.left, None, "{}", told.line);
+        assert_eq!(told.object["sealedWith"], json!({ "new": 3, "old": 0 }), "audit log, export and list");
+        let entry = list::read(&world.app.blobs, acme.id, erasure).await.unwrap();
+        assert_eq!(entry.hash, [7; 32]);
+        assert!(audit::open_key(&ring(&[NEW]), acme.id, &entry.sealed_key).is_ok(), "the old key can go");
+        let listed =
+            &exports::listed(&mut world.app.connection().await.unwrap(), acme.id, 1).await.unwrap()[0];
+        assert_eq!(listed.contact(&ring(&[NEW]), acme.id).as_deref(), Some("ada@customer.example"));
+
+        // A file that was cut off is named, by its place.
+        let file =
+            world.files().into_iter().find(|file| file.to_string_lossy().contains("/erasures/")).unwrap();
+        std::fs::write(&file, "{").unwrap();
+        let told = reseal::reseal(&both).await.unwrap().told(&ring(&[NEW, OLD]));
+        assert!(
+            told.line.contains(&format!("the erasure {erasure} in {}, in the blob store", acme.id)),
+            "{}",
+            told.line
+        );
+        let error = list::read(&world.app.blobs, acme.id, erasure).await.err().expect("it cannot be read");
+        assert!(error.to_string().contains(&format!("ws/erasures/{}/{erasure}", acme.id)), "{error}");
+        std::fs::remove_file(&file).unwrap();
+        world.sql("update exports set ended_at = now(), due_at = null, address = null").await;
+    })
+    .await;
 }

@@ -3,6 +3,7 @@
 mod blobs;
 mod budgets;
 mod door;
+mod erasing;
 mod faults;
 mod flows;
 mod keys;
@@ -11,6 +12,8 @@ mod operations;
 mod outgoing;
 mod requirements;
 mod roles;
+mod rules;
+mod sending;
 mod strangers;
 mod tidy;
 mod upgrade;

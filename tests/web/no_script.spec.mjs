@@ -103,3 +103,14 @@ story(test, 'a mail is simulated by a form, and a webhook that cannot be is refu
   await page.getByText('must lead to a public address').waitFor();
   assert.equal(await page.getByLabel('Address').inputValue(), 'https://10.0.0.1/');
 });
+
+story(test, 'a sending service is connected by links and forms', async () => {
+  const { page } = visit;
+  await page.goto('/settings/services');
+  await page.getByRole('link', { name: /^Connect/ }).first().click();
+  await page.getByRole('link', { name: /^Resend/ }).click();
+  await page.getByRole('button', { name: 'Connect', exact: true }).click();
+  await page.getByLabel('Signing secret').fill('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw');
+  await page.getByRole('button', { name: 'Save the key' }).click();
+  await page.getByText('The key is kept.').waitFor();
+});

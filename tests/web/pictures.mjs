@@ -42,4 +42,30 @@ for (const scheme of ['light', 'dark']) {
   await take(phone, `phone-inbox-${scheme}`, '/inbox');
   await take(phone, `phone-conversation-${scheme}`, busy);
 }
+
+// How a workspace is run: the pages of docs/workspace.md, each with something on it.
+const owner = await world.browser(world.owner, { size: DESK, deviceScaleFactor: 1.5 });
+const { page } = owner;
+await page.goto('/settings/rules/new');
+await page.getByLabel('Name', { exact: true }).fill('Invoices to accounts');
+await page.getByLabel('Sender of condition 1').fill('larkfield-supplies.test');
+await page.getByLabel('Target of action 1').fill('invoice');
+await page.getByRole('button', { name: 'Save the rule' }).click();
+await page.getByText('Saved. It acts from the next mail on.').waitFor();
+for (const where of [
+  '/welcome',
+  '/settings/people',
+  '/settings/inboxes',
+  '/settings/keys',
+  '/settings/agents',
+  '/settings/webhooks/new',
+  '/settings/sandbox',
+  '/settings/services',
+  '/settings/rules',
+  '/reports',
+  '/settings/audit',
+  '/settings/data',
+]) {
+  await take(owner, where.slice(1).replaceAll('/', '-'), where);
+}
 await finish();

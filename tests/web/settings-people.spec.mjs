@@ -102,3 +102,34 @@ story(test, 'a second factor is set up by its QR code and asked for at the next 
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.waitForURL('**/inbox*');
 });
+
+for (const script of [true, false]) {
+  story(test, `who signed in a while ago signs in again beside what was typed, ${script ? 'with' : 'without'} script`, async () => {
+    const world = await workspace();
+    const olga = await world.person(`Olga ${process.pid}${script ? 'a' : 'b'}`, 'admin');
+    const time_passes = () => sql(`update sessions set proved_at = now() - interval '1 hour' where person_id = (select id from people where name = '${olga.name}')`);
+    const { page, context } = await world.browser(olga, { script, allow: [/403 \(Forbidden\)/] });
+    await page.goto('/settings/people');
+    await page.getByLabel('Addresses, one or more').fill('lea@larkfield.test');
+    await time_passes();
+    await page.getByRole('button', { name: 'Send invitations' }).click();
+    await page.getByRole('heading', { name: 'Is it still you?' }).waitFor();
+    if (script) assert.deepEqual(await violations(page), []);
+    const [beside] = await Promise.all([context.waitForEvent('page'), page.getByRole('link', { name: /^Sign in again/ }).click()]);
+    await beside.getByRole('heading', { name: 'Sign in again' }).waitFor();
+    await world.signIn(beside, olga, `${await world.signInLink(olga)}?next=/signed-in`);
+    await beside.getByRole('heading', { name: 'It is you' }).waitFor();
+    if (script) assert.deepEqual(await violations(beside), []);
+    await beside.close();
+    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByText('Invited. The mail is on its way.').waitFor();
+    await page.getByRole('row', { name: /lea@larkfield\.test/ }).waitFor();
+    // A page leads there and back.
+    await page.goto('/settings/keys');
+    await time_passes();
+    await page.locator('a[href="/settings/keys/new"]').first().click();
+    await page.getByRole('heading', { name: 'Is it still you?' }).waitFor();
+    await page.getByRole('link', { name: 'Sign in again' }).click();
+    await page.waitForURL(/\/sign-in\?again=on&next=%2Fsettings%2Fkeys%2Fnew/);
+  });
+}

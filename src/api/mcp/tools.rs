@@ -23,6 +23,7 @@ use crate::api::input::Given;
 use crate::api::operation::Method;
 use crate::api::registry::{Entry, OPERATIONS, Request};
 use crate::app::App;
+use crate::breaking_changes::{self, BreakingChange};
 use crate::error::{Error, Problem, Result as Answered};
 use crate::workspace::keys::Agent;
 
@@ -69,7 +70,9 @@ impl ServerHandler for Tools {
     ) -> Result<ListToolsResult, ErrorData> {
         let caller = caller_of(&context)?;
         let shown = tools().filter(|tool| tool.spec.needs.shown_to(&caller.actor));
-        Ok(ListToolsResult::with_all_items(shown.map(describe).collect()))
+        let changes = caller.app.breaking_changes;
+        let described = shown.map(|tool| describe(tool, breaking_changes::first(changes, tool.spec.name)));
+        Ok(ListToolsResult::with_all_items(described.collect()))
     }
 
     async fn call_tool(
@@ -153,12 +156,15 @@ fn refuse_id(caller: &Caller, tool: &Entry, arguments: JsonObject, what: &str) -
     Error::Problems(problems)
 }
 
-fn describe(tool: &Entry) -> Tool {
+fn describe(tool: &Entry, ending: Option<&BreakingChange>) -> Tool {
     let spec = &tool.spec;
-    let description = match is_read(tool) {
-        true => format!("{} {UNTRUSTED}", spec.about).into(),
-        false => Cow::Borrowed(spec.about),
-    };
+    let mut description = spec.about.to_owned();
+    if let Some(change) = ending {
+        description = format!("{description} {}", change.sentence());
+    }
+    if is_read(tool) {
+        description = format!("{description} {UNTRUSTED}");
+    }
     // No tool deletes: whatever one changes can be set back, and mail waits for its undo window.
     let annotations = ToolAnnotations::with_title(spec.title)
         .read_only(is_read(tool))

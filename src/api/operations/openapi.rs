@@ -43,6 +43,6 @@ impl Operation for OpenApi {
     type Output = Document;
 
     async fn run(call: &mut Call<'_, NoConnection>, _: Nothing, _: NoInput) -> Result<Document> {
-        Ok(Document(document(&call.app.config.public_url)?))
+        Ok(Document(document(call.app)?))
     }
 }

@@ -85,6 +85,7 @@ impl Operation for RecordSent {
             html: input.html,
             sent_at: None,
             service: None,
+            service_ref: None,
         };
         let keep = call.app.config.app_mail_retention();
         let first = upsert(&mut call.db, call.actor.livemode, &sent, keep).await?;

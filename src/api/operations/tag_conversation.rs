@@ -9,6 +9,7 @@ use super::Done;
 use crate::api::input::NOT_BLANK;
 use crate::api::operation::{Call, Operation, Spec};
 use crate::conversations::conversation::Locked;
+use crate::conversations::ruled::tagging;
 use crate::conversations::tags;
 use crate::error::{Problem, Result};
 use crate::store::db::Tx;
@@ -43,7 +44,7 @@ impl Operation for TagConversation {
     async fn run(call: &mut Call<'_, Tx<'static>>, conversation: Locked, input: Input) -> Result<Done> {
         let names = |list: Vec<Name>| list.into_iter().map(|Name(name)| name).collect::<Vec<_>>();
         let (add, remove) = (names(input.add), names(input.remove));
-        tags::change(&mut call.db, &conversation, call.actor, &add, &remove).await?;
+        tagging::change(&mut call.db, &conversation, call.actor, &add, &remove).await?;
         Ok(Done::ok())
     }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::written;
 use crate::conversations::assign::{self, To};
 use crate::conversations::conversation::{Conversation, Locked};
+use crate::conversations::ruled::tagging;
 use crate::conversations::status::Status;
 use crate::conversations::unread::SeenTo;
 use crate::conversations::{snooze, tags, transitions, unread};
@@ -140,9 +141,11 @@ impl Action {
             Self::Waiting => transitions::set_status(tx, conversation, person, Status::Waiting).await,
             Self::Assign(member) => assign::assign(tx, conversation, person, To::Member(*member)).await,
             Self::Unassign => assign::assign(tx, conversation, person, To::Nobody).await,
-            Self::Tag(name) => tags::change(tx, conversation, person, std::slice::from_ref(name), &[]).await,
+            Self::Tag(name) => {
+                tagging::change(tx, conversation, person, std::slice::from_ref(name), &[]).await
+            }
             Self::Untag(name) => {
-                tags::change(tx, conversation, person, &[], std::slice::from_ref(name)).await
+                tagging::change(tx, conversation, person, &[], std::slice::from_ref(name)).await
             }
             Self::Snooze(until) => snooze::until(tx, conversation, person, *until).await,
             Self::Read => unread::seen(tx, person, conversation).await,

@@ -4,6 +4,7 @@
 use serde_json::json;
 
 use crate::conversations::conversation::Locked;
+use crate::conversations::keeping::holds;
 use crate::conversations::merge::pair::Pair;
 use crate::conversations::notifications;
 use crate::conversations::search::pending;
@@ -47,6 +48,7 @@ pub async fn take_in(tx: &mut Tx<'_>, person: &Person, pair: &Pair) -> Result<()
     move_timeline(tx, kept, gone).await?;
     move_tags(tx, kept, gone).await?;
     move_notifications(tx, kept, gone).await?;
+    holds::move_to(tx, gone, kept).await?;
     join_heads(tx, kept, gone).await?;
     lead_on(tx, kept, gone).await?;
     sqlx::query("set constraints all immediate").execute(&mut **tx).await?;

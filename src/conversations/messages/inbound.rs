@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use chrono::NaiveDate;
 use serde::Serialize;
 use serde_json::json;
 use sqlx::PgConnection;
@@ -14,17 +15,18 @@ use sqlx::types::Json;
 use crate::conversations::conversation::{Contact, Locked};
 use crate::conversations::messages::html::{self, Html};
 use crate::conversations::notifications;
+use crate::conversations::reports::count::shard;
 use crate::conversations::search::pending;
 use crate::conversations::timeline::{self, Attachment};
 use crate::conversations::transitions::{Trigger, apply};
 use crate::error::Result;
 use crate::events::event::{ClientReplied, Event, ScoutHeld, Turn, TurnChanged};
 use crate::events::record::{EventContext, record, record_all};
-use crate::ids::{ConversationId, MessageId, WorkspaceId};
+use crate::ids::{ConversationId, MailboxId, MessageId, WorkspaceId};
 use crate::live::topic::Topic;
 use crate::store::db::Tx;
 use crate::text;
-use crate::workspace::access::By;
+use crate::workspace::access::{By, SANDBOX};
 use crate::workspace::mailboxes::Mailbox;
 
 /// Characters of a snippet.
@@ -113,14 +115,15 @@ pub struct Duplicate;
 
 /// Starts a conversation for each mail; all are of one workspace. When one is already stored the result is
 /// `Duplicate`, and the caller has to roll back. Mail that carries a reference or answers the app's own mail is
-/// announced as a reply although the conversation is new (D189).
+/// announced as a reply although the conversation is new (D189). `week` is the one that reports count it in.
 pub async fn start(
     tx: &mut Tx<'_>,
     mails: &[(&Mailbox, &Inbound)],
+    week: NaiveDate,
 ) -> Result<Result<Vec<Stored>, Duplicate>> {
     let stored: Vec<Stored> =
         mails.iter().map(|_| Stored { conversation: tx.mint(), message: tx.mint() }).collect();
-    if insert(tx, mails, &stored).await? < mails.len() as u64 {
+    if insert(tx, mails, &stored, week).await? < mails.len() as u64 {
         return Ok(Err(Duplicate));
     }
     let each = mails.iter().zip(&stored);
@@ -153,7 +156,12 @@ pub async fn start(
 }
 
 /// Inserts conversation, message and index note of each mail. Returns how many messages were new.
-async fn insert(tx: &mut Tx<'_>, mails: &[(&Mailbox, &Inbound)], stored: &[Stored]) -> Result<u64> {
+async fn insert(
+    tx: &mut Tx<'_>,
+    mails: &[(&Mailbox, &Inbound)],
+    stored: &[Stored],
+    week: NaiveDate,
+) -> Result<u64> {
     let (workspace, now) = (tx.workspace().0, tx.now());
     let each = || mails.iter().map(|(_, mail)| *mail);
     let conversations: Vec<i64> = stored.iter().map(|stored| stored.conversation.0).collect();
@@ -191,7 +199,14 @@ async fn insert(tx: &mut Tx<'_>, mails: &[(&Mailbox, &Inbound)], stored: &[Store
                       as mail (id, mailbox_id, audience, name, email, subject, snippet, reference, answers_in)),
          noted as (
              insert into unindexed_messages (workspace_id, conversation_id, message_id, since)
-             select $1, conversation_id, id, $2 from unnest($4::bigint[], $5::bigint[]) as mail (conversation_id, id))
+             select $1, conversation_id, id, $2 from unnest($4::bigint[], $5::bigint[]) as mail (conversation_id, id)),
+         counted as (
+             insert into report_counts as kept (workspace_id, mailbox_id, what, week, shard, n)
+             select $1, mailbox_id, 'arrived', $29, $27, count(*)
+             from unnest($6::bigint[], $7::bigint[], $16::boolean[]) as mail (mailbox_id, audience, automatic)
+             where not automatic and audience <> $28
+             group by mailbox_id order by mailbox_id
+             on conflict (workspace_id, mailbox_id, what, week, shard) do update set n = kept.n + excluded.n)
          insert into messages
              (workspace_id, conversation_id, id, mailbox_id, item, at, direction, from_name, from_email, text,
               whole_text, attachments, automatic, rfc_message_id, id_hash, content_hash, raw_blob, also_to, verdict,
@@ -232,7 +247,10 @@ async fn insert(tx: &mut Tx<'_>, mails: &[(&Mailbox, &Inbound)], stored: &[Store
         &placed as &[&str],
         &raws as &[Option<&[u8]>],
         &answers_in as &[Option<i64>],
-        &headers as _
+        &headers as _,
+        stored.first().map_or(0, |first| shard(first.conversation)),
+        SANDBOX,
+        week
     )
     .execute(&mut **tx)
     .await?;
@@ -245,6 +263,7 @@ pub async fn join(
     mailbox: &Mailbox,
     conversation: &Locked,
     mail: &Inbound,
+    week: NaiveDate,
 ) -> Result<Result<Stored, Duplicate>> {
     let stored = Stored { conversation: conversation.id, message: tx.mint() };
     let (workspace, now) = (tx.workspace().0, tx.now());
@@ -259,7 +278,11 @@ pub async fn join(
              where workspace_id = $1 and id = $2
              returning last_item),
          noted as (
-             insert into unindexed_messages (workspace_id, conversation_id, message_id, since) values ($1, $2, $6, $3))
+             insert into unindexed_messages (workspace_id, conversation_id, message_id, since) values ($1, $2, $6, $3)),
+         counted as (
+             insert into report_counts as kept (workspace_id, mailbox_id, what, week, shard, n)
+             select $1, $25, 'arrived', $28, $26, 1 where not $13 and $27
+             on conflict (workspace_id, mailbox_id, what, week, shard) do update set n = kept.n + 1)
          insert into messages
              (workspace_id, conversation_id, id, mailbox_id, item, at, direction, from_name, from_email, text,
               whole_text, attachments, automatic, rfc_message_id, id_hash, content_hash, raw_blob, also_to, verdict,
@@ -271,7 +294,8 @@ pub async fn join(
         workspace, conversation.id.0, now, text::snippet(&mail.text, SNIPPET), mail.reference, stored.message.0,
         mailbox.id.0, mail.from.name, mail.from.email.as_deref().unwrap_or(NO_SENDER), mail.text, mail.whole_text,
         Json(&mail.attachments) as _, mail.automatic, mail.rfc_message_id, mail.id_hash, &mail.content_hash,
-        raw_blob, &mail.also_to, mail.verdict, mail.placed, raw, &mail.header.to, &mail.header.cc, mail.header.reply_to)
+        raw_blob, &mail.also_to, mail.verdict, mail.placed, raw, &mail.header.to, &mail.header.cc, mail.header.reply_to,
+        conversation.mailbox_id.0, shard(conversation.id), conversation.livemode(), week)
         .execute(&mut **tx)
         .await?;
     if inserted.rows_affected() == 0 {
@@ -400,6 +424,22 @@ pub async fn reword(
         pending::note(tx, conversation).await?;
     }
     Ok(changed)
+}
+
+/// Whether mail ever came to an inbox.
+pub async fn has_arrived(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    mailbox: MailboxId,
+) -> Result<bool> {
+    Ok(sqlx::query_scalar!(
+        r#"select exists (select from messages
+               where workspace_id = $1 and mailbox_id = $2 and direction = 'inbound') as "has_arrived!""#,
+        workspace.0,
+        mailbox.0
+    )
+    .fetch_one(conn)
+    .await?)
 }
 
 /// What is known of where a received message came from.

@@ -54,6 +54,15 @@ pub struct Addressed {
 }
 
 pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>) -> Result<()> {
+    insert(tx, conversation, outbound, true).await
+}
+
+/// The same for what no list should show: in lists a conversation keeps the words that are there.
+pub async fn add_behind(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>) -> Result<()> {
+    insert(tx, conversation, outbound, false).await
+}
+
+async fn insert(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>, is_told: bool) -> Result<()> {
     let (workspace, now) = (tx.workspace().0, tx.now());
     let scheduled = outbound.sends_at.is_some();
     if let Author::Agent(agent) = outbound.author {
@@ -74,7 +83,7 @@ pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>)
              set last_item = last_item + 1, last_item_at = $5,
                  message_count = message_count + $4::bool::int,
                  last_message_at = case when $4 then $5 else last_message_at end,
-                 snippet = case when $4 then $6 else snippet end
+                 snippet = case when $26 then $6 else snippet end
              where workspace_id = $1 and id = $2
              returning last_item, mailbox_id, audience)
          insert into messages
@@ -108,7 +117,8 @@ pub async fn add(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>)
         addressed.and_then(|addressed| addressed.answers).map(|message| message.0),
         addressed.and_then(|addressed| addressed.forwards).map(|message| message.0),
         Json(attachments) as _,
-        addressed.and_then(|addressed| addressed.signature.as_deref())
+        addressed.and_then(|addressed| addressed.signature.as_deref()),
+        scheduled && is_told
     )
     .execute(&mut **tx)
     .await?;

@@ -21,6 +21,8 @@ pub struct ReplyContext {
     pub date: DateTime<Utc>,
     /// Written by the service itself, not by a person or an agent.
     pub automatic: bool,
+    /// It is an automatic reply, not mail of the service's own accord.
+    pub auto_reply: bool,
     /// The mail it answers: the newest one that the addressee had when the message was written. Automatic mail
     /// only if there is no other.
     pub answers: Option<Answered>,
@@ -90,6 +92,7 @@ pub async fn earlier(conn: &mut PgConnection, letter: &Letter) -> Result<ReplyCo
             mailbox,
             date,
             automatic: false,
+            auto_reply: false,
             answers: None,
             chain: Vec::new(),
             quotes,
@@ -114,5 +117,7 @@ pub async fn earlier(conn: &mut PgConnection, letter: &Letter) -> Result<ReplyCo
     .await?;
     chain.reverse();
     let (mailbox, date, automatic) = (row.mailbox, row.sends_at, row.automatic);
-    Ok(ReplyContext { mailbox, date, automatic, answers, chain, quotes })
+    // Of the service's own mail only an automatic reply names the mail it answers.
+    let auto_reply = automatic && chosen;
+    Ok(ReplyContext { mailbox, date, automatic, auto_reply, answers, chain, quotes })
 }

@@ -11,19 +11,27 @@ use sqlx::types::Json;
 use crate::conversations::conversation::Locked;
 use crate::conversations::messages::held::{self, InHand};
 use crate::conversations::messages::inbound::SNIPPET;
-use crate::conversations::messages::message::{Author, Channel, Origin};
+use crate::conversations::messages::message::{Author, Channel, MessageStatus, Origin};
+use crate::conversations::reports::count;
 use crate::conversations::timeline::{self, Attachment};
 use crate::conversations::transitions::{Trigger, apply};
 use crate::error::Result;
 use crate::events::event::{Event, MessageSent};
 use crate::events::record::record;
-use crate::ids::{ConversationId, MessageId, WorkspaceId};
+use crate::ids::{ConversationId, MailboxId, MessageId, WorkspaceId};
 use crate::live::topic::Topic;
 use crate::relay::mailer::{Copies, Letter, Refusal};
 use crate::store::db::Tx;
 use crate::text;
-use crate::workspace::access::{By, SANDBOX};
+use crate::workspace::access::{Actor, By, SANDBOX};
 use crate::workspace::agents::days::{self, What};
+
+/// The newest message of ours to somebody.
+#[derive(Clone, Copy, Debug)]
+pub struct Newest {
+    pub conversation: ConversationId,
+    pub status: MessageStatus,
+}
 
 /// A message in the hands of this node, until its lease ends.
 #[derive(Debug)]
@@ -37,6 +45,8 @@ pub struct Claimed {
     pub by_agent_alone: bool,
     /// Mail to one of its addresses fails: it complained, or does not exist.
     pub suppressed: bool,
+    /// Somebody who must not be written to was erased here: whether it is one of its addresses, the hashes tell.
+    pub erased_bans: bool,
     pub attachments: Vec<Attachment>,
 }
 
@@ -84,7 +94,9 @@ pub async fn claim(
                exists (select from suppressed_addresses s
                        where s.workspace_id = c.workspace_id and s.livemode = (c.audience <> $3)
                          and s.address = any (coalesce(m.to_addresses || m.cc_addresses || m.bcc_addresses,
-                                                       array[c.contact_email]))) as "suppressed!""#,
+                                                       array[c.contact_email]))) as "suppressed!",
+               exists (select from erased_bans b
+                       where b.workspace_id = c.workspace_id and b.livemode = (c.audience <> $3)) as "erased_bans!""#,
         now,
         lease_ends,
         SANDBOX,
@@ -121,6 +133,7 @@ pub async fn claim(
             livemode: row.livemode,
             by_agent_alone: row.by_agent_alone,
             suppressed: row.suppressed,
+            erased_bans: row.erased_bans,
             attachments: row.attachments.0,
         }
     });
@@ -145,7 +158,8 @@ pub async fn sent(tx: &mut Tx<'_>, conversation: &Locked, claimed: &Claimed) -> 
                select at, item from messages where workspace_id = $1 and conversation_id = $2 and id = $3)
            update messages set status = 'sent', sent_at = $5, at = $5, due_at = null
            where workspace_id = $1 and conversation_id = $2 and id = $3 and status = 'sending' and claim = $4
-           returning author_type, author_id, origin as "origin: Origin", channel as "channel: Channel", exists (
+           returning author_type, author_id, origin as "origin: Origin", channel as "channel: Channel",
+               coalesce(origin = 'service' and answers is not null, false) as "auto_reply!", exists (
                select from messages mail, before
                where mail.workspace_id = $1 and mail.conversation_id = $2 and mail.direction = 'inbound'
                  and not mail.automatic and (mail.at, mail.item) > (before.at, before.item)) as "answered!""#,
@@ -161,12 +175,14 @@ pub async fn sent(tx: &mut Tx<'_>, conversation: &Locked, claimed: &Claimed) -> 
     sqlx::query!(
         "with worded as (
              update conversation_words set last_message_at = $3 where workspace_id = $1 and conversation_id = $2)
-         update conversations set last_message_at = $3, snippet = $4, last_item_at = $3
+         update conversations set last_message_at = $3, snippet = case when $5 then snippet else $4 end, last_item_at = $3
          where workspace_id = $1 and id = $2",
         workspace,
         conversation.id.0,
         now,
-        text::snippet(&claimed.letter.text, SNIPPET)
+        text::snippet(&claimed.letter.text, SNIPPET),
+        // Lists go on showing what the customer wrote.
+        row.auto_reply
     )
     .execute(&mut **tx)
     .await?;
@@ -187,6 +203,9 @@ pub async fn sent(tx: &mut Tx<'_>, conversation: &Locked, claimed: &Claimed) -> 
     };
     record(tx, conversation.event_context(), &Event::MessageSent(event)).await?;
     apply(tx, conversation, trigger, &By::System).await?;
+    if !matches!(author, Author::Service) {
+        count::left(tx, conversation, message).await?;
+    }
     if let Author::Agent(agent) = author {
         days::count(tx, agent, conversation.audience, What::Sent).await?;
     }
@@ -327,4 +346,28 @@ pub async fn again(tx: &mut Tx<'_>, claimed: &Claimed, due_at: DateTime<Utc>, tr
     .await?;
     claimed.over(tx).await?;
     Ok(given_back.rows_affected() == 1)
+}
+
+/// The newest message from an inbox to a contact, among the newest conversations with them.
+pub async fn newest_to(
+    conn: &mut PgConnection,
+    who: &Actor,
+    mailbox: MailboxId,
+    contact: &str,
+) -> Result<Option<Newest>> {
+    Ok(sqlx::query_as!(
+        Newest,
+        r#"select m.conversation_id as "conversation: ConversationId", m.status as "status!: MessageStatus"
+           from (select id from conversations
+                 where workspace_id = $1 and audience = any($2) and contact_email = $4 and mailbox_id = $3
+                 order by id desc limit 20) c
+           join messages m on m.workspace_id = $1 and m.conversation_id = c.id
+           where direction = 'outbound' and item >= 0 order by m.at desc, m.item desc limit 1"#,
+        who.workspace.0,
+        &who.audiences(),
+        mailbox.0,
+        contact
+    )
+    .fetch_optional(conn)
+    .await?)
 }

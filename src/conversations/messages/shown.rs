@@ -26,6 +26,8 @@ pub struct Shown {
     pub placed: Option<String>,
     pub verdict: Option<serde_json::Value>,
     pub automatic: bool,
+    /// Of a message of ours: the inbox answered by itself.
+    pub auto_reply: bool,
     /// The text with its quoted history, when some was taken out; no more than `most` characters of it.
     pub whole_text: Option<String>,
     /// It has more text than was asked for.
@@ -52,6 +54,7 @@ pub async fn of(
         r#"select m.id as "id: MessageId", origin as "origin: Origin", author_type, author_id, summary, sends_at, edited_at,
                left(written, $4) as written,
                channel as "channel: Channel", placed, verdict, automatic,
+               coalesce(origin = 'service' and answers is not null, false) as "auto_reply!",
                direction = 'outbound' as "ours!", char_length(text) > $4 as "is_cut!",
                left(whole_text, $4) as whole_text, laid_out as "laid_out?", remote_images as "remote_images?",
                case author_type
@@ -81,6 +84,7 @@ pub async fn of(
             placed: row.placed,
             verdict: row.verdict,
             automatic: row.automatic,
+            auto_reply: row.auto_reply,
             whole_text: row.whole_text,
             is_cut: row.is_cut,
             html: row

@@ -148,6 +148,7 @@ fn compose(lines: &[Line], link: impl Fn(&str) -> String) -> (String, String) {
             Reason::Mentioned => format!("{name} mentioned you in a note"),
             Reason::Replied => "there is new mail".to_owned(),
             Reason::Noted => format!("{name} wrote a note"),
+            Reason::Ruled => format!("{name} says that you should know of it"),
         };
         match conversations.iter_mut().find(|(first, _)| first.conversation == line.conversation) {
             Some((_, happened)) => happened.push(what),

@@ -35,11 +35,13 @@ pub enum Reason {
     Replied,
     /// A colleague wrote a note there.
     Noted,
+    /// A rule says that they should know.
+    Ruled,
 }
 
 impl Reason {
     fn parse(text: &str) -> Option<Self> {
-        [Self::Assigned, Self::Mentioned, Self::Replied, Self::Noted]
+        [Self::Assigned, Self::Mentioned, Self::Replied, Self::Noted, Self::Ruled]
             .into_iter()
             .find(|reason| reason.as_str() == text)
     }
@@ -50,6 +52,7 @@ impl Reason {
             Self::Mentioned => "mentioned",
             Self::Replied => "replied",
             Self::Noted => "noted",
+            Self::Ruled => "ruled",
         }
     }
 }
@@ -83,6 +86,11 @@ pub async fn noted(
     tell(tx, conversation, by, by.name(), &told).await
 }
 
+/// A rule tells somebody of a conversation. They do not follow it by that.
+pub async fn ruled(tx: &mut Tx<'_>, conversation: &Conversation, by: &By, person: PersonId) -> Result<()> {
+    tell(tx, conversation, by, by.name(), &[(person, Reason::Ruled)]).await
+}
+
 /// Tells each. Who left the team or cannot see the conversation is passed over.
 ///
 /// Everybody takes locks in one order, so that nobody blocks anybody: timers first, by person, then notifications, by
@@ -97,7 +105,7 @@ async fn tell(
 ) -> Result<()> {
     let doer = match by {
         By::Person { id, .. } => id.0,
-        By::Agent { .. } | By::System => 0,
+        By::Agent { .. } | By::Rule { .. } | By::System => 0,
     };
     let told = told.iter().filter(|(person, _)| person.0 != doer);
     let (people, reasons): (Vec<i64>, Vec<&str>) =

@@ -4,7 +4,9 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
+use crate::conversations::views::saved::{Kind, Saved};
 use crate::error::Result;
+use crate::ids::SavedViewId;
 use crate::workspace::people::Person;
 
 /// Where counting ends.
@@ -27,8 +29,16 @@ pub struct Counts {
 }
 
 pub async fn of(conn: &mut PgConnection, person: &Person, now: DateTime<Utc>) -> Result<Counts> {
-    Ok(sqlx::query_as!(
-        Counts,
+    Ok(with_saved(conn, person, now).await?.0)
+}
+
+/// The same and the views that the person saved, which stand beside them: one statement asks for all of it.
+pub async fn with_saved(
+    conn: &mut PgConnection,
+    person: &Person,
+    now: DateTime<Utc>,
+) -> Result<(Counts, Vec<Saved>)> {
+    let row = sqlx::query!(
         r#"with seen as materialized (
                select id, audience from mailboxes where workspace_id = $1 and audience = any($2)),
            expired as materialized (
@@ -85,7 +95,13 @@ pub async fn of(conn: &mut PgConnection, person: &Person, now: DateTime<Utc>) ->
                                  order by at desc limit 400) newest
                     join conversations c on c.workspace_id = $1 and c.id = newest.conversation_id
                     where newest.reason = 'mentioned' and c.audience = any($2)
-                    limit $5) few) as "mentioned!""#,
+                    limit $5) few) as "mentioned!",
+               saved.ids as "ids!: Vec<SavedViewId>", saved.names as "names!", saved.kinds as "kinds!", saved.queries as "queries!"
+           from (select coalesce(array_agg(id order by place, id), '{}') as ids,
+                        coalesce(array_agg(name order by place, id), '{}') as names,
+                        coalesce(array_agg(kind order by place, id), '{}') as kinds,
+                        coalesce(array_agg(query order by place, id), '{}') as queries
+                 from saved_views where workspace_id = $1 and person_id = $4) saved"#,
         person.workspace.0,
         &person.audiences(),
         now,
@@ -93,5 +109,22 @@ pub async fn of(conn: &mut PgConnection, person: &Person, now: DateTime<Utc>) ->
         MOST
     )
     .fetch_one(conn)
-    .await?)
+    .await?;
+    let counts = Counts {
+        mine: row.mine,
+        unassigned: row.unassigned,
+        waiting: row.waiting,
+        snoozed: row.snoozed,
+        to_approve: row.to_approve,
+        outgoing: row.outgoing,
+        notices: row.notices,
+        mentioned: row.mentioned,
+    };
+    let named = row.ids.into_iter().zip(row.names);
+    let asked = row.kinds.into_iter().zip(row.queries);
+    let view = |((id, name), (kind, query)): ((SavedViewId, String), (String, String))| {
+        let kind = if kind == "search" { Kind::Search } else { Kind::List };
+        Saved { id, name, kind, query }
+    };
+    Ok((counts, named.zip(asked).map(view).collect()))
 }

@@ -3,5 +3,6 @@
 
 pub mod counts;
 pub mod rows;
+pub mod saved;
 pub mod tagged;
 pub mod view;

@@ -142,6 +142,7 @@ impl Door {
         }
         let delivery = Delivery {
             by_agent: false,
+            may_be_answered: true,
             mailbox: recipient.mailbox.clone(),
             raw: raw.clone(),
             trace: trace.into(),

@@ -62,7 +62,8 @@ async fn find(app: &App, address: &str) -> Result<Option<Recipient>> {
     Ok(None)
 }
 
-fn candidates(address: &str) -> Vec<String> {
+/// The addresses of inboxes that mail to this address could be for: with and without its tag, by each spelling of its domain.
+pub fn candidates(address: &str) -> Vec<String> {
     let Some((local, domain)) = address.rsplit_once('@') else { return Vec::new() };
     let (local, domain) = (local.to_lowercase(), domain.trim_end_matches('.').to_lowercase());
     let mut domains = vec![domain.clone()];

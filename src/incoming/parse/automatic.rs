@@ -45,6 +45,13 @@ pub(super) fn is_automatic(head: &Head, is_report: bool, subject: Option<&str>) 
         || is_suppressed_answer(head, subject)
 }
 
+/// Exchange's way to say it (MS-OXCMAIL): the kinds of answers that are not wanted.
+pub(super) fn wants_no_answer(head: &Head) -> bool {
+    const KINDS: &[&str] = &["all", "oof", "autoreply"];
+    let asked = head.word("x-auto-response-suppress");
+    asked.is_some_and(|value| value.split([',', ';']).any(|kind| KINDS.contains(&kind.trim())))
+}
+
 fn says_yes(head: &Head, name: &str) -> bool {
     head.word(name).is_some_and(|value| {
         let word = value.split([';', ' ', '\t', '(']).next().unwrap_or("");

@@ -8,15 +8,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
+use super::answering::answered;
 use super::{Files, Identity, Known, SMALL, Signs, deliver, is_ours, judged};
 use crate::app::App;
 use crate::conversations::messages::inbound;
+use crate::conversations::ruled::engine;
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
 use crate::incoming::delivery::{Delivery, Received};
 use crate::incoming::parse::ParsedMail;
 use crate::incoming::reports::{author, lift_suppressions};
 use crate::incoming::thread::{Placement, names_nothing};
+use crate::rules::store::active;
 
 /// Mails per transaction.
 const MOST: usize = 50;
@@ -121,34 +124,33 @@ fn can_wait(delivery: &Delivery, mail: &ParsedMail) -> bool {
 async fn store_lot(app: Arc<App>, workspace: WorkspaceId, lot: Vec<Waiting>) {
     let outcomes = match lot.len() {
         // Storing it alone costs the same and gives precise errors.
-        1 => None,
+        1 => vec![None],
         _ => store(&app, workspace, &lot).await,
     };
-    match outcomes {
-        Some(outcomes) => {
-            for (waiting, outcome) in lot.into_iter().zip(outcomes) {
-                let _ = waiting.answer.send(outcome);
-            }
+    let mut alone = Vec::new();
+    for (waiting, outcome) in lot.into_iter().zip(outcomes) {
+        match outcome {
+            Some(outcome) => drop(waiting.answer.send(outcome)),
+            None => alone.push(waiting),
         }
-        None => {
-            for Waiting { delivery, mail, answer } in lot {
-                let _ = answer.send(deliver(&app, workspace, &delivery, &mail).await);
-            }
-        }
+    }
+    for Waiting { delivery, mail, answer } in alone {
+        let _ = answer.send(deliver(&app, workspace, &delivery, &mail).await);
     }
 }
 
-/// Stores a batch in one transaction. `None` when its mails have to be stored one by one: one is a duplicate, or
-/// PostgreSQL refused something, and then only the refused mail should fail. If PostgreSQL cannot be reached, all
-/// fail.
-async fn store(app: &App, workspace: WorkspaceId, lot: &[Waiting]) -> Option<Vec<Result<Received>>> {
+/// Stores a batch in one transaction. `None` for mails that have to be stored alone: those that are answered at once, and
+/// all when one is a duplicate, or PostgreSQL refused something and only the refused mail should fail. If PostgreSQL
+/// cannot be reached, all fail.
+async fn store(app: &App, workspace: WorkspaceId, lot: &[Waiting]) -> Vec<Option<Result<Received>>> {
+    let alone = || lot.iter().map(|_| None).collect();
     match store_all(app, workspace, lot).await {
-        Ok(outcomes) => outcomes.map(|outcomes| outcomes.into_iter().map(Ok).collect()),
+        Ok(Some(outcomes)) => outcomes.into_iter().map(|outcome| outcome.map(Ok)).collect(),
         Err(Error::Internal(cause)) if !is_refusal(cause.as_ref()) => {
             let cause = cause.to_string();
-            Some(lot.iter().map(|_| Err(Error::internal(cause.clone()))).collect())
+            lot.iter().map(|_| Some(Err(Error::internal(cause.clone())))).collect()
         }
-        Err(_) => None,
+        Ok(None) | Err(_) => alone(),
     }
 }
 
@@ -156,7 +158,12 @@ fn is_refusal(cause: &(dyn std::error::Error + 'static)) -> bool {
     matches!(cause.downcast_ref(), Some(sqlx::Error::Database(_)))
 }
 
-async fn store_all(app: &App, workspace: WorkspaceId, lot: &[Waiting]) -> Result<Option<Vec<Received>>> {
+/// What came of each; `None` for one that is left out, or for all.
+async fn store_all(
+    app: &App,
+    workspace: WorkspaceId,
+    lot: &[Waiting],
+) -> Result<Option<Vec<Option<Received>>>> {
     let identities: Vec<Identity> =
         lot.iter().map(|waiting| Identity::of(&waiting.mail, &waiting.delivery.verdict)).collect();
     if identities.iter().map(|mail| mail.id_hash).collect::<HashSet<_>>().len() < lot.len() {
@@ -180,8 +187,23 @@ async fn store_all(app: &App, workspace: WorkspaceId, lot: &[Waiting]) -> Result
         inbound.automatic |= is_ours(&mut tx, &known.us, mail).await?;
         inbounds.push((&delivery.mailbox, inbound));
     }
+    let alone = match known.answering.is_empty() {
+        true => vec![false; lot.len()],
+        false => {
+            let judged = lot.iter().zip(&inbounds);
+            let judged = judged.map(|(one, (_, inbound))| (&one.delivery, &*one.mail, inbound));
+            answered(&mut tx, &known.answering, &judged.collect::<Vec<_>>()).await?
+        }
+    };
+    let mut left_out = alone.iter();
+    inbounds.retain(|_| left_out.next() == Some(&false));
+    if inbounds.is_empty() {
+        return Ok(None);
+    }
+    let lot: Vec<_> =
+        lot.iter().zip(&alone).filter(|(_, alone)| !**alone).map(|(waiting, _)| waiting).collect();
     let mails: Vec<_> = inbounds.iter().map(|(mailbox, inbound)| (*mailbox, inbound)).collect();
-    let Ok(stored) = inbound::start(&mut tx, &mails).await? else { return Ok(None) };
+    let Ok(stored) = inbound::start(&mut tx, &mails, known.week).await? else { return Ok(None) };
     if known.suppressed {
         let authors =
             lot.iter().zip(&inbounds).zip(&stored).filter_map(|((waiting, (_, inbound)), stored)| {
@@ -189,6 +211,14 @@ async fn store_all(app: &App, workspace: WorkspaceId, lot: &[Waiting]) -> Result
             });
         lift_suppressions(&mut tx, &authors.collect::<Vec<_>>()).await?;
     }
+    if known.ruled {
+        let rules = active(&mut tx, workspace).await?;
+        for ((mailbox, inbound), stored) in inbounds.iter().zip(&stored) {
+            engine::on_mail(&mut tx, &rules, mailbox, *stored, inbound).await?;
+        }
+    }
     tx.commit().await?;
-    Ok(Some(stored.into_iter().map(Received::Stored).collect()))
+    let mut stored = stored.into_iter();
+    let outcomes = alone.iter().map(|alone| if *alone { None } else { stored.next().map(Received::Stored) });
+    Ok(Some(outcomes.collect()))
 }

@@ -31,6 +31,7 @@ fn earlier() -> ReplyContext {
         mailbox: MailboxId(4),
         date: "2031-01-06T09:10:00Z".parse().unwrap(),
         automatic: false,
+        auto_reply: false,
         answers: Some(Answered {
             rfc_message_id: Some("two@customer.example".into()),
             at: "2031-01-06T08:59:00Z".parse().unwrap(),
@@ -56,6 +57,22 @@ fn an_answer_threads_and_quotes_what_it_answers() {
 #[test]
 fn a_reminder_says_that_a_machine_wrote_it_and_quotes_nobody() {
     insta::assert_snapshot!(wire(&letter(), &ReplyContext { automatic: true, ..earlier() }));
+}
+
+/// RFC 3834: it says that it is one, threads, quotes nobody, and has its own subject as it was written.
+#[test]
+fn an_automatic_reply_says_what_it_is() {
+    let letter = Letter { subject: "We are closed".into(), ..letter() };
+    let raw = wire(&letter, &ReplyContext { automatic: true, auto_reply: true, ..earlier() });
+    for line in [
+        "Auto-Submitted: auto-replied\r\n",
+        "X-Auto-Response-Suppress: All\r\n",
+        "In-Reply-To: <two@customer.example>\r\n",
+        "Subject: We are closed\r\n",
+    ] {
+        assert!(raw.contains(line), "{line} in {raw}");
+    }
+    assert!(!raw.contains("Where is it?"), "{raw}");
 }
 
 #[test]

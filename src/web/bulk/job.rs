@@ -8,6 +8,7 @@ use crate::conversations::bulk::action::Action;
 use crate::conversations::bulk::{self, Failure, Job, State, work};
 use crate::error::Result;
 use crate::ids::BulkJobId;
+use crate::rules::store;
 use crate::web::bulk::asked_action::where_from;
 use crate::web::respond;
 use crate::web::shell::{Here, Shell};
@@ -123,6 +124,14 @@ pub async fn undo(asked: Asked) -> Result<Response> {
     if job.is_at_work() || from.starts_with("/bulk/") {
         return Ok(respond::see_other(&format!("/bulk/{id}")));
     }
-    let done = if job.undone > 0 { Done::Undone } else { Done::NotUndone };
+    let done = match &job.action {
+        _ if job.undone == 0 => Done::NotUndone,
+        Action::Tag(tag)
+            if store::hears_tag(&mut *asked.reading().await?, asked.person.workspace, tag).await? =>
+        {
+            Done::TagUndone
+        }
+        _ => Done::Undone,
+    };
     Ok(respond::see_other_with(&from, Toast::new(done, id)))
 }

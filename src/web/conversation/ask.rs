@@ -1,10 +1,9 @@
 //! A request for documents on the timeline: a card under the words of its message, with what was asked for, until when, and
 //! what came so far.
 
-use chrono::NaiveDate;
-
 use crate::documents::items::{Item, ItemState};
 use crate::documents::progress::{Progress, RequestState};
+use crate::web::show::Times;
 
 pub struct AskCard {
     pub came: usize,
@@ -27,13 +26,14 @@ pub struct AskLine {
 }
 
 impl AskCard {
-    pub fn of(progress: Progress, today: NaiveDate) -> Self {
+    pub fn of(progress: Progress, times: &Times) -> Self {
+        let today = times.now.date_naive();
         let is_open = progress.state == RequestState::Open;
         let is_missing = progress.items.iter().any(|(item, state)| item.required && state.is_missing());
         Self {
             came: progress.came(),
             of: progress.items.len(),
-            due: progress.due.map(|due| due.format("%-d %B %Y").to_string()),
+            due: progress.due.map(|due| times.day(due)),
             is_late: is_open && is_missing && progress.due.is_some_and(|due| due < today),
             state: match progress.state {
                 RequestState::Draft => Some("Asked when this leaves"),

@@ -283,8 +283,9 @@ impl Composer {
     ) -> Result<()> {
         let Some(check) = asked.query("check") else { return Ok(()) };
         if check != "newer" {
-            self.problems =
-                ready::check(conn, &asked.person, draft, conversation).await?.err().unwrap_or_default();
+            let keys = asked.app().config.secret_key.as_ref();
+            let checked = ready::check(conn, keys, &asked.person, draft, conversation).await?;
+            self.problems = checked.err().unwrap_or_default();
             if asked.query("late").is_some() {
                 let what = "Choose a time that is still to come, within a year.".to_owned();
                 self.problems.push(Problem { field: "at".into(), what });

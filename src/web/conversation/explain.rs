@@ -56,6 +56,7 @@ pub fn event(actor: &str, event: &str, data: &Value, times: &Times) -> Told {
                 (false, false) => told("changed tags:", Some(format!("+ {added}, − {removed}"))),
             }
         }
+        "notified" => told("told", name("to")),
         "held" => told("Held: this may be a scam", None),
         "released" => told("said that this is no scam", None),
         "approved" if data["edited"] == true => told("edited and approved a draft", None),
@@ -199,6 +200,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::workspace::preferences::Dates;
 
     #[test]
     fn why_a_mail_is_here_is_said_in_plain_words() {
@@ -214,7 +216,7 @@ mod tests {
 
     #[test]
     fn events_say_who_did_what() {
-        let times = Times { now: DateTime::UNIX_EPOCH, zone: TimeZone::UTC };
+        let times = Times { now: DateTime::UNIX_EPOCH, zone: TimeZone::UTC, dates: Dates::default() };
         let told = |name: &str, data: Value| event("Ada", name, &data, &times);
         let took = told("assigned", json!({ "from": null, "to": { "name": "Ada" } }));
         assert_eq!((took.who.as_deref(), took.what.as_str()), (Some("Ada"), "took the conversation"));

@@ -78,7 +78,8 @@ async fn attachment(asked: &Asked) -> Result<Attachment> {
     parts.attachments.into_iter().nth(n).ok_or(NO_ENDPOINT)
 }
 
-fn attached(blob: Blob, filename: &str) -> Response {
+/// A file to be saved, whatever is in it.
+pub fn attached(blob: Blob, filename: &str) -> Response {
     let mut response = Response::new(Body::empty());
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));

@@ -31,10 +31,15 @@ pub fn choices(times: &Times) -> Vec<Later> {
         let Some(at) = at.filter(|at| *at > now) else { continue };
         let value = at.strftime("%Y-%m-%dT%H:%M").to_string();
         if choices.iter().all(|choice| choice.value != value) {
-            choices.push(Later { label, shown: at.strftime("%a %-d %b, %H:%M").to_string(), value });
+            choices.push(Later { label, shown: shown(times, &at), value });
         }
     }
     choices
+}
+
+fn shown(times: &Times, at: &Zoned) -> String {
+    let at = DateTime::from_timestamp_millis(at.timestamp().as_millisecond()).unwrap_or_default();
+    times.coming(&at)
 }
 
 /// The moment that a field for date and time names, for this person.
@@ -60,6 +65,7 @@ mod tests {
     use jiff::tz::TimeZone;
 
     use super::*;
+    use crate::workspace::preferences::Dates;
 
     #[test]
     fn times_are_the_persons_own() {
@@ -67,6 +73,7 @@ mod tests {
             // A Sunday in Berlin, an hour ahead.
             now: "2031-01-05T16:59:00Z".parse().unwrap(),
             zone: TimeZone::get("Europe/Berlin").unwrap(),
+            dates: Dates::default(),
         };
         let values: Vec<_> = choices(&times).into_iter().map(|choice| choice.value).collect();
         assert_eq!(values, ["2031-01-05T18:00", "2031-01-06T08:00"], "Monday is tomorrow, and said once");

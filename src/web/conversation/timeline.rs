@@ -349,6 +349,9 @@ impl<'a> Reader<'a> {
             (_, Some(MessageStatus::Scheduled)) => ("entry--out entry--scheduled", None),
             (_, Some(MessageStatus::Sending)) => ("entry--out", Some(("send", "On its way"))),
             (_, Some(MessageStatus::Failed)) => ("entry--out entry--failed", None),
+            (_, _) if shown.is_some_and(|shown| shown.auto_reply) => {
+                ("entry--out", Some(("zap", "Automatic reply")))
+            }
             (_, _) => ("entry--out", Some(("arrow-up-right", "Sent"))),
         };
         let named = |email: &str| {
@@ -386,7 +389,7 @@ impl<'a> Reader<'a> {
                 .map(|sends_at| Clock::new(self.asked, sends_at)),
             is_outdated: false,
             version: queue::version(shown.and_then(|shown| shown.edited_at)),
-            ask: ask.map(|progress| AskCard::of(progress, self.times.now.date_naive())),
+            ask: ask.map(|progress| AskCard::of(progress, &self.times)),
             is_again: self.again.contains(&message.id.to_string()),
             failure: (message.status == Some(MessageStatus::Failed)).then(|| {
                 let told = self.failed.get(&message.id.to_string());

@@ -61,12 +61,7 @@ pub struct Empty {
 /// The page of the list that the query of a request names, or only what is known of it without its rows. A view, an
 /// inbox or a place that is none is the same 404.
 pub async fn load(conn: &mut PgConnection, asked: &Asked, is_shown: bool) -> Result<ListColumn> {
-    let (mut wanted, inbox) = read(conn, asked, asked.queries()).await?;
-    wanted.tag = parsed(asked.queries(), "tag")?;
-    let tag = match wanted.tag {
-        Some(tag) => Some(tags::find_visible(conn, &asked.person, tag).await?),
-        None => None,
-    };
+    let (wanted, inbox, tag) = wanted(conn, asked, asked.queries()).await?;
     let before: Option<Cursor> = parsed(asked.queries(), "before")?;
     let (person, now) = (&asked.person, asked.times().now);
     let page = match (wanted.filter(person, before, PAGE), wanted.tag) {
@@ -117,6 +112,21 @@ async fn mentioned(
         wanted.mailbox.is_none_or(|inbox| row.mailbox == inbox) && (row.unread || !wanted.unread)
     });
     Ok(Page { rows, next: places.last().copied().filter(|_| more) })
+}
+
+/// What an address asks the list for, and the names of the inbox and of the tag it is narrowed to.
+pub async fn wanted(
+    conn: &mut PgConnection,
+    asked: &Asked,
+    query: &Fields,
+) -> Result<(view::Asked, Option<Mailbox>, Option<String>)> {
+    let (mut wanted, inbox) = read(conn, asked, query).await?;
+    wanted.tag = parsed(query, "tag")?;
+    let tag = match wanted.tag {
+        Some(tag) => Some(tags::find_visible(conn, &asked.person, tag).await?),
+        None => None,
+    };
+    Ok((wanted, inbox, tag))
 }
 
 /// What the fields of a query or a form ask the list for; the inbox is one that the person sees.
@@ -209,6 +219,9 @@ impl ListColumn {
     }
 
     pub fn title(&self, shell: &Shell) -> String {
+        if let Some(saved) = shell.current_view() {
+            return saved.name.clone();
+        }
         let view = title_of(self.asked.view);
         let member = self.asked.assignee.and_then(|id| shell.team.iter().find(|member| member.id == id));
         match (member, &self.inbox) {
@@ -333,14 +346,20 @@ impl ListColumn {
             return say("That was all", "There is nothing further down.", vec![top]);
         }
         if shell.inboxes.is_empty() {
-            let text = match shell.administers {
-                true => {
-                    "Make the first one with `rookery admin create-mailbox`, and mail to its address shows up here."
-                }
-                false => "An owner or admin makes the first one. Mail to its address shows up here.",
+            return match shell.administers {
+                true => say(
+                    "There is no inbox yet",
+                    "Make one for the address your customers write to, or try everything with mail that nobody sent.",
+                    vec![to("Set up the first inbox", "/welcome")],
+                ),
+                false => say(
+                    "There is no inbox yet",
+                    "An owner or admin makes the first one. Mail to its address shows up here.",
+                    vec![to("Look at your profile", "/profile")],
+                ),
             };
-            return say("There is no inbox yet", text, Vec::new());
         }
+        let open = || vec![to("See what is open", "/inbox?view=open")];
         let counts = &shell.counts;
         match (self.asked.view, &self.inbox) {
             (Name::Open, Some(inbox)) => {
@@ -363,6 +382,12 @@ impl ListColumn {
                 if counts.waiting > 0 {
                     actions.push(to("See who we wait for", "/inbox?view=waiting"));
                 }
+                if actions.is_empty() {
+                    actions.push(to("Write a mail", "/compose"));
+                    if shell.administers {
+                        actions.push(to("Finish the setup", "/welcome"));
+                    }
+                }
                 let text = match (counts.waiting, counts.snoozed) {
                     (0, 0) => format!("New mail to {} shows up here.", shell.inboxes[0].address),
                     _ => format!("{wait}, and {asleep}."),
@@ -374,27 +399,29 @@ impl ListColumn {
                 if counts.unassigned > 0 {
                     let n = capped_of(counts.unassigned);
                     actions.push((format!("Choose from {n} unassigned"), "/inbox?view=unassigned".into()));
+                } else {
+                    actions = open();
                 }
                 say("Nothing is on your desk", "What is assigned to you and open is listed here.", actions)
             }
             (Name::Unassigned, _) => {
-                say("Everything open has somebody", "New mail without an assignee shows up here.", Vec::new())
+                say("Everything open has somebody", "New mail without an assignee shows up here.", open())
             }
             (Name::Waiting, _) => say(
                 "We wait for nobody",
                 "Conversations in which the customer has the next word are here.",
-                Vec::new(),
+                open(),
             ),
             (Name::Snoozed, _) => say(
                 "Nothing is asleep",
                 "Snooze a conversation and it comes back when its time has come.",
-                Vec::new(),
+                open(),
             ),
-            (Name::Closed, _) => say("Nothing is closed yet", "What is done is kept here.", Vec::new()),
+            (Name::Closed, _) => say("Nothing is closed yet", "What is done is kept here.", open()),
             (Name::Mentioned, _) => say(
                 "Nobody mentioned you",
                 "When a note says @ and your name, its conversation is here.",
-                Vec::new(),
+                open(),
             ),
         }
     }

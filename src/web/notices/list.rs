@@ -40,6 +40,7 @@ impl From<Notification> for Line {
             Reason::Mentioned => ("at-sign", format!("{name} mentioned you")),
             Reason::Replied => ("mail", format!("{name} wrote")),
             Reason::Noted => ("sticky-note", format!("{name} wrote a note")),
+            Reason::Ruled => ("list-filter", format!("{name} says that you should know of this")),
         };
         Self { told, icon, sentence }
     }

@@ -43,7 +43,8 @@ pub async fn show(asked: Asked) -> Result<Response> {
     let message: MessageId = asked.id("id")?;
     let mut snapshot = asked.snapshot().await?;
     let now = snapshot.now();
-    let look = look(&mut snapshot, &asked.person, now, message).await?;
+    let keys = asked.app().config.secret_key.as_ref();
+    let look = look(&mut snapshot, keys, &asked.person, now, message).await?;
     let shell = Shell::load(&mut snapshot, &asked, Here::Outgoing).await?;
     let window = asked.app().config.undo_window(true).num_minutes();
     respond::page(&AgainPage { shell, message, look, window })

@@ -27,7 +27,7 @@ use crate::web::search::typed::Typed;
 use crate::web::shell::{Here, Shell};
 use crate::web::show::filters;
 use crate::web::status;
-use crate::web::visit::Asked;
+use crate::web::visit::{Asked, Fields};
 use crate::workspace::access::MemberId;
 use crate::workspace::mailboxes;
 
@@ -49,7 +49,7 @@ struct SearchPage {
 }
 
 /// What was asked for, as the address has it.
-struct Wanted {
+pub struct Wanted {
     q: String,
     status: View,
     inbox: Option<MailboxId>,
@@ -87,7 +87,7 @@ enum State {
 
 pub async fn show(asked: Asked) -> Result<Response> {
     let mut reading = asked.reading().await?;
-    let wanted = Wanted::read(&mut reading, &asked).await?;
+    let wanted = Wanted::read(&mut reading, &asked, asked.queries()).await?;
     let shell = Shell::load(&mut reading, &asked, Here::Search).await?;
     let words = search_terms::query_words(&wanted.q);
     let typed = Typed::read(&mut reading, &asked, &wanted.q).await;
@@ -175,8 +175,8 @@ async fn files(
 
 impl Wanted {
     /// What is not there or cannot be seen is the same 404.
-    async fn read(conn: &mut PgConnection, asked: &Asked) -> Result<Self> {
-        let given = |name| asked.query(name).map(str::trim).filter(|text| !text.is_empty());
+    pub async fn read(conn: &mut PgConnection, asked: &Asked, query: &Fields) -> Result<Self> {
+        let given = |name| query.get(name).map(str::trim).filter(|text| !text.is_empty());
         let inbox = match given("inbox") {
             Some(inbox) => Some(mailboxes::find_visible(conn, &asked.person, inbox).await?.id),
             None => None,
@@ -225,6 +225,12 @@ impl Wanted {
             }
         }
         format!("/search?{}", query.finish())
+    }
+
+    /// The query of its first page.
+    pub fn saved(&self) -> String {
+        let address = self.with("before", "");
+        address.split_once('?').map(|(_, query)| query.to_owned()).unwrap_or_default()
     }
 
     fn next(&self, place: &Cursor) -> String {

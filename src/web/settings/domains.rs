@@ -7,6 +7,7 @@ use axum::response::Response;
 use chrono::{DateTime, Utc};
 use similar::{ChangeTag, TextDiff};
 
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::outgoing::domain::check::Finding;
 use crate::outgoing::domain::checked::{self, Checked};
@@ -31,34 +32,42 @@ struct DomainsPage {
     problem: Option<String>,
 }
 
-struct Shown {
-    name: String,
-    anchor: String,
-    checked_at: Option<DateTime<Utc>>,
-    wrong: usize,
-    rows: Vec<ShownRow>,
-    zone: String,
+/// A domain with its rows, as they should be and as they are.
+pub struct Shown {
+    pub name: String,
+    pub anchor: String,
+    pub checked_at: Option<DateTime<Utc>>,
+    pub wrong: usize,
+    pub rows: Vec<ShownRow>,
+    pub zone: String,
 }
 
-struct ShownRow {
-    row: Row,
+impl Shown {
+    /// Every row was found as it should be.
+    pub fn is_right(&self) -> bool {
+        self.checked_at.is_some() && self.rows.iter().all(ShownRow::is_right)
+    }
+}
+
+pub struct ShownRow {
+    pub row: Row,
     /// For the button that copies it.
-    anchor: String,
-    finding: Option<Finding>,
-    wanted: Vec<Word>,
-    found: Vec<Word>,
+    pub anchor: String,
+    pub finding: Option<Finding>,
+    pub wanted: Vec<Word>,
+    pub found: Vec<Word>,
 }
 
 impl ShownRow {
-    fn is_right(&self) -> bool {
+    pub fn is_right(&self) -> bool {
         self.finding.as_ref().is_some_and(|finding| finding.ok)
     }
 }
 
 /// A word of a row; `mark` says that it is to be added or taken away.
-struct Word {
-    text: String,
-    mark: bool,
+pub struct Word {
+    pub text: String,
+    pub mark: bool,
 }
 
 pub async fn show(asked: Asked) -> Result<Response> {
@@ -69,15 +78,15 @@ async fn page(asked: &Asked, typed: String, problem: Option<String>) -> Result<D
     let mut conn = asked.reading().await?;
     let workspace = asked.person.workspace;
     let listed = checked::list(&mut conn, workspace).await?;
-    let domains = listed.into_iter().map(|one| shown(asked, one)).collect();
+    let domains = listed.into_iter().map(|one| shown(&asked.visit.app().config, one)).collect();
     let unsigned = checked::unsigned(&mut conn, workspace).await?;
     let shell = Shell::frame(asked, Here::Settings);
     Ok(DomainsPage { shell, page: PATH, domains, unsigned, typed, problem })
 }
 
-fn shown(asked: &Asked, one: Checked) -> Shown {
+pub fn shown(config: &Config, one: Checked) -> Shown {
     let Checked { domain, checked_at, findings } = one;
-    let rows = domain.rows(&asked.app().config);
+    let rows = domain.rows(config);
     let zone = rows.iter().map(|row| row.zone.as_str()).collect::<Vec<_>>().join("\n");
     let wrong = findings.iter().filter(|finding| !finding.ok).count();
     let rows = rows.into_iter().map(|row| {

@@ -1,5 +1,5 @@
-//! `/settings/inboxes`: the addresses that customers write to. Making an inbox, its name, further addresses, and whether
-//! answering assigns. Of another person's private inbox only its owner's name is shown.
+//! `/settings/inboxes`: the addresses that customers write to. Making an inbox, its name, further addresses, whether
+//! answering assigns, and what it answers by itself. Of another person's private inbox only its owner's name is shown.
 
 use askama::Template;
 use axum::http::StatusCode;
@@ -9,11 +9,12 @@ use sqlx::PgConnection;
 use crate::conversations::inboxes;
 use crate::error::{Error, Result};
 use crate::ids::MailboxId;
-use crate::web::respond;
+use crate::web::settings::auto_reply;
 use crate::web::shell::{Here, Shell};
 use crate::web::show::filters;
 use crate::web::toast::{Done, Toast};
-use crate::web::visit::Asked;
+use crate::web::visit::{Asked, Form};
+use crate::web::{respond, session, sign_in};
 use crate::workspace::inbox_settings::{self, Inbox};
 use crate::workspace::mailboxes;
 
@@ -46,6 +47,7 @@ struct InboxPage {
     inbox: Inbox,
     alias: String,
     problem: Option<String>,
+    auto: auto_reply::Shown,
 }
 
 pub async fn list(asked: Asked) -> Result<Response> {
@@ -68,6 +70,9 @@ pub async fn make(asked: Asked) -> Result<Response> {
     let form = asked.form().await?;
     let (address, name) = (form.text("address")?, form.text("name")?);
     let private = form.flag("private");
+    if private && !session::is_fresh(&asked) {
+        return sign_in::again::ask(&asked, Some(&form)).await;
+    }
     let owner = private.then_some(asked.person.id);
     let by = asked.person.by();
     match mailboxes::create(asked.app(), asked.person.workspace, &by, address, name, owner).await {
@@ -90,8 +95,9 @@ async fn one(asked: &Asked, alias: String, problem: Option<String>) -> Result<In
     let id: MailboxId = asked.id("id")?;
     let mut conn = asked.reading().await?;
     let inbox = inbox_settings::find(&mut conn, &asked.person, id).await?;
+    let auto = auto_reply::load(&mut conn, asked, id).await?;
     let shell = Shell::frame(asked, Here::Settings);
-    Ok(InboxPage { shell, page: PATH, inbox, alias, problem })
+    Ok(InboxPage { shell, page: PATH, inbox, alias, problem, auto })
 }
 
 pub async fn change(asked: Asked) -> Result<Response> {
@@ -125,6 +131,40 @@ pub async fn remove_alias(asked: Asked) -> Result<Response> {
     inbox_settings::remove_alias(&mut tx, &asked.person, id, form.text("alias")?).await?;
     tx.commit().await?;
     answered(&asked, id, String::new(), Ok(())).await
+}
+
+pub async fn set_auto_reply(asked: Asked) -> Result<Response> {
+    let id: MailboxId = asked.id("id")?;
+    let form = asked.form().await?;
+    match save_auto_reply(&asked, id, &form).await {
+        Ok(()) => {
+            let path = format!("{PATH}/{id}#auto-reply");
+            Ok(respond::see_other_with(&path, Toast::new(Done::Saved, "")))
+        }
+        Err(error @ Error::Problems(_)) => {
+            let mut page = one(&asked, String::new(), None).await?;
+            page.auto = page.auto.typed(&form, sentence(&error));
+            respond::page_with(StatusCode::BAD_REQUEST, &page)
+        }
+        Err(other) => Err(other),
+    }
+}
+
+async fn save_auto_reply(asked: &Asked, id: MailboxId, form: &Form) -> Result<()> {
+    let reply = auto_reply::read(form)?;
+    let mut tx = asked.tx().await?;
+    inbox_settings::auto_reply::set(&mut tx, &asked.person, id, &reply).await?;
+    tx.commit().await
+}
+
+fn sentence(error: &Error) -> String {
+    let Error::Problems(problems) = error else { return error.sentence() };
+    let told = problems.iter().map(|problem| match problem.field.as_str() {
+        "subject" => format!("The subject {}.", problem.what),
+        "text" => format!("The text {}.", problem.what),
+        day => format!("{day} {}.", problem.what),
+    });
+    told.collect::<Vec<_>>().join(" ")
 }
 
 async fn answered(asked: &Asked, id: MailboxId, alias: String, done: Result<()>) -> Result<Response> {

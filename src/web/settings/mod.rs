@@ -2,16 +2,24 @@
 //! What concerns the whole workspace is for owners and admins.
 
 pub mod agents;
+pub mod audit;
+pub mod auto_reply;
+pub mod data;
 pub mod device;
 pub mod domains;
 pub mod home;
 pub mod inboxes;
 pub mod keys;
+pub mod passkeys;
 pub mod password;
 pub mod people;
 pub mod profile;
+pub mod rules;
 pub mod sandbox;
 pub mod second_factor;
 pub mod sections;
+pub mod services;
 pub mod sessions;
+pub mod sign_in;
+pub mod views;
 pub mod webhooks;

@@ -12,7 +12,7 @@ use crate::web::toast::{Done, Toast};
 use crate::web::visit::Asked;
 use crate::web::{respond, session};
 use crate::workspace::passwords::{self, Recognized};
-use crate::workspace::sessions;
+use crate::workspace::{sessions, single_sign_on};
 
 pub async fn change(asked: Asked) -> Result<Response> {
     let form = asked.form().await?;
@@ -27,6 +27,7 @@ pub async fn change(asked: Asked) -> Result<Response> {
     passwords::set(&mut tx, asked.person.id, &hash).await?;
     sessions::end_others(&mut tx, asked.person.id, asked.session.id).await?;
     let token = sessions::renew(&mut tx, asked.session.id).await?;
+    passwords::record(&mut tx, &asked.person).await?;
     tx.commit().await?;
     let mut response = respond::see_other_with(profile::PATH, Toast::new(Done::PasswordChanged, ""));
     session::set_cookie(asked.app(), &mut response, &token);
@@ -37,7 +38,15 @@ async fn hash(asked: &Asked, current: &str, new: &str) -> Result<String> {
     let app = asked.app();
     let who = Recognized { workspace: asked.person.workspace, person: asked.person.id };
     let now = app.clock.now();
-    let has_one = passwords::has_one(&mut *asked.reading().await?, who).await?;
+    let mut reading = asked.reading().await?;
+    if single_sign_on::is_required(&mut reading, who.workspace).await? {
+        return Err(Error::problem(
+            "New password",
+            "would open nothing: your workspace takes single sign-on only",
+        ));
+    }
+    let has_one = passwords::has_one(&mut reading, who).await?;
+    drop(reading);
     if !has_one && !asked.session.is_fresh(now) {
         let what = "needs a new session: sign out and in again, then set it within 15 minutes";
         return Err(Error::problem("New password", what));

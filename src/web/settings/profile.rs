@@ -1,5 +1,5 @@
-//! `/profile`: a person's own page: name, zone, theme, keys, signature; the password and the sessions stand on it
-//! too, with forms of their own.
+//! `/profile`: a person's own page: name, zone, dates, theme, keys, signature; the password, passkeys and the sessions stand
+//! on it too, with forms of their own.
 
 use askama::Template;
 use axum::http::StatusCode;
@@ -8,19 +8,24 @@ use chrono::{DateTime, Utc};
 
 use crate::error::{Error, Result};
 use crate::ids::SessionId;
-use crate::web::respond;
 use crate::web::settings::device;
 use crate::web::shell::{Here, Shell};
-use crate::web::show::filters;
+use crate::web::show::{Times, filters};
 use crate::web::toast::{Done, Toast};
 use crate::web::visit::{Asked, Form};
+use crate::web::{respond, session};
+use crate::workspace::passkeys::{self, Listed, can_be_used};
 use crate::workspace::passwords::{self, Recognized};
 use crate::workspace::people;
-use crate::workspace::preferences::{self, Profile};
+use crate::workspace::preferences::{self, DateStyle, Dates, Profile};
 use crate::workspace::second_factor;
 use crate::workspace::sessions::{self, SignedInWith};
+use crate::workspace::single_sign_on;
 
 pub const PATH: &str = "/profile";
+
+/// A day on which every order of a date is told from the others.
+const SAMPLE: &str = "2026-11-16T16:30:00Z";
 
 const THEMES: [(&str, &str); 3] = [("auto", "As the device"), ("light", "Light"), ("dark", "Dark")];
 
@@ -37,8 +42,14 @@ struct ProfilePage {
     theme: String,
     themes: [(&'static str, &'static str); 3],
     keys: bool,
+    dates: String,
+    /// How each way writes a day.
+    date_styles: Vec<(&'static str, String)>,
+    twelve_hours: bool,
     signature: String,
     problem: Option<String>,
+    /// The workspace takes single sign-on only: a password or a passkey would open nothing.
+    sso_only: bool,
     has_password: bool,
     /// The first one takes a session that is new.
     may_set_password: bool,
@@ -46,6 +57,16 @@ struct ProfilePage {
     asks_current: bool,
     password_problem: Option<String>,
     has_second_factor: bool,
+    /// Whether this service can have passkeys.
+    can_have_passkeys: bool,
+    passkeys: Vec<Listed>,
+    passkey_problem: Option<String>,
+    /// Whether one can be added now.
+    is_fresh: bool,
+    /// Where to sign in again.
+    again: String,
+    /// What a new one is called, unless somebody says otherwise.
+    this_device: String,
     sessions: Vec<OneSession>,
 }
 
@@ -71,6 +92,9 @@ pub async fn save(asked: Asked) -> Result<Response> {
         theme: field("theme"),
         keys: form.flag("keys"),
         signature: field("signature"),
+        // A page that was open before this was chosen says nothing of it.
+        dates: form.get("dates").unwrap_or(asked.session.dates.style.as_str()),
+        twelve_hours: form.get("hours").map_or(asked.session.dates.twelve_hours, |hours| hours == "12"),
     };
     let mut tx = asked.tx().await?;
     match preferences::change(&mut tx, asked.person.id, &profile).await {
@@ -96,6 +120,21 @@ pub async fn with_password_problem(asked: &Asked, error: &Error) -> Result<Respo
     Ok(response)
 }
 
+/// The page with what is wrong with a passkey.
+pub async fn with_passkey_problem(asked: &Asked, error: &Error) -> Result<Response> {
+    let mut page = page(asked).await?;
+    page.passkey_problem = Some(match error {
+        Error::Problems(problems) => {
+            format!(
+                "{}.",
+                problems.iter().map(|problem| problem.what.as_str()).collect::<Vec<_>>().join(". ")
+            )
+        }
+        other => other.sentence(),
+    });
+    respond::page_with(respond::status_of(error), &page)
+}
+
 /// Nothing that was typed is lost.
 fn as_typed(mut page: ProfilePage, form: &Form, problem: String) -> ProfilePage {
     let field = |name| form.get(name).unwrap_or_default().to_owned();
@@ -103,6 +142,8 @@ fn as_typed(mut page: ProfilePage, form: &Form, problem: String) -> ProfilePage 
     page.theme = field("theme");
     page.keys = form.flag("keys");
     page.signature = field("signature");
+    page.dates = field("dates");
+    page.twelve_hours = form.get("hours") == Some("12");
     page.problem = Some(problem);
     page
 }
@@ -126,13 +167,23 @@ async fn page(asked: &Asked) -> Result<ProfilePage> {
         theme: chosen.theme.as_str().into(),
         themes: THEMES,
         keys: chosen.keys,
+        dates: chosen.date_style.as_str().into(),
+        date_styles: date_styles(&shell.times),
+        twelve_hours: chosen.twelve_hours,
         signature: chosen.signature,
         problem: None,
+        sso_only: single_sign_on::is_required(&mut reading, workspace).await?,
         has_password,
         may_set_password: has_password || asked.session.is_fresh(now),
         asks_current: has_password && !asked.session.is_fresh_from_mail(now),
         password_problem: None,
         has_second_factor: second_factor::standing(&mut reading, workspace, person).await?.since.is_some(),
+        can_have_passkeys: can_be_used(&asked.visit.app().config),
+        passkeys: passkeys::list(&mut reading, workspace, person).await?,
+        passkey_problem: None,
+        is_fresh: asked.session.is_fresh(now),
+        again: session::again(&mut reading, asked, PATH).await?,
+        this_device: device::named(asked.header("user-agent").unwrap_or_default()),
         sessions: listed
             .into_iter()
             .map(|listed| OneSession {
@@ -141,6 +192,8 @@ async fn page(asked: &Asked) -> Result<ProfilePage> {
                 with: match listed.with {
                     SignedInWith::Link => "Link by mail",
                     SignedInWith::Password => "Password",
+                    SignedInWith::Sso => "Single sign-on",
+                    SignedInWith::Passkey => "Passkey",
                 },
                 began_at: listed.began_at,
                 seen_at: listed.seen_at,
@@ -151,8 +204,17 @@ async fn page(asked: &Asked) -> Result<ProfilePage> {
     })
 }
 
+fn date_styles(times: &Times) -> Vec<(&'static str, String)> {
+    let sample: DateTime<Utc> = SAMPLE.parse().unwrap_or_default();
+    let written = |style| {
+        let dates = Dates { style, twelve_hours: false };
+        Times { dates, ..times.clone() }.date(&sample)
+    };
+    DateStyle::ALL.into_iter().map(|style| (style.as_str(), written(style))).collect()
+}
+
 /// Zones by the name of a place, and the one that is chosen, whatever it is called.
-fn zones(chosen: &str) -> Vec<String> {
+pub fn zones(chosen: &str) -> Vec<String> {
     const PLACES: [&str; 10] = [
         "Africa/",
         "America/",

@@ -20,7 +20,7 @@ use crate::web::{respond, session};
 use crate::workspace::passwords::{self, Recognized};
 use crate::workspace::people;
 use crate::workspace::second_factor::{self, SettingUp, Standing};
-use crate::workspace::sessions;
+use crate::workspace::{sessions, single_sign_on};
 
 pub const PATH: &str = "/profile/second-factor";
 
@@ -162,8 +162,11 @@ async fn proof(asked: &Asked) -> Result<Proof> {
     if asked.session.is_fresh(asked.app().clock.now()) {
         return Ok(Proof::Shown);
     }
-    let has_one = passwords::has_one(&mut *asked.reading().await?, whom(asked)).await?;
-    Ok(if has_one { Proof::Password } else { Proof::SignInAgain })
+    let mut reading = asked.reading().await?;
+    // Under "only by SSO" an old password says nothing any more.
+    let counts = passwords::has_one(&mut reading, whom(asked)).await?
+        && !single_sign_on::is_required(&mut reading, asked.person.workspace).await?;
+    Ok(if counts { Proof::Password } else { Proof::SignInAgain })
 }
 
 fn whom(asked: &Asked) -> Recognized {

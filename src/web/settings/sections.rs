@@ -38,15 +38,36 @@ const YOU: &[Section] = &[
         Who::Member,
         "What you are told of, in the app and by mail",
     ),
+    section(
+        "/settings/views",
+        "Your views",
+        "list-checks",
+        Who::Member,
+        "Lists and searches that you saved for yourself",
+    ),
 ];
 
 const WORKSPACE: &[Section] = &[
+    section(
+        "/welcome",
+        "Setup",
+        "list-checks",
+        Who::Admin,
+        "Name and time zone, and what is still to do until mail comes and goes; an inbox to try things with",
+    ),
     section(
         "/settings/people",
         "People",
         "users",
         Who::Admin,
         "Who is on the team, in which role, and how they sign in; invitations",
+    ),
+    section(
+        "/settings/sign-in",
+        "Single sign-on",
+        "shield-check",
+        Who::Admin,
+        "Let people sign in with the provider they already have, or only with it",
     ),
     section(
         "/settings/inboxes",
@@ -63,11 +84,25 @@ const WORKSPACE: &[Section] = &[
         "What the DNS of your domains should say, and what it says now",
     ),
     section(
+        "/settings/rules",
+        "Rules",
+        "list-filter",
+        Who::Admin,
+        "What happens by itself when mail comes in: tags, assignment, snooze, status, notices",
+    ),
+    section(
         "/settings/saved-replies",
         "Replies and signatures",
         "message-square-text",
         Who::Member,
         "Words that the team uses again, and what stands under the mails of an inbox",
+    ),
+    section(
+        "/reports",
+        "Reports",
+        "chart-column",
+        Who::Member,
+        "Five numbers by week: arrived, answered, how soon, what is open, drafts approved unedited",
     ),
 ];
 
@@ -94,6 +129,13 @@ const DEVELOPERS: &[Section] = &[
         "Addresses of yours that are told when something happens, and how each delivery went",
     ),
     section(
+        "/settings/services",
+        "Sending services",
+        "send",
+        Who::Admin,
+        "Postmark, Resend, Amazon SES, Mailgun, SendGrid and others that send your app’s mail and tell what became of it",
+    ),
+    section(
         "/settings/sandbox",
         "Sandbox",
         "plug-zap",
@@ -102,8 +144,25 @@ const DEVELOPERS: &[Section] = &[
     ),
 ];
 
+const SAFETY: &[Section] = &[
+    section(
+        "/settings/audit",
+        "Audit log",
+        "scroll-text",
+        Who::Admin,
+        "Who changed what and when, in a chain that shows whether anybody changed it since",
+    ),
+    section(
+        "/settings/data",
+        "Data and erasure",
+        "archive",
+        Who::Admin,
+        "Erasing a contact for good, exports, how long closed mail is kept, legal holds",
+    ),
+];
+
 const GROUPS: &[(&str, &[Section])] =
-    &[("You", YOU), ("Workspace", WORKSPACE), ("Agents and apps", DEVELOPERS)];
+    &[("You", YOU), ("Workspace", WORKSPACE), ("Agents and apps", DEVELOPERS), ("Safety", SAFETY)];
 
 /// What somebody may open, by heading.
 pub fn groups(shell: &Shell) -> Vec<(&'static str, Vec<&'static Section>)> {

@@ -8,13 +8,14 @@ use axum::response::Response;
 use crate::error::{Error, Result};
 use crate::limits::sign_in::SignInKey;
 use crate::secrets::hashes::sha256;
+use crate::secrets::sign_in_tokens::Token;
+use crate::web::session::Came;
 use crate::web::show::filters;
 use crate::web::visit::Visit;
 use crate::web::{respond, session};
 use crate::workspace::passwords::Recognized;
-use crate::workspace::people;
 use crate::workspace::second_factor::{self, half};
-use crate::workspace::tokens::Token;
+use crate::workspace::{people, single_sign_on};
 
 const WRONG: &str = "That code is not good. Wait for the next one, or use a recovery code.";
 
@@ -52,7 +53,8 @@ pub async fn sign_in(visit: Visit) -> Result<Response> {
         return Ok(response);
     }
     let mut tx = app.begin(who.workspace).await?;
-    // The person first, as whoever removes them or their second factor does.
+    // How the workspace signs in stays as it is, then the person, as whoever removes them or their second factor does.
+    single_sign_on::held(&mut tx).await?;
     if people::hold(&mut tx, who.person).await.is_err() {
         return Ok(respond::see_other("/sign-in"));
     }
@@ -66,7 +68,8 @@ pub async fn sign_in(visit: Visit) -> Result<Response> {
     };
     half::end(&mut tx, &token).await?;
     let who = Recognized { workspace: token.workspace, person: half.person };
-    let response = session::complete(&visit, tx, who, half.with, Some(shown), next).await?;
+    let came = Came { with: half.with, second: Some(shown), proved_at: Some(tx.now()) };
+    let response = session::complete(&visit, tx, who, came, next).await?;
     app.sign_in_limit.succeeded(&keys, now);
     Ok(response)
 }

@@ -1,22 +1,23 @@
-//! `/sign-in`: a link by mail, or a password. How often is judged before the body is read, and again before a password
-//! is hashed.
+//! `/sign-in`: a link by mail, a password, or the way to a passkey and to the provider. How often is judged before the body
+//! is read, and again before a password is hashed.
 
 use std::time::Duration;
 
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
-use url::form_urlencoded;
 
 use crate::error::{Error, Result};
+use crate::ids::WorkspaceId;
 use crate::limits::sign_in::SignInKey;
 use crate::secrets::hashes::sha256;
+use crate::secrets::sign_in_tokens::Token;
 use crate::web::show::filters;
-use crate::web::visit::{Form, Visit};
+use crate::web::sign_in::onward::Onward;
+use crate::web::visit::Visit;
 use crate::web::{respond, session};
 use crate::workspace::sessions::{self, SignedInWith};
-use crate::workspace::tokens::Token;
-use crate::workspace::{passwords, people, sign_in_links};
+use crate::workspace::{passkeys, passwords, people, sign_in_links, single_sign_on};
 
 /// Writing a mail for somebody takes some milliseconds, and for nobody none: both are answered after this.
 const ANSWERED_AFTER: Duration = Duration::from_millis(400);
@@ -30,24 +31,43 @@ struct SignInPage {
     password: bool,
     email: String,
     next: Option<String>,
-    /// The same as a query.
-    onward: String,
+    /// They are in, and show once more who they are.
+    again: bool,
+    /// The other page: a link by mail, or a password.
+    other: String,
+    /// The provider's door, when one workspace of this service has one.
+    sso: Option<WorkspaceId>,
+    /// Passkeys need the name of a host.
+    passkeys: bool,
     problem: Option<String>,
 }
+
+/// There is nobody who could sign in.
+#[derive(Template)]
+#[template(path = "sign_in/empty.html")]
+struct EmptyPage;
 
 #[derive(Template)]
 #[template(path = "sign_in/sent.html")]
 struct SentPage {
     email: String,
     next: Option<String>,
+    again: bool,
+    /// Where to begin with another address.
+    back: String,
 }
 
 pub async fn show(visit: Visit) -> Result<Response> {
-    if is_signed_in(&visit).await? {
+    // Who is in may still be asked to show once more who they are.
+    if visit.query("again").is_none() && is_signed_in(&visit).await? {
         return Ok(respond::see_other("/inbox"));
     }
+    if visit.app().directory.is_empty().await? {
+        return respond::page(&EmptyPage);
+    }
     let password = visit.query("with") == Some("password");
-    respond::page(&page(&visit, password, "", visit.query("next"), None))
+    let onward = Onward::of(&visit, visit.queries());
+    respond::page(&page(&visit, password, "", &onward, None).await?)
 }
 
 /// Sends a link, if the address is somebody's.
@@ -55,102 +75,117 @@ pub async fn send_link(visit: Visit) -> Result<Response> {
     let (app, network) = (visit.app().clone(), visit.asker());
     let now = app.clock.now();
     if let Err(error) = app.sign_in_limit.look(SignInKey::NetworkLinks(network), now) {
-        return refused(&visit, false, "", None, &error);
+        return refused(&visit, false, "", &Onward::default(), &error).await;
     }
     let form = visit.strangers_form().await?;
-    let (email, next) = (form.text("email")?, next_of(&visit, &form));
+    let (email, onward) = (form.text("email")?, Onward::of(&visit, &form));
     let address = match people::an_address("email", email) {
         Ok(address) => address,
-        Err(error) => return refused(&visit, false, email, next.as_deref(), &error),
+        Err(error) => return refused(&visit, false, email, &onward, &error).await,
     };
     let keys = [SignInKey::NetworkLinks(network), SignInKey::AccountLinks(sha256(&address))];
     if let Err(error) = app.sign_in_limit.try_one(&keys, now) {
-        return refused(&visit, false, email, next.as_deref(), &error);
+        return refused(&visit, false, email, &onward, &error).await;
     }
-    let sending = sign_in_links::send(&app, &address, next.as_deref());
+    let sending = sign_in_links::send(&app, &address, onward.next.as_deref());
     let (sent, ()) = tokio::join!(sending, tokio::time::sleep(ANSWERED_AFTER));
     sent?;
-    respond::page(&SentPage { email: address, next })
+    let back = onward.to("/sign-in");
+    respond::page(&SentPage { email: address, next: onward.next, again: onward.again, back })
 }
 
 pub async fn sign_in(visit: Visit) -> Result<Response> {
     let (app, network) = (visit.app().clone(), visit.asker());
     let now = app.clock.now();
     if let Err(error) = app.sign_in_limit.look(SignInKey::Network(network), now) {
-        return refused(&visit, true, "", None, &error);
+        return refused(&visit, true, "", &Onward::default(), &error).await;
     }
     let form = visit.strangers_form().await?;
-    let (email, password, next) = (form.text("email")?, form.text("password")?, next_of(&visit, &form));
+    let (email, password, onward) = (form.text("email")?, form.text("password")?, Onward::of(&visit, &form));
     let address = match people::an_address("email", email) {
         Ok(address) => address,
-        Err(error) => return refused(&visit, true, email, next.as_deref(), &error),
+        Err(error) => return refused(&visit, true, email, &onward, &error).await,
     };
     let keys = [SignInKey::Network(network), SignInKey::Account(sha256(&address))];
     if let Err(error) = app.sign_in_limit.try_one(&keys, now) {
-        return refused(&visit, true, email, next.as_deref(), &error);
+        return refused(&visit, true, email, &onward, &error).await;
     }
     match passwords::recognize(&app, &address, password).await {
         Ok(Some(who)) => {
             app.sign_in_limit.succeeded(&keys, now);
-            let tx = app.begin(who.workspace).await?;
-            session::begin(&visit, tx, who, SignedInWith::Password, next.as_deref()).await
+            let mut tx = app.begin(who.workspace).await?;
+            // While the password was hashed they may have left, or the workspace turned to SSO.
+            if !single_sign_on::allows_another_way(&mut tx, who.person).await? {
+                drop(tx);
+                return wrong(&visit, email, &onward).await;
+            }
+            session::begin(&visit, tx, who, SignedInWith::Password, onward.next.as_deref()).await
         }
-        Ok(None) => {
-            let page = page(&visit, true, email, next.as_deref(), Some(WRONG.into()));
-            respond::page_with(StatusCode::UNAUTHORIZED, &page)
-        }
+        Ok(None) => wrong(&visit, email, &onward).await,
         // Nobody looked at the password.
         Err(error) => {
             app.sign_in_limit.take_back(&keys, now);
             match error {
-                Error::SlowDown { .. } => refused(&visit, true, email, next.as_deref(), &error),
+                Error::SlowDown { .. } => refused(&visit, true, email, &onward, &error).await,
                 other => Err(other),
             }
         }
     }
 }
 
+async fn wrong(visit: &Visit, email: &str, onward: &Onward) -> Result<Response> {
+    let page = page(visit, true, email, onward, Some(WRONG.into())).await?;
+    respond::page_with(StatusCode::UNAUTHORIZED, &page)
+}
+
 /// The form again, with what is wrong.
-fn refused(
+async fn refused(
     visit: &Visit,
     password: bool,
     email: &str,
-    next: Option<&str>,
+    onward: &Onward,
     error: &Error,
 ) -> Result<Response> {
     let problem = match error {
         Error::Problems(_) => "That is not a mail address.".to_owned(),
         other => other.sentence(),
     };
-    let page = page(visit, password, email, next, Some(problem));
+    let page = page(visit, password, email, onward, Some(problem)).await?;
     let mut response = respond::page_with(respond::status_of(error), &page)?;
     respond::retry_after(&mut response, error);
     Ok(response)
 }
 
-fn page(
+async fn page(
     visit: &Visit,
     password: bool,
     email: &str,
-    next: Option<&str>,
+    onward: &Onward,
     problem: Option<String>,
-) -> SignInPage {
+) -> Result<SignInPage> {
     let app = visit.app();
-    let next = next.filter(|next| session::is_ours(app, next));
-    let mut onward = form_urlencoded::Serializer::new(String::new());
-    onward.extend_pairs(next.map(|next| ("next", next)));
-    SignInPage {
+    let sso = single_sign_on::the_only_one(&mut *app.connection().await?).await?;
+    Ok(SignInPage {
         host: app.config.public_url.host_str().unwrap_or_default().to_owned(),
         password,
         email: email.to_owned(),
-        next: next.map(str::to_owned),
-        onward: onward.finish(),
+        next: onward.next.clone(),
+        again: onward.again,
+        other: onward.to(if password { "/sign-in" } else { "/sign-in?with=password" }),
+        sso,
+        passkeys: passkeys::can_be_used(&app.config),
         problem,
-    }
+    })
 }
 
-fn next_of(visit: &Visit, form: &Form) -> Option<String> {
-    form.get("next").filter(|next| session::is_ours(visit.app(), next)).map(str::to_owned)
+/// The form with what is wrong with another way in.
+pub async fn with_problem(
+    visit: &Visit,
+    onward: &Onward,
+    status: StatusCode,
+    problem: String,
+) -> Result<Response> {
+    respond::page_with(status, &page(visit, false, "", onward, Some(problem)).await?)
 }
 
 async fn is_signed_in(visit: &Visit) -> Result<bool> {

@@ -6,6 +6,8 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::error::{Error, Result};
+use crate::ids::WorkspaceId;
+use crate::secrets::sign_in_tokens::Token;
 use crate::web::show::filters;
 use crate::web::visit::Visit;
 use crate::web::{respond, session};
@@ -13,12 +15,13 @@ use crate::workspace::passwords::{self, Recognized};
 use crate::workspace::people::invitations::{self, Invited};
 use crate::workspace::people::{self, a_name};
 use crate::workspace::sessions::{self, SignedInWith};
-use crate::workspace::tokens::Token;
+use crate::workspace::single_sign_on;
 
 #[derive(Template)]
 #[template(path = "sign_in/join.html")]
 struct JoinPage<'a> {
     invited: &'a Invited,
+    workspace: WorkspaceId,
     token: &'a str,
     name: &'a str,
     problem: Option<String>,
@@ -31,7 +34,10 @@ struct GonePage;
 pub async fn show(visit: Visit) -> Result<Response> {
     let token = visit.param("token").unwrap_or_default();
     match invited(&visit).await? {
-        Some((invited, _)) => respond::page(&JoinPage { invited: &invited, token, name: "", problem: None }),
+        Some((invited, read)) => {
+            let workspace = read.workspace;
+            respond::page(&JoinPage { invited: &invited, workspace, token, name: "", problem: None })
+        }
         None => gone(),
     }
 }
@@ -44,12 +50,18 @@ pub async fn join(visit: Visit) -> Result<Response> {
         Ok(hash) => hash,
         Err(error @ (Error::Problems(_) | Error::SlowDown { .. })) => {
             let text = visit.param("token").unwrap_or_default();
-            let page = JoinPage { invited: &invited, token: text, name, problem: Some(error.sentence()) };
+            let workspace = token.workspace;
+            let problem = Some(error.sentence());
+            let page = JoinPage { invited: &invited, workspace, token: text, name, problem };
             return respond::page_with(respond::status_of(&error), &page);
         }
         Err(error) => return Err(error),
     };
     let mut tx = visit.app().begin(token.workspace).await?;
+    // What it was a moment ago it is until they are in.
+    if single_sign_on::held(&mut tx).await?.is_some_and(|connection| connection.required) {
+        return gone();
+    }
     let Some(person) = invitations::accept(&mut tx, &token, name).await? else { return gone() };
     if let Some(hash) = hash {
         passwords::set(&mut tx, person, &hash).await?;

@@ -6,13 +6,13 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::error::Result;
+use crate::secrets::sign_in_tokens::Token;
 use crate::web::show::filters;
 use crate::web::visit::Visit;
 use crate::web::{respond, session};
 use crate::workspace::passwords::Recognized;
 use crate::workspace::sessions::SignedInWith;
 use crate::workspace::sign_in_links::{self, Waiting};
-use crate::workspace::tokens::Token;
 
 #[derive(Template)]
 #[template(path = "sign_in/link.html")]

@@ -15,6 +15,7 @@ use crate::store::forget::forget;
 use crate::workspace::access::By;
 use crate::workspace::agents::list::NO_AGENT;
 use crate::workspace::audit::{self, Did, Subject};
+use crate::zone::Zone;
 
 /// What the page of an agent shows.
 pub const SHOWN_DAYS: u64 = 30;
@@ -55,39 +56,38 @@ pub async fn written(
     (conversation, message): (ConversationId, MessageId),
     scheduled: bool,
 ) -> Result<()> {
-    let (workspace, now, private) = (tx.workspace().0, tx.now(), audience > 0);
+    let (workspace, now, private) = (tx.workspace(), tx.now(), audience > 0);
+    let zone = Zone::of(tx, workspace).await?;
     let drafted = i32::from(!scheduled);
     let row = sqlx::query!(
         r#"with noted as (
                insert into agent_messages (workspace_id, agent_id, audience, message_id, conversation_id, at)
                values ($1, $2, $4, $5, $6, $3)),
-           zone as (select time_zone, ($3::timestamptz at time zone time_zone)::date as day from workspaces where id = $1),
            counted as (
                insert into agent_days as d
                    (workspace_id, agent_id, day, drafted, scheduled, private_drafted, private_scheduled)
-               select $1, $2, day, case when $8 then 0 else $7 end, case when $8 then 0 else 1 - $7 end,
-                      case when $8 then $7 else 0 end, case when $8 then 1 - $7 else 0 end from zone
+               select $1, $2, $9, case when $8 then 0 else $7 end, case when $8 then 0 else 1 - $7 end,
+                      case when $8 then $7 else 0 end, case when $8 then 1 - $7 else 0 end
                on conflict (workspace_id, agent_id, day) do update
                    set drafted = d.drafted + excluded.drafted, scheduled = d.scheduled + excluded.scheduled,
                        private_drafted = d.private_drafted + excluded.private_drafted,
                        private_scheduled = d.private_scheduled + excluded.private_scheduled
                returning drafted + scheduled + private_drafted + private_scheduled as n)
-           select (select n from counted) as "n!", daily_cap, zone.time_zone as "zone!",
-                  (zone.day + 1)::timestamp at time zone zone.time_zone as "midnight!"
-           from agents, zone where workspace_id = $1 and id = $2"#,
-        workspace,
+           select (select n from counted) as "n!", daily_cap from agents where workspace_id = $1 and id = $2"#,
+        workspace.0,
         agent.0,
         now,
         audience,
         message.0,
         conversation.0,
         drafted,
-        private
+        private,
+        zone.day(now)
     )
     .fetch_one(&mut **tx)
     .await?;
     match row.daily_cap {
-        Some(cap) if row.n > cap => Err(enough(cap, &row.zone, row.midnight - now)),
+        Some(cap) if row.n > cap => Err(enough(cap, zone.name(), zone.midnight_after(now) - now)),
         _ => Ok(()),
     }
 }
@@ -108,14 +108,14 @@ fn enough(cap: i32, zone: &str, wait: TimeDelta) -> Error {
 
 /// Counts what became of a message of an agent.
 pub async fn count(tx: &mut Tx<'_>, agent: AgentId, audience: i64, what: What) -> Result<()> {
-    let (workspace, now) = (tx.workspace().0, tx.now());
+    let (workspace, now) = (tx.workspace(), tx.now());
+    let day = today(tx, workspace, now).await?;
     let one = |is: What, private: bool| i32::from(is == what && private == (audience > 0));
     sqlx::query!(
         "insert into agent_days as d
              (workspace_id, agent_id, day, approved, edited, discarded, sent, private_approved, private_edited,
               private_discarded, private_sent)
-         select $1, $2, ($3::timestamptz at time zone time_zone)::date, $4, $5, $6, $7, $8, $9, $10, $11
-         from workspaces where id = $1
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
          on conflict (workspace_id, agent_id, day) do update
              set approved = d.approved + excluded.approved, edited = d.edited + excluded.edited,
                  discarded = d.discarded + excluded.discarded, sent = d.sent + excluded.sent,
@@ -123,9 +123,9 @@ pub async fn count(tx: &mut Tx<'_>, agent: AgentId, audience: i64, what: What) -
                  private_edited = d.private_edited + excluded.private_edited,
                  private_discarded = d.private_discarded + excluded.private_discarded,
                  private_sent = d.private_sent + excluded.private_sent",
-        workspace,
+        workspace.0,
         agent.0,
-        now,
+        day,
         one(What::Approved, false),
         one(What::Edited, false),
         one(What::Discarded, false),
@@ -203,13 +203,7 @@ pub async fn lately(
 
 /// The day it is in the workspace's zone.
 async fn today(conn: &mut PgConnection, workspace: WorkspaceId, now: DateTime<Utc>) -> Result<NaiveDate> {
-    Ok(sqlx::query_scalar!(
-        r#"select ($2::timestamptz at time zone time_zone)::date as "day!" from workspaces where id = $1"#,
-        workspace.0,
-        now
-    )
-    .fetch_one(conn)
-    .await?)
+    Ok(Zone::of(conn, workspace).await?.day(now))
 }
 
 impl std::iter::Sum for Numbers {
@@ -232,13 +226,13 @@ pub async fn written_today(
     agent: AgentId,
     now: DateTime<Utc>,
 ) -> Result<i64> {
+    let today = today(&mut *conn, workspace, now).await?;
     let written = sqlx::query_scalar!(
         r#"select (drafted + scheduled + private_drafted + private_scheduled)::bigint as "n!"
-           from agent_days join workspaces on workspaces.id = workspace_id
-           where workspace_id = $1 and agent_id = $2 and day = ($3::timestamptz at time zone time_zone)::date"#,
+           from agent_days where workspace_id = $1 and agent_id = $2 and day = $3"#,
         workspace.0,
         agent.0,
-        now
+        today
     )
     .fetch_optional(conn)
     .await?;

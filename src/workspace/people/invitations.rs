@@ -8,13 +8,13 @@ use sqlx::PgConnection;
 use crate::app::App;
 use crate::error::{Error, Result};
 use crate::ids::{InvitationId, PersonId, WorkspaceId};
+use crate::secrets::sign_in_tokens::Token;
 use crate::store::db::Tx;
 use crate::store::forget::forget;
 use crate::workspace::access::By;
 use crate::workspace::audit::{self, Did, Subject};
 use crate::workspace::notices::{self, Claimed, Words};
 use crate::workspace::people::{Person, Role, a_name, an_address, roles};
-use crate::workspace::tokens::Token;
 
 /// The kind of the notices that carry one.
 pub const NOTICE: &str = "invitation";
@@ -47,6 +47,8 @@ pub struct Invited {
     pub role: Role,
     pub workspace_name: String,
     pub invited_by: String,
+    /// They join by single sign-on, and not by this link.
+    pub by_sso: bool,
 }
 
 /// Invites addresses, all or none. One that was invited already gets another mail, for the role that is wanted now.
@@ -222,7 +224,8 @@ pub async fn find(conn: &mut PgConnection, token: &Token, now: DateTime<Utc>) ->
     Ok(sqlx::query_as!(
         Invited,
         r#"select invitations.email, invitations.role as "role: Role", workspaces.name as workspace_name,
-               people.name as invited_by
+               people.name as invited_by,
+               exists (select from sso_connections where workspace_id = $1 and required) as "by_sso!"
            from invitations
            join people on people.workspace_id = $1 and people.id = invited_by and people.removed_at is null
                and (people.role = 'owner' or (people.role = 'admin' and invitations.role <> 'owner'))
@@ -238,18 +241,38 @@ pub async fn find(conn: &mut PgConnection, token: &Token, now: DateTime<Utc>) ->
     .await?)
 }
 
-/// Uses an invitation up: whoever has its link is on the team. Nobody when it is not good.
+/// Uses an invitation up: whoever has its link is on the team. Nobody when it is not good, or the workspace takes single
+/// sign-on only.
 pub async fn accept(tx: &mut Tx<'_>, token: &Token, name: &str) -> Result<Option<PersonId>> {
+    let (workspace, now) = (tx.workspace().0, tx.now());
+    let email = sqlx::query_scalar!(
+        "select email from invitations where workspace_id = $1 and token_hash = $2 and ends_at > $3
+           and not exists (select from sso_connections where workspace_id = $1 and required)
+         for update",
+        workspace,
+        token.hash.as_slice(),
+        now
+    )
+    .fetch_optional(&mut **tx)
+    .await?;
+    match email {
+        Some(email) => accept_address(tx, &email, name).await,
+        None => Ok(None),
+    }
+}
+
+/// The same for somebody who has shown that an address is theirs.
+pub async fn accept_address(tx: &mut Tx<'_>, email: &str, name: &str) -> Result<Option<PersonId>> {
     let name = a_name("name", name, 100)?;
     let (workspace, now) = (tx.workspace().0, tx.now());
     let taken = sqlx::query!(
         r#"delete from invitations using people
-           where invitations.workspace_id = $1 and token_hash = $2 and ends_at > $3 and people.workspace_id = $1
+           where invitations.workspace_id = $1 and invitations.email = $2 and ends_at > $3 and people.workspace_id = $1
              and people.id = invited_by and people.removed_at is null
              and (people.role = 'owner' or (people.role = 'admin' and invitations.role <> 'owner'))
            returning invitations.email, invitations.role as "role: Role", invited_by as "invited_by: PersonId""#,
         workspace,
-        token.hash.as_slice(),
+        email,
         now
     )
     .fetch_optional(&mut **tx)

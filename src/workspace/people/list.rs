@@ -18,6 +18,8 @@ pub struct Listed {
     pub email: String,
     pub role: Role,
     pub has_password: bool,
+    pub has_passkey: bool,
+    pub has_sso: bool,
     pub has_second_factor: bool,
     pub private_inboxes: i64,
     /// The last request, to within some minutes.
@@ -30,6 +32,8 @@ pub async fn list(conn: &mut PgConnection, workspace: WorkspaceId) -> Result<Vec
         Listed,
         r#"select id as "id: PersonId", name, email, role as "role: Role",
                exists (select from passwords where workspace_id = $1 and person_id = people.id) as "has_password!",
+               exists (select from passkeys where workspace_id = $1 and person_id = people.id) as "has_passkey!",
+               exists (select from sso_accounts where workspace_id = $1 and person_id = people.id) as "has_sso!",
                exists (select from second_factors where workspace_id = $1 and person_id = people.id)
                    as "has_second_factor!",
                (select count(*) from mailboxes where workspace_id = $1 and owner_id = people.id) as "private_inboxes!",

@@ -6,11 +6,11 @@ use sqlx::PgConnection;
 
 use crate::error::Result;
 use crate::ids::PersonId;
+use crate::secrets::sign_in_tokens::Token;
 use crate::store::db::Tx;
 use crate::store::forget::forget;
 use crate::workspace::passwords::Recognized;
 use crate::workspace::sessions::SignedInWith;
-use crate::workspace::tokens::Token;
 
 pub const LASTS: TimeDelta = TimeDelta::minutes(10);
 const MOST_TRIES: i16 = 5;

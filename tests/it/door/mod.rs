@@ -1,11 +1,15 @@
 //! What every operation is framed by: keys, scopes, visibility, rates, browsers, errors, and the two protocols.
 
 mod auth;
+mod breaking_changes;
 mod browsers;
 mod errors;
 mod general;
 mod mcp;
+mod not_found_timing;
 mod openapi;
 mod rate;
 mod scopes;
+mod timeline_events;
+mod versions;
 mod visibility;

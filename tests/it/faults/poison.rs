@@ -1,30 +1,23 @@
 //! A row that cannot be worked off, in every loop of the worker: it is put off, and all that is behind it is served in
 //! the pass in which it would have been. Two workspaces have the same work; the database refuses that of the first.
 
+mod work;
+
 use std::collections::BTreeSet;
 
 use chrono::TimeDelta;
 use futures::future::BoxFuture;
 use rookery::app::App;
-use rookery::app_mail::connect::{Wanted as Service, connect};
 use rookery::config::Config;
-use rookery::conversations::bulk;
-use rookery::conversations::bulk::action::Action;
-use rookery::conversations::lock::lock_any;
-use rookery::conversations::snooze;
-use rookery::departures::remove::{HandOver, remove};
-use rookery::ids::ConversationId;
 use rookery::random::Random;
-use rookery::webhooks::create::{Wanted, create};
-use rookery::webhooks::fan_out;
-use rookery::webhooks::webhook::Scope;
 use rookery::worker;
-use rookery::workspace::access::By;
-use rookery::workspace::people::{self, Role};
-use serde_json::json;
 
-use crate::webhooks::receiver::{Answering, Receiver};
-use crate::world::{Mode, Workspace, World, story, story_with};
+use self::work::{
+    asks_for_an_export, asks_for_documents, closes_many, erases_a_contact, gets_mail, has_a_delivery,
+    has_a_file_to_remove, has_a_notice, has_app_mail, has_something_unread, keeps_mail_for_a_month,
+    removes_a_person, revokes_a_key, sends_live, sends_to, snoozes, tells_a_webhook, wants_words,
+};
+use crate::world::{Workspace, World, story, story_with};
 
 const SETTINGS: &[(&str, &str)] = &[("WEBHOOK_ALLOW", "127.0.0.0/8"), ("RATE_LIMIT_REQUESTS", "100000")];
 
@@ -163,6 +156,48 @@ const CASES: &[Case] = &[
         left: "select count(*) from app_mail where workspace_id = $1 and words_due_at <= $2 + interval '1 hour'",
     },
     Case {
+        name: "look after audit logs",
+        prepare: |_| Box::pin(async {}),
+        first: NOW,
+        then: NOW,
+        refused: "update on audit_heads for each row
+                  when (new.workspace_id = {bad} and new.checked_at is distinct from old.checked_at)",
+        left: "select count(*) from audit_heads
+               where workspace_id = $1 and (checked_at is null or checked_at <= $2 - interval '1 day')",
+    },
+    Case {
+        name: "erase contacts",
+        prepare: |workspace| Box::pin(erases_a_contact(workspace)),
+        first: NOW,
+        then: NOW,
+        refused: "update on erasures for each row when (new.workspace_id = {bad})",
+        left: "select count(*) from erasures where workspace_id = $1 and done_at is null and $2 is not null",
+    },
+    Case {
+        name: "remove what is over",
+        prepare: |workspace| Box::pin(keeps_mail_for_a_month(workspace)),
+        first: TimeDelta::days(32),
+        then: TimeDelta::days(8),
+        refused: "delete on conversations for each row when (old.workspace_id = {bad})",
+        left: "select count(*) from trash where workspace_id = $1 and due_at <= $2",
+    },
+    Case {
+        name: "make exports",
+        prepare: |workspace| Box::pin(asks_for_an_export(workspace)),
+        first: NOW,
+        then: NOW,
+        refused: "update on exports for each row when (new.workspace_id = {bad})",
+        left: "select count(*) from exports where workspace_id = $1 and due_at is not null and $2 is not null",
+    },
+    Case {
+        name: "remove files",
+        prepare: |workspace| Box::pin(has_a_file_to_remove(workspace)),
+        first: NOW,
+        then: NOW,
+        refused: "delete on doomed_files for each row when (old.workspace_id = {bad})",
+        left: "select count(*) from doomed_files where workspace_id = $1 and $2 is not null",
+    },
+    Case {
         name: "forget app mail",
         prepare: |workspace| Box::pin(has_app_mail(workspace)),
         first: NOW,
@@ -209,14 +244,20 @@ const CASES: &[Case] = &[
 ];
 
 /// Loops that have no rows of workspaces. The first asks the time, the second looks at sessions; the days of a table and
-/// uses of keys, which wait in memory, have tests of their own.
-const WITHOUT_ROWS: &[&str] =
-    &["follow the database's clock", "look at streams", "keep days", "note uses of keys"];
+/// uses of keys, which wait in memory, have tests of their own. Of breaking changes there are none to tell
+/// (door/breaking_changes.rs).
+const WITHOUT_ROWS: &[&str] = &[
+    "follow the database's clock",
+    "look at streams",
+    "keep days",
+    "note uses of keys",
+    "tell of breaking changes",
+];
 
 #[tokio::test]
 async fn every_loop_has_its_poison_here() {
     story(async |world| {
-        let figures = worker::metrics(&world.app).await;
+        let figures = worker::metrics::text(&world.app).await;
         let names = figures.lines().filter_map(|line| {
             let rest = line.strip_prefix("rookery_loop_errors_total{loop=\"")?;
             Some(rest.split_once('"')?.0.to_owned())
@@ -294,6 +335,11 @@ poisoned! {
     an_event_that_cannot_be_fanned_out_stops_no_other: "fan out events";
     a_delivery_that_cannot_be_written_down_stops_no_other: "deliver webhooks";
     words_that_cannot_be_kept_stop_no_others: "fetch words of app mail";
+    an_audit_log_that_cannot_be_looked_after_stops_no_other: "look after audit logs";
+    a_contact_that_cannot_be_erased_stops_no_other: "erase contacts";
+    a_conversation_that_cannot_be_removed_stops_no_other: "remove what is over";
+    an_export_that_cannot_be_made_stops_no_other: "make exports";
+    a_file_that_cannot_be_removed_stops_no_other: "remove files";
     a_record_that_cannot_be_forgotten_stops_no_other: "forget app mail";
     a_workspace_that_cannot_be_swept_stops_no_other: "sweep files";
     raw_mail_that_cannot_be_dropped_stops_no_other: "drop raw mail";
@@ -452,7 +498,7 @@ async fn no_loop_needs_a_second_connection_while_it_holds_one() {
 async fn the_figures_of_a_loop_that_cannot_be_asked_keep_no_other_from_being_told() {
     story(async |world| {
         world.sql("alter table sandbox_answers rename to hidden").await;
-        let figures = worker::metrics(&world.app).await;
+        let figures = worker::metrics::text(&world.app).await;
         world.sql("alter table hidden rename to sandbox_answers").await;
         let told = |line: &str| assert!(figures.lines().any(|told| told == line), "{line}: {figures}");
         told("rookery_loop_lag_seconds{loop=\"answer in the sandbox\"} NaN");
@@ -460,141 +506,4 @@ async fn the_figures_of_a_loop_that_cannot_be_asked_keep_no_other_from_being_tol
         told("rookery_loop_lag_seconds{loop=\"fold counts\"} 0.000");
     })
     .await;
-}
-
-/// A conversation in the sandbox; gives its id and a key that may do everything with it.
-async fn conversation<'w>(workspace: &Workspace<'w>, from: &str) -> (String, crate::world::Key<'w>) {
-    let key = workspace.key(&workspace.world.app.random.hex(8), "write,draft,send", Mode::Test).await;
-    (key.simulate(json!({ "from": from, "text": "Hello" })).await, key)
-}
-
-async fn gets_mail(workspace: &Workspace<'_>) {
-    conversation(workspace, "ada@customer.test").await;
-}
-
-async fn sends_to(workspace: &Workspace<'_>, to: &str) {
-    let (id, key) = conversation(workspace, to).await;
-    key.sends(&id, "Hello.").await;
-}
-
-async fn sends_live(workspace: &Workspace<'_>) {
-    let address = format!("help@{}.example", workspace.id.0);
-    let (inbox, key) =
-        (workspace.mailbox(&address, "Help").await, workspace.key("live", "send", Mode::Live).await);
-    let id = workspace.mail(inbox, "ada@customer.example", "Parcel", "Where is it?").await.to_string();
-    key.sends(&id, "Here.").await;
-}
-
-async fn asks_for_documents(workspace: &Workspace<'_>) {
-    let (id, key) = conversation(workspace, "ada@customer.test").await;
-    let asked = json!({ "documents": [{ "label": "Passport" }], "message": "Please.", "send": true });
-    let reply = key.post(&format!("/conversations/{id}/document-requests"), asked).await;
-    assert_eq!(reply.status, 201, "{}", reply.text);
-}
-
-async fn has_a_notice(workspace: &Workspace<'_>) {
-    let insert = format!(
-        "insert into notices (workspace_id, id, recipient, kind, subject, body, created_at, due_at)
-         values ({id}, {id}, 'olga@rookery.example', 'test', 'A test', 'A test.', '{now}', '{now}')",
-        id = workspace.id.0,
-        now = workspace.world.now()
-    );
-    workspace.world.sql(&insert).await;
-}
-
-async fn has_something_unread(workspace: &Workspace<'_>) {
-    let insert = format!(
-        "insert into notification_mail (workspace_id, person_id, due_at) values ({}, {}, '{}')",
-        workspace.id.0,
-        workspace.owner.0,
-        workspace.world.now()
-    );
-    workspace.world.sql(&insert).await;
-}
-
-async fn snoozes(workspace: &Workspace<'_>, count: usize) {
-    let (app, now) = (&workspace.world.app, workspace.world.now());
-    for _ in 0..count {
-        let (id, _) = conversation(workspace, "ada@customer.test").await;
-        let id: ConversationId = id.parse().expect("an id");
-        let mut tx = app.begin(workspace.id).await.unwrap();
-        let olga = people::teammate(&mut tx, workspace.id, workspace.owner).await.unwrap();
-        let locked = lock_any(&mut tx, id).await.unwrap();
-        snooze::until(&mut tx, &locked, &olga, now + TimeDelta::hours(1)).await.unwrap();
-        tx.commit().await.unwrap();
-    }
-}
-
-async fn closes_many(workspace: &Workspace<'_>) {
-    let inbox = workspace.mailbox(&format!("many@{}.example", workspace.id.0), "Many").await;
-    let picked = workspace.many(inbox, 3, "word").await;
-    let mut tx = workspace.world.app.begin(workspace.id).await.unwrap();
-    let olga = people::teammate(&mut tx, workspace.id, workspace.owner).await.unwrap();
-    bulk::start(&mut tx, &olga, &Action::Close, &picked).await.unwrap();
-    tx.commit().await.unwrap();
-}
-
-async fn revokes_a_key(workspace: &Workspace<'_>) {
-    let (_, key) = conversation(workspace, "ada@customer.test").await;
-    workspace.revoke(&key).await;
-}
-
-async fn removes_a_person(workspace: &Workspace<'_>) {
-    let mia = workspace.person("Mia", Role::Member).await;
-    let mut tx = workspace.world.app.begin(workspace.id).await.unwrap();
-    remove(&mut tx, &By::System, mia, HandOver::default()).await.unwrap();
-    tx.commit().await.unwrap();
-}
-
-async fn tells_a_webhook(workspace: &Workspace<'_>) {
-    let receiver = Receiver::start().await;
-    let wanted = Wanted {
-        maker: workspace.owner,
-        url: &receiver.url,
-        livemode: false,
-        scope: Scope::Team,
-        kinds: &[],
-    };
-    create(&workspace.world.app, workspace.id, &By::System, wanted).await.expect("a webhook");
-    gets_mail(workspace).await;
-}
-
-async fn has_a_delivery(workspace: &Workspace<'_>) {
-    tells_a_webhook(workspace).await;
-    let app = &workspace.world.app;
-    fan_out::run(app, &app.loops.of("fan out events")).await.expect("it is fanned out");
-}
-
-async fn has_app_mail(workspace: &Workspace<'_>) {
-    let insert = format!(
-        "insert into app_mail (workspace_id, livemode, message_id, reference, recipients, subject, recorded_at)
-         values ({}, true, 'order-1@shop.example', 'order-1', array['ada@customer.example'], 'Order', '{}')",
-        workspace.id.0,
-        workspace.world.now()
-    );
-    workspace.world.sql(&insert).await;
-}
-
-async fn wants_words(workspace: &Workspace<'_>) {
-    let receiver = Receiver::start().await;
-    let body = json!({ "text": "Please pay." }).to_string();
-    receiver.answers_with(Answering { body, ..Answering::with(200) });
-    let content_url = format!("{}/{{id}}", receiver.url);
-    let service =
-        Service { person: workspace.owner, name: "Mailer", content_url: &content_url, token: "token" };
-    connect(&workspace.world.app, workspace.id, service).await.expect("a service");
-    let address = format!("help-{}@shop.example", workspace.id.0);
-    let inbox = workspace.mailbox(&address, "Help").await;
-    let reply = workspace.mail(inbox, "ada@customer.example", "Re: Order", "Thanks").await;
-    let insert = format!(
-        "insert into app_mail
-             (workspace_id, livemode, message_id, recipients, subject, recorded_at, conversation_id, service_id,
-              words_due_at)
-         select {id}, true, 'order-2@shop.example', array['ada@customer.example'], 'Order', '{now}', {reply}, id, '{now}'
-         from sending_services where workspace_id = {id}",
-        id = workspace.id.0,
-        now = workspace.world.now(),
-        reply = reply.0
-    );
-    workspace.world.sql(&insert).await;
 }

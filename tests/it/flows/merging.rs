@@ -344,6 +344,7 @@ const MOVED: &[&str] = &[
     "document_requests",
     "documents",
     "follows",
+    "holds",
     "mentions",
     "messages",
     "notes",
@@ -354,7 +355,8 @@ const MOVED: &[&str] = &[
 ];
 const MADE_ANEW: &[&str] =
     &["conversation_words", "conversation_words_segments", "unindexed_conversations", "unindexed_messages"];
-const LEFT: &[&str] = &["agent_messages", "bulk_job_items", "events", "sandbox_answers", "sandbox_mail"];
+const LEFT: &[&str] =
+    &["agent_messages", "bulk_job_items", "events", "sandbox_answers", "sandbox_mail", "trash"];
 
 #[tokio::test]
 async fn every_table_that_names_a_conversation_is_thought_of() {

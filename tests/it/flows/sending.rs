@@ -329,7 +329,7 @@ async fn a_bounce_after_it_was_sent_makes_it_failed_and_our_turn() {
             let locked = lock_any(&mut tx, id.parse().unwrap()).await.unwrap();
             let bounced = sending::bounced(&mut tx, &locked, message.parse().unwrap()).await.unwrap();
             assert_eq!(bounced, changed, "a second notice changes nothing");
-            let about = message.parse().unwrap();
+            let about = Some(message.parse().unwrap());
             suppress(&mut tx, true, "ada@customer.example", Reason::Bounce, about).await.unwrap();
             tx.commit().await.unwrap();
         }

@@ -23,7 +23,7 @@ async fn the_lag_of_every_loop_is_told_and_is_the_wait_of_its_oldest_row() {
         let key = acme.key("bot", "write,send", Mode::Test).await;
         let id = key.simulate(json!({ "from": "reply@x.test", "text": "Hello" })).await;
         world.work().await;
-        let lags = async || worker::metrics(&world.app).await;
+        let lags = async || worker::metrics::text(&world.app).await;
         let quiet = lags().await;
         for name in [
             "send",

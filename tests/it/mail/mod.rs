@@ -1,6 +1,7 @@
 //! Mail from outside, over real sockets: the conversation, who wrote it, where it is filed, what it survives.
 
 mod attacks;
+mod auto_replies;
 mod bursts;
 mod captures;
 mod corpus;

@@ -2,6 +2,7 @@
 //! recipient replies, over real HTTP again, and never before.
 
 use chrono::TimeDelta;
+use rookery::app_mail::adapters::Provider;
 use rookery::app_mail::body_fetch;
 use rookery::app_mail::connect::{Connected, Wanted, connect, disconnect};
 use rookery::error::Result;
@@ -51,7 +52,8 @@ async fn with_service_and(settings: &[(&str, &str)], tell: impl AsyncFnOnce(&Mai
 }
 
 async fn connects(post: &Post<'_>, person: PersonId, content_url: &str) -> Result<Connected> {
-    let wanted = Wanted { person, name: "Mailer", content_url, token: TOKEN };
+    let wanted =
+        Wanted { person, name: "Mailer", provider: Provider::Own, content_url, token: TOKEN, key: "" };
     connect(&post.world.app, post.acme.id, wanted).await
 }
 

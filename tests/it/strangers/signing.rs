@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
+use rookery::app_mail::adapters::Provider;
 use rookery::app_mail::connect::{Connected, Wanted, connect};
 use rookery::limits::rate::RateKey;
 use serde_json::json;
@@ -96,7 +97,14 @@ async fn a_service_tells_so_much_a_minute_and_strangers_cannot_use_that_up() {
 
 async fn connected(world: &World, acme: &Workspace<'_>) -> Connected {
     let content_url = "http://127.0.0.1:9/emails/{id}";
-    let wanted = Wanted { person: acme.owner, name: "Mailer", content_url, token: "token" };
+    let wanted = Wanted {
+        person: acme.owner,
+        name: "Mailer",
+        provider: Provider::Own,
+        content_url,
+        token: "token",
+        key: "",
+    };
     connect(&world.app, acme.id, wanted).await.expect("a connection")
 }
 

@@ -2,7 +2,7 @@
 
 use super::rooms::{circles, crowds, decisions};
 use super::source::File;
-use super::{attacks, dependencies, headers, imports, lengths, names, ownership, time_and_chance};
+use super::{attacks, dependencies, headers, imports, lengths, names, ownership, time_and_chance, zones};
 
 fn file(path: &str, text: &str) -> File {
     File { path: path.into(), text: text.into() }
@@ -197,4 +197,19 @@ fn a_decision_that_nobody_can_look_up_is_refused() {
     refuses(decisions(&page, &cites(&unknown)), &format!("src/a.rs cites {unknown}"));
     refuses(decisions(&page, &[]), &format!("explains {known}, which nothing cites"));
     assert_eq!(decisions(&page, &cites(&known)), [""; 0]);
+}
+
+#[test]
+fn a_zone_in_a_statement_is_refused() {
+    for text in [
+        "($1 at time zone time_zone)",
+        "x AT TIME ZONE 'Europe/Berlin'",
+        "at time zone 'UTC' + at time zone z",
+    ] {
+        refuses(
+            zones(&[file("src/events/record.rs", text)]),
+            "src/events/record.rs:1: a zone in a statement",
+        );
+    }
+    assert_eq!(zones(&[file("src/events/record.rs", "(at at time zone 'UTC')::date")]), [""; 0]);
 }

@@ -15,7 +15,7 @@ mod profile;
 mod roles;
 mod search;
 mod settings;
-mod sign_in;
+pub mod sign_in;
 mod sign_in_attacks;
 mod taking;
 mod writing;

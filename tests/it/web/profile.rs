@@ -169,3 +169,39 @@ async fn a_person_sees_where_they_are_signed_in_and_signs_out_of_each() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn dates_are_written_as_the_person_reads_them() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let owner = world.browser(acme.id, acme.owner).await;
+        let page = owner.get("/profile").await.page();
+        for way in ["16 Nov 2026", "Nov 16, 2026", "16.11.2026", "2026-11-16"] {
+            assert!(page.contains(&format!(">{way}</option>")), "{way}: {page}");
+        }
+        assert!(page.contains(r#"title="Monday 6 January 2031, 09:00""#), "{page}");
+        let fields = |dates: &'static str, hours: &'static str| {
+            [
+                ("name", "Olga"),
+                ("zone", "America/New_York"),
+                ("theme", "auto"),
+                ("dates", dates),
+                ("hours", hours),
+            ]
+        };
+        assert_eq!(owner.post("/profile", &fields("month_day", "12")).await.status, 303);
+        let page = owner.get("/profile").await.page();
+        assert!(page.contains(r#"title="Monday, January 6, 2031, 4:00 AM""#), "{page}");
+        assert!(page.contains("It is 4:00 AM there."), "{page}");
+        let list = owner.get("/settings/people").await.page();
+        assert!(list.contains("Monday, January 6, 2031, 4:00 AM"), "{list}");
+        assert_eq!(owner.post("/profile", &fields("iso", "24")).await.status, 303);
+        assert!(owner.get("/profile").await.page().contains("Monday 2031-01-06, 04:00"));
+        assert_eq!(owner.post("/profile", &fields("roman", "24")).await.status, 400);
+        // A page that was open since before says nothing of it.
+        let old = [("name", "Olga"), ("zone", "UTC"), ("theme", "auto")];
+        assert_eq!(owner.post("/profile", &old).await.status, 303);
+        assert!(owner.get("/profile").await.page().contains("Monday 2031-01-06, 09:00"));
+    })
+    .await;
+}

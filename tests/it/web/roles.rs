@@ -1,6 +1,6 @@
 //! The table of pages as a whole: who may open what, and what every answer carries.
 
-use rookery::web::door::{PAGES, Page, Who};
+use rookery::web::door::{PAGES, Page};
 use rookery::workspace::people::Role;
 
 use crate::world::browser::{Browser, Shown};
@@ -35,7 +35,7 @@ async fn a_member_opens_no_page_of_owners_and_admins() {
         let member = world.browser(acme.id, mia).await;
         let nothing = member.get("/nothing-is-here").await;
         assert_eq!(nothing.status, 404);
-        for page in PAGES.iter().filter(|page| page.who == Who::Admin) {
+        for page in PAGES.iter().filter(|page| page.who.is_for_admins()) {
             let refused = open(&member, page).await;
             assert_eq!(refused.status, 404, "{} {}", page.method, page.path);
             assert!(refused.html.contains("There is nothing here, or nothing that you can see."));
@@ -51,7 +51,7 @@ async fn who_is_not_an_admin_any_more_is_refused_at_the_next_page() {
         let acme = world.workspace("Acme").await;
         let owner = world.browser(acme.id, acme.owner).await;
         world.sql("update people set role = 'member'").await;
-        for page in PAGES.iter().filter(|page| page.who == Who::Admin) {
+        for page in PAGES.iter().filter(|page| page.who.is_for_admins()) {
             assert_eq!(open(&owner, page).await.status, 404, "{} {}", page.method, page.path);
         }
         assert!(owner.get("/profile").await.page().contains("Member"));

@@ -508,7 +508,7 @@ async fn a_blank_a_wrong_address_and_one_that_must_not_be_written_to_stop_the_se
         let key = acme.key("bot", "write,draft,send", Mode::Live).await;
         let message = key.drafts(id, "x").await.parse().unwrap();
         let mut tx = world.app.begin(acme.id).await.unwrap();
-        suppress(&mut tx, true, "gone@customer.example", Reason::Bounce, message).await.unwrap();
+        suppress(&mut tx, true, "gone@customer.example", Reason::Bounce, Some(message)).await.unwrap();
         tx.commit().await.unwrap();
         let mia = world.browser(acme.id, acme.owner).await;
         for (name, value, told) in [

@@ -37,7 +37,7 @@ async fn each_kind_tells_its_fields_a_summary_and_a_link() {
             world.wait(TimeDelta::seconds(90));
             world.work().await;
             let body = receiver.only().json();
-            assert_eq!(body["type"], kind);
+            assert_eq!((&body["type"], &body["version"]), (&json!(kind), &json!(1)));
             assert_eq!(
                 body["created_at"],
                 rookery::clock::written(happened),

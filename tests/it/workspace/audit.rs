@@ -1,16 +1,27 @@
 //! The audit log: what is in it, and that nothing in it can be changed without being found.
 
+use chrono::{DateTime, TimeDelta, Utc};
+use rookery::secrets::hashes::hmac;
 use rookery::workspace::access::By;
-use rookery::workspace::audit::{self, Did, Subject, Verdict};
+use rookery::workspace::audit::{self, Did, Head, Subject, Verdict, list, watch};
 use rookery::workspace::people::{self, Role};
 use serde_json::json;
 
 use crate::world::{Mode, Workspace, story};
 
 async fn verified(acme: &Workspace<'_>) -> Verdict {
+    verified_with(acme, None).await
+}
+
+async fn verified_with(acme: &Workspace<'_>, seen: Option<&Head>) -> Verdict {
     let app = &acme.world.app;
     let keys = app.config.needs_secret_key().unwrap();
-    audit::verify(&mut app.connection().await.unwrap(), keys, acme.id).await.unwrap()
+    audit::verify(&mut app.connection().await.unwrap(), keys, acme.id, seen).await.unwrap()
+}
+
+async fn newest(acme: &Workspace<'_>) -> Head {
+    let chain = list::chain(&mut acme.world.app.connection().await.unwrap(), acme.id).await.unwrap();
+    chain.unwrap().newest
 }
 
 async fn told(acme: &Workspace<'_>) -> Vec<String> {
@@ -101,6 +112,101 @@ async fn an_entry_that_was_changed_removed_moved_or_cut_off_is_found() {
             world.sql("delete from audit_heads; insert into audit_heads select * from ends; drop table ends").await;
             assert_eq!(verified(&acme).await, Verdict::Sound(7));
         }
+    })
+    .await;
+}
+
+/// Who can write to the database and has no key wipes the log, its end, or both.
+#[tokio::test]
+async fn a_log_that_was_wiped_is_not_whole() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        acme.mailbox("help@acme.example", "Help").await;
+        let seen = newest(&acme).await;
+        assert_eq!(verified_with(&acme, Some(&seen)).await, Verdict::Sound(2));
+        world.sql("create table kept as select * from audit_entries; create table ends as select * from audit_heads").await;
+        let zeros = "'\\x0000000000000000000000000000000000000000000000000000000000000000'";
+        let begun_anew = format!(
+            "delete from audit_entries;
+             update audit_heads set n = 0, mac = {zeros}, signed = null, trimmed_n = 0, trimmed_mac = {zeros}, anchor = null"
+        );
+        for wiped in [begun_anew.as_str(), "delete from audit_entries; delete from audit_heads"] {
+            world.sql(wiped).await;
+            for head in [None, Some(&seen)] {
+                let found = verified_with(&acme, head).await;
+                assert!(matches!(found, Verdict::Broken { n: 1, .. }), "{wiped}: {found:?}");
+            }
+            world.sql("delete from audit_entries; delete from audit_heads;
+                       insert into audit_entries select * from kept; insert into audit_heads select * from ends").await;
+            assert_eq!(verified(&acme).await, Verdict::Sound(2));
+        }
+        // Begun anew by the next entry, it is a log of its own: not the one that the server's log tells of.
+        world.sql("delete from audit_entries; delete from audit_heads").await;
+        acme.mailbox("more@acme.example", "More").await;
+        assert!(matches!(verified_with(&acme, Some(&seen)).await, Verdict::Broken { .. }));
+    })
+    .await;
+}
+
+/// Entries of before the end was signed are whole as they stand, and cutting back to them is found by a head.
+#[tokio::test]
+async fn entries_of_an_older_version_are_whole_and_what_came_after_them_is_not_cut_unseen() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        acme.mailbox("help@acme.example", "Help").await;
+        let keys = world.app.config.needs_secret_key().unwrap();
+        let mut conn = world.app.connection().await.unwrap();
+        let sealed = audit::sealed_key(&mut conn, acme.id).await.unwrap().unwrap();
+        let key = audit::open_key(keys, acme.id, &sealed).unwrap();
+        type Row = (i64, DateTime<Utc>, String, String, String, String, String, String);
+        let rows: Vec<Row> = sqlx::query_as(
+            "select n, at, actor, actor_name, did, subject, subject_name, data from audit_entries order by n",
+        )
+        .fetch_all(&mut *conn)
+        .await
+        .unwrap();
+        let mut mac = vec![0; 32];
+        for (n, at, actor, actor_name, did, subject, subject_name, data) in rows {
+            let at = at.timestamp_micros();
+            let parts = json!([acme.id.0, n, at, actor, actor_name, did, subject, subject_name, data]);
+            mac = hmac(&key, &[&mac, parts.to_string().as_bytes()]).as_ref().to_vec();
+            sqlx::query("update audit_entries set mac = $2 where n = $1")
+                .bind(n)
+                .bind(&mac)
+                .execute(&mut *conn)
+                .await
+                .unwrap();
+        }
+        sqlx::query("update audit_heads set mac = $1, signed = null")
+            .bind(&mac)
+            .execute(&mut *conn)
+            .await
+            .unwrap();
+        assert_eq!(verified(&acme).await, Verdict::Sound(2), "as an older version left it");
+        acme.mailbox("more@acme.example", "More").await;
+        assert_eq!(verified(&acme).await, Verdict::Sound(3));
+        let seen = newest(&acme).await;
+        sqlx::query("delete from audit_entries where n = 3").execute(&mut *conn).await.unwrap();
+        sqlx::query("update audit_heads set n = 2, mac = $1").bind(&mac).execute(&mut *conn).await.unwrap();
+        assert!(matches!(verified(&acme).await, Verdict::Broken { n: 3, .. }));
+        sqlx::query("update audit_heads set signed = null").execute(&mut *conn).await.unwrap();
+        assert!(matches!(verified_with(&acme, Some(&seen)).await, Verdict::Broken { n: 3, .. }));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn when_every_entry_has_had_its_year_all_go_and_the_chain_goes_on() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        acme.mailbox("help@acme.example", "Help").await;
+        world.wait(TimeDelta::days(400));
+        watch::work_off(&world.app, &world.app.loops.of(watch::LOOP)).await.unwrap();
+        assert_eq!(world.scalar("select count(*) from audit_entries").await, 0);
+        assert_eq!(verified(&acme).await, Verdict::Sound(2));
+        acme.mailbox("more@acme.example", "More").await;
+        assert_eq!(verified(&acme).await, Verdict::Sound(3));
+        assert_eq!(world.scalar("select min(n) from audit_entries").await, 3);
     })
     .await;
 }

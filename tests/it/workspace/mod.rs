@@ -1,3 +1,4 @@
 //! How a workspace is run: its audit log, its people, inboxes, keys and agents.
 
 mod audit;
+mod zones;

@@ -2,6 +2,7 @@
 //! At the end it checks that no work was left behind and no count drifted.
 
 pub mod browser;
+pub mod canary;
 pub mod cluster;
 mod desk;
 pub mod furnished;

@@ -44,6 +44,13 @@ impl World {
         rows
     }
 
+    /// Puts a file where the service keeps blobs, as a node that died would have left it.
+    pub fn leaves_file(&self, key: &str, bytes: &[u8]) {
+        let path = self.blobs.join(key);
+        std::fs::create_dir_all(path.parent().expect("a key has a folder")).expect("a folder can be made");
+        std::fs::write(path, bytes).expect("a file can be written");
+    }
+
     /// Every file in the folder of blobs.
     pub fn files(&self) -> BTreeSet<PathBuf> {
         let (mut files, mut folders) = (BTreeSet::new(), vec![self.blobs.clone()]);

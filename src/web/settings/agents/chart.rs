@@ -3,6 +3,7 @@
 
 use askama::filters::Safe;
 
+use crate::web::show::Times;
 use crate::workspace::agents::days::{Day, Numbers};
 
 /// In units of the picture: 30 columns.
@@ -23,7 +24,7 @@ fn total(did: &Numbers) -> i64 {
 }
 
 /// Thirty days, with the numbers of the highest one and the dates of some.
-pub fn month(days: &[Day]) -> Safe<String> {
+pub fn month(days: &[Day], times: &Times) -> Safe<String> {
     let highest = days.iter().map(|day| total(&day.did)).max().unwrap_or_default();
     let scale = HIGH / highest.max(1) as f64;
     let (wide, floor) = (COLUMN * days.len() as f64, HIGH + 14.0);
@@ -51,7 +52,7 @@ pub fn month(days: &[Day]) -> Safe<String> {
         }
         // Every sixth, and always today.
         if (days.len() - 1 - number).is_multiple_of(6) {
-            let date = day.day.format("%-d %b");
+            let date = times.day_of_year(day.day);
             let (at, anchor) = match number + 1 == days.len() {
                 true => (wide, "end"),
                 false => (middle, "middle"),
@@ -111,9 +112,11 @@ fn said(days: &[Day]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use chrono::{Days, NaiveDate};
+    use chrono::{DateTime, Days, NaiveDate};
+    use jiff::tz::TimeZone;
 
     use super::*;
+    use crate::workspace::preferences::Dates;
 
     #[test]
     fn a_picture_says_its_numbers_and_draws_nothing_outside() {
@@ -121,9 +124,13 @@ mod tests {
         let day = |n: u64, did| Day { day: first + Days::new(n), did };
         let busy = Numbers { approved: 400, edited: 100, discarded: 3, ..Numbers::default() };
         let mut days: Vec<Day> = (0..30).map(|n| day(n, Numbers::default())).collect();
-        assert!(month(&days).0.contains("0 approved unedited"), "a month without anything is a picture too");
+        let times = Times { now: DateTime::UNIX_EPOCH, zone: TimeZone::UTC, dates: Dates::default() };
+        assert!(
+            month(&days, &times).0.contains("0 approved unedited"),
+            "a month without anything is a picture too"
+        );
         days[7].did = busy;
-        let drawn = month(&days).0;
+        let drawn = month(&days, &times).0;
         assert!(drawn.contains("400 approved unedited, 100 edited first"), "{drawn}");
         assert!(drawn.contains(">503</text>") && drawn.contains(">4 Feb</text>"), "{drawn}");
         assert!(!drawn.contains("y=\"-"), "{drawn}");

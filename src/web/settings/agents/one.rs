@@ -79,7 +79,7 @@ async fn page(asked: &Asked) -> Result<AgentPage> {
     Ok(AgentPage {
         page: super::PATH,
         did: days.iter().map(|day| day.did).sum(),
-        picture: chart::month(&days),
+        picture: chart::month(&days, &shell.times),
         newest: activity::newest(&mut reading, person, id).await?,
         today: days::written_today(&mut reading, workspace, id, now).await?,
         cap: agent.daily_cap.map(|cap| cap.to_string()).unwrap_or_default(),

@@ -5,6 +5,7 @@ use askama::Template;
 use axum::response::Response;
 use chrono::TimeDelta;
 
+use crate::breaking_changes::BreakingChange;
 use crate::error::Result;
 use crate::web::respond;
 use crate::web::settings::keys::words;
@@ -23,6 +24,7 @@ struct KeysPage {
     page: &'static str,
     keys: Vec<Listed>,
     revoked: Vec<Listed>,
+    changes: Vec<&'static BreakingChange>,
 }
 
 pub async fn show(asked: Asked) -> Result<Response> {
@@ -30,7 +32,9 @@ pub async fn show(asked: Asked) -> Result<Response> {
     let shell = Shell::frame(&asked, Here::Settings);
     let all = list::all(&mut reading, asked.person.workspace).await?;
     let (keys, revoked) = all.into_iter().partition(|key| key.revoked_at.is_none());
-    respond::page(&KeysPage { shell, page: super::PATH, keys, revoked })
+    let today = shell.times.now.date_naive();
+    let changes = asked.app().breaking_changes.iter().filter(|change| change.ends > today).collect();
+    respond::page(&KeysPage { shell, page: super::PATH, keys, revoked, changes })
 }
 
 impl KeysPage {

@@ -16,7 +16,7 @@ use crate::web::visit::Asked;
 use crate::workspace::people::invitations::{self, Waiting};
 use crate::workspace::people::list::{self, Listed};
 use crate::workspace::people::{Role, roles};
-use crate::workspace::second_factor;
+use crate::workspace::{second_factor, single_sign_on};
 
 #[derive(Template)]
 #[template(path = "settings/people/list.html")]
@@ -47,7 +47,7 @@ struct Row {
     can_turn_off: bool,
     is_you: bool,
     is_only_owner: bool,
-    signs_in_with: &'static str,
+    signs_in_with: String,
     has_second_factor: bool,
     private_inboxes: i64,
     seen_at: Option<DateTime<Utc>>,
@@ -105,9 +105,10 @@ async fn page(asked: &Asked, typed: Typed, problem: Option<String>) -> Result<Pe
     let owners = people.iter().filter(|person| person.role == Role::Owner).count();
     let waiting = invitations::waiting(&mut reading, workspace).await?;
     let now = shell.times.now;
+    let sso_only = single_sign_on::is_required(&mut reading, workspace).await?;
     Ok(PeoplePage {
         page: PATH,
-        people: people.into_iter().map(|person| row(asked, person, owners)).collect(),
+        people: people.into_iter().map(|person| row(asked, person, owners, sso_only)).collect(),
         invitations: waiting.into_iter().map(|waiting| invitation(mine, waiting, now)).collect(),
         offered: Role::ALL.into_iter().rev().filter(|role| roles::manages(mine, *role)).collect(),
         required: second_factor::standing(&mut reading, workspace, asked.person.id).await?.required,
@@ -119,7 +120,7 @@ async fn page(asked: &Asked, typed: Typed, problem: Option<String>) -> Result<Pe
     })
 }
 
-fn row(asked: &Asked, person: Listed, owners: usize) -> Row {
+fn row(asked: &Asked, person: Listed, owners: usize, sso_only: bool) -> Row {
     let is_you = person.id == asked.person.id;
     let is_only_owner = person.role == Role::Owner && owners == 1;
     let manages = roles::manages(asked.person.role, person.role);
@@ -129,7 +130,7 @@ fn row(asked: &Asked, person: Listed, owners: usize) -> Row {
         can_turn_off: manages && !is_you && person.has_second_factor,
         is_you,
         is_only_owner,
-        signs_in_with: if person.has_password { "Password, link by mail" } else { "Link by mail" },
+        signs_in_with: ways(&person, sso_only),
         id: person.id,
         name: person.name,
         email: person.email,
@@ -138,6 +139,22 @@ fn row(asked: &Asked, person: Listed, owners: usize) -> Row {
         private_inboxes: person.private_inboxes,
         seen_at: person.seen_at,
     }
+}
+
+/// What opens the door for somebody.
+fn ways(person: &Listed, sso_only: bool) -> String {
+    if sso_only {
+        return "Single sign-on only".to_owned();
+    }
+    let ways = [
+        ("Single sign-on", person.has_sso),
+        ("Passkey", person.has_passkey),
+        ("Password", person.has_password),
+        ("Link by mail", true),
+    ];
+    let ways: Vec<&str> = ways.into_iter().filter(|(_, has)| *has).map(|(name, _)| name).collect();
+    let (first, others) = ways.split_first().expect("a link is always there");
+    others.iter().fold((*first).to_owned(), |told, way| format!("{told}, {}", way.to_lowercase()))
 }
 
 fn invitation(mine: Role, waiting: Waiting, now: DateTime<Utc>) -> Invitation {

@@ -14,7 +14,7 @@ use crate::web::toast::{Done, Toast};
 use crate::web::visit::Asked;
 use crate::workspace::people::list::{self as listing, Listed};
 use crate::workspace::people::{Role, roles};
-use crate::workspace::{second_factor, sessions};
+use crate::workspace::{passkeys, second_factor, sessions};
 
 #[derive(Template)]
 #[template(path = "settings/people/second_factor.html")]
@@ -37,7 +37,7 @@ pub async fn show(asked: Asked) -> Result<Response> {
     respond::page(&OffPage { shell, page: PATH, person })
 }
 
-/// Sessions end too: whoever has the phone may have those.
+/// Sessions and passkeys end too: whoever has the phone may have those.
 pub async fn turn_off(asked: Asked) -> Result<Response> {
     let id: PersonId = asked.id("id")?;
     if id == asked.person.id {
@@ -47,6 +47,7 @@ pub async fn turn_off(asked: Asked) -> Result<Response> {
     let by = asked.person.by();
     roles::lock(&mut tx, &by, id).await?;
     sessions::end_all(&mut tx, id).await?;
+    passkeys::remove_all(&mut tx, &by, id).await?;
     second_factor::turn_off(&mut tx, &by, id).await?;
     tx.commit().await?;
     Ok(respond::see_other_with(PATH, Toast::new(Done::SecondFactorOff, "")))

@@ -117,10 +117,15 @@ mod tests {
     use jiff::tz::TimeZone;
 
     use super::*;
+    use crate::workspace::preferences::Dates;
 
     #[test]
     fn a_day_is_drawn_by_the_hour_and_told_in_words() {
-        let times = Times { now: "2031-01-06T09:30:00Z".parse().unwrap(), zone: TimeZone::UTC };
+        let times = Times {
+            now: "2031-01-06T09:30:00Z".parse().unwrap(),
+            zone: TimeZone::UTC,
+            dates: Dates::default(),
+        };
         let mut day = Day::default();
         assert_eq!(words(&day), "Nothing sent");
         assert_eq!(picture(&day, &times).0.matches(r#"class="none""#).count(), 24);

@@ -311,7 +311,14 @@ async fn an_owner_asks_everybody_for_one_and_nobody_goes_on_without() {
             mias.post(&format!("/settings/people/{}/second-factor", acme.owner), &[]).await.status,
             403
         );
+        world
+            .sql(
+                "insert into passkeys (workspace_id, id, person_id, credential_id, public_key, counter, name, created_at)
+                 select workspace_id, 7, id, 'c', 'k', 0, 'Phone', now() from people where name = 'Mia'",
+            )
+            .await;
         assert_eq!(olgas.post(&question, &[]).await.status, 303);
+        assert_eq!(world.scalar("select count(*) from passkeys").await, 0, "it was on the phone");
         assert_eq!(mias.get("/inbox").await.location(), "/sign-in?next=%2Finbox", "signed out everywhere");
         world.work().await;
         let letters = world.outbox.letters();
@@ -320,7 +327,8 @@ async fn an_owner_asks_everybody_for_one_and_nobody_goes_on_without() {
             .filter(|letter| letter.to == "mia@rookery.example")
             .map(|letter| letter.subject.as_str())
             .collect();
-        assert_eq!(subjects, ["Your second factor is on", "Your second factor is off"]);
+        let told = ["Your second factor is on", "A passkey was removed from your account", "Your second factor is off"];
+        assert_eq!(subjects, told);
     })
     .await;
 }

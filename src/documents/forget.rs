@@ -1,0 +1,74 @@
+//! Documents and requests of conversations that are erased or removed go. Their files are given back, and removed by whoever
+//! asked.
+
+use crate::error::Result;
+use crate::ids::{ConversationId, MessageId};
+use crate::store::db::Tx;
+
+/// What was taken away.
+#[derive(Debug, Default)]
+pub struct Taken {
+    pub documents: i64,
+    pub blobs: Vec<String>,
+}
+
+/// All of these conversations, but those whose file is named elsewhere and stays.
+pub async fn forget(tx: &mut Tx<'_>, conversations: &[ConversationId], stay: &[String]) -> Result<Taken> {
+    let (workspace, ids) = (tx.workspace().0, numbers(conversations));
+    sqlx::query!(
+        "delete from document_requests where workspace_id = $1 and conversation_id = any($2)",
+        workspace,
+        &ids
+    )
+    .execute(&mut **tx)
+    .await?;
+    let blobs = sqlx::query_scalar!(
+        "delete from documents where workspace_id = $1 and conversation_id = any($2)
+           and blob not in (select unnest($3::text[])) returning blob",
+        workspace,
+        &ids,
+        stay
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    Ok(Taken { documents: blobs.len() as i64, blobs })
+}
+
+/// Those that were filed from these files: of mail that went while its conversation stays.
+pub async fn forget_files(
+    tx: &mut Tx<'_>,
+    conversations: &[ConversationId],
+    files: &[String],
+) -> Result<Taken> {
+    let (workspace, ids) = (tx.workspace().0, numbers(conversations));
+    let blobs = sqlx::query_scalar!(
+        "delete from documents where workspace_id = $1 and conversation_id = any($2) and blob in (select unnest($3::text[]))
+         returning blob",
+        workspace,
+        &ids,
+        files
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    Ok(Taken { documents: blobs.len() as i64, blobs })
+}
+
+/// What these messages ask for, which are about to go: labels may name somebody.
+pub async fn forget_requests(tx: &mut Tx<'_>, messages: &[MessageId]) -> Result<()> {
+    let workspace = tx.workspace().0;
+    let ids: Vec<i64> = messages.iter().map(|id| id.0).collect();
+    sqlx::query!(
+        "delete from document_requests r using messages m
+         where m.workspace_id = $1 and m.id = any($2)
+           and r.workspace_id = $1 and r.conversation_id = m.conversation_id and r.message_id = m.id",
+        workspace,
+        &ids
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+fn numbers(conversations: &[ConversationId]) -> Vec<i64> {
+    conversations.iter().map(|id| id.0).collect()
+}

@@ -1,0 +1,37 @@
+//! A mail to oneself, which shows whether mail leaves and whether an answer comes back: an ordinary mail of this person, in a
+//! conversation of its own. It leaves at once: whoever would stop it is whoever gets it.
+
+use crate::app::App;
+use crate::conversations::conversation::Contact;
+use crate::conversations::start;
+use crate::error::{Error, Result};
+use crate::ids::MailboxId;
+use crate::replies::write::{NewReply, Written, write_to};
+use crate::store::db::Tx;
+use crate::workspace::mailboxes;
+use crate::workspace::people::{self, Person};
+
+const SUBJECT: &str = "A test mail from your inbox";
+
+pub async fn send(app: &App, tx: &mut Tx<'_>, person: &Person, inbox: MailboxId) -> Result<Written> {
+    let workspace = tx.workspace();
+    let mailbox = mailboxes::find_visible(tx, person, &inbox.to_string()).await?;
+    let email = people::email_of(tx, workspace, person.id).await?;
+    // Mail that an inbox of ours sends to one of ours is a machine's (D146), so its answer would show nothing.
+    if mailboxes::at(tx, workspace, &email).await?.is_some() {
+        return Err(Error::problem(
+            "address",
+            "is that of an inbox. Write to this inbox from another mail program instead",
+        ));
+    }
+    let contact = Contact { name: Some(person.name.clone()), email: Some(email.clone()) };
+    let conversation = start::start(tx, &mailbox, &contact, SUBJECT).await?;
+    let body = format!(
+        "Hello {},\n\nthis mail left from {}. If you read it, sending works.\n\n\
+         Now answer it: your answer should show up in {} within a minute. Then receiving works too.",
+        person.name, mailbox.address, mailbox.name
+    );
+    let reply = NewReply { body: &body, summary: None, asks: None, send: true };
+    let sends_at = tx.now();
+    write_to(app, tx, &conversation, person, reply, (None, email), Some(sends_at)).await
+}

@@ -1,0 +1,80 @@
+//! The figures of the worker's loops, in the text form that Prometheus reads: how far each is behind, and how often it
+//! failed.
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use crate::app::App;
+use crate::due::backoff::caught;
+use crate::worker::{LOOPS, Loop};
+
+/// How long `/metrics` waits for one loop's figure, and for all of them.
+const FIGURE: Duration = Duration::from_secs(1);
+const FIGURES: Duration = Duration::from_secs(5);
+
+/// How far each loop is behind and how often it failed, in the text form that Prometheus reads.
+pub async fn text(app: &App) -> String {
+    // One after the other: whoever asks takes one connection to the database.
+    let (until, mut lags) = (Instant::now() + FIGURES, Vec::new());
+    for work in LOOPS {
+        let time = until.saturating_duration_since(Instant::now()).min(FIGURE);
+        lags.push(work.lag(app, time).await);
+    }
+    let mut written = String::new();
+    let mut figures = |name: &str, kind: &str, help: &str, figure: &dyn Fn(usize) -> String| {
+        let _ = writeln!(written, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        for (number, work) in LOOPS.iter().enumerate() {
+            let _ = writeln!(written, "{name}{{loop=\"{}\"}} {}", work.name, figure(number));
+        }
+    };
+    let put_off = |number: usize| app.loops.of(LOOPS[number].name);
+    let counted = |number: usize| put_off(number).counted();
+    let aside = |number: usize| put_off(number).aside(app.clock.now());
+    figures(
+        "rookery_loop_lag_seconds",
+        "gauge",
+        "How long the oldest due row of a loop has been waiting.",
+        &|number| format!("{:.3}", lags[number]),
+    );
+    figures(
+        "rookery_loop_put_off",
+        "gauge",
+        "Rows and workspaces that failed and are tried again later.",
+        &|number| (aside(number).rows.len() + aside(number).workspaces.len()).to_string(),
+    );
+    figures(
+        "rookery_loop_put_off_total",
+        "counter",
+        "How often a row or workspace was put off.",
+        &|number| counted(number).put_off.to_string(),
+    );
+    figures(
+        "rookery_loop_errors_total",
+        "counter",
+        "Errors of a loop, and of single rows in it.",
+        &|number| counted(number).errors.to_string(),
+    );
+    figures(
+        "rookery_loop_panics_total",
+        "counter",
+        "Panics of a loop, and of single rows in it.",
+        &|number| counted(number).panics.to_string(),
+    );
+    written
+}
+
+impl Loop {
+    /// How far it is behind, in seconds; not a number when nobody knows in time.
+    async fn lag(&self, app: &App, time: Duration) -> f64 {
+        let next = match tokio::time::timeout(time, caught((self.next)(app))).await {
+            Ok(Ok(next)) => next,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, work = self.name, "nobody knows how far a loop is behind");
+                return f64::NAN;
+            }
+            Err(_) => return f64::NAN,
+        };
+        let lag = next.map_or(0, |next| (app.clock.now() - next).num_milliseconds());
+        lag.max(0) as f64 / 1000.0
+    }
+}

@@ -1,0 +1,100 @@
+//! A workspace's time zone: which day and week it is there, and the same hour some days later. jiff does the arithmetic, never
+//! PostgreSQL: the two know different names of zones, and a statement that stores mail must not fail over one. A name
+//! that nobody knows any more counts as UTC.
+
+use chrono::{DateTime, Days, NaiveDate, Utc, Weekday};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, civil};
+use sqlx::PgConnection;
+
+use crate::error::Result;
+use crate::ids::WorkspaceId;
+
+#[derive(Clone, Debug)]
+pub struct Zone(TimeZone);
+
+impl Zone {
+    pub fn named(name: &str) -> Self {
+        Self(TimeZone::get(name).unwrap_or(TimeZone::UTC))
+    }
+
+    /// The workspace's.
+    pub async fn of(conn: &mut PgConnection, workspace: WorkspaceId) -> Result<Self> {
+        let name = sqlx::query_scalar!("select time_zone from workspaces where id = $1", workspace.0)
+            .fetch_one(conn)
+            .await?;
+        Ok(Self::named(&name))
+    }
+
+    pub fn name(&self) -> &str {
+        self.0.iana_name().unwrap_or("UTC")
+    }
+
+    /// The day it is there.
+    pub fn day(&self, at: DateTime<Utc>) -> NaiveDate {
+        let local = self.local(at).map(|local| local.date());
+        let day = local.and_then(|date| {
+            NaiveDate::from_ymd_opt(date.year().into(), date.month() as u32, date.day() as u32)
+        });
+        day.unwrap_or(at.date_naive())
+    }
+
+    /// The Monday of the week it is there.
+    pub fn week(&self, at: DateTime<Utc>) -> NaiveDate {
+        self.day(at).week(Weekday::Mon).first_day()
+    }
+
+    /// When the next day begins there.
+    pub fn midnight_after(&self, at: DateTime<Utc>) -> DateTime<Utc> {
+        let next = self.local(at).and_then(|local| local.date().tomorrow().ok());
+        let begins = next.and_then(|day| self.instant(day.to_datetime(civil::Time::midnight())));
+        begins.unwrap_or(at + Days::new(1))
+    }
+
+    /// The same hour, so many days later.
+    pub fn days_later(&self, at: DateTime<Utc>, days: u16) -> DateTime<Utc> {
+        let span = jiff::Span::new().days(i64::from(days));
+        let later = self.local(at).and_then(|local| local.checked_add(span).ok());
+        later.and_then(|later| self.instant(later)).unwrap_or(at + Days::new(days.into()))
+    }
+
+    fn local(&self, at: DateTime<Utc>) -> Option<civil::DateTime> {
+        Some(self.0.to_datetime(Timestamp::from_millisecond(at.timestamp_millis()).ok()?))
+    }
+
+    /// An hour that is skipped becomes the one after it, and of an hour that comes twice the first is meant.
+    fn instant(&self, local: civil::DateTime) -> Option<DateTime<Utc>> {
+        let at = self.0.to_ambiguous_timestamp(local).compatible().ok()?;
+        DateTime::from_timestamp_millis(at.as_millisecond())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> DateTime<Utc> {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn days_and_weeks_begin_when_they_begin_there() {
+        let (kolkata, unknown) = (Zone::named("Asia/Calcutta"), Zone::named("Mars/Base"));
+        let late = at("2031-01-05T20:00:00Z");
+        assert_eq!(kolkata.day(late).to_string(), "2031-01-06", "it is Monday there already");
+        assert_eq!(kolkata.week(late).to_string(), "2031-01-06");
+        assert_eq!(kolkata.midnight_after(late), at("2031-01-06T18:30:00Z"));
+        assert_eq!((unknown.name(), unknown.day(late).to_string()), ("UTC", "2031-01-05".to_owned()));
+        assert_eq!(unknown.week(late).to_string(), "2030-12-30");
+        assert_eq!(unknown.midnight_after(late), at("2031-01-06T00:00:00Z"));
+    }
+
+    #[test]
+    fn the_same_hour_later_is_the_same_hour_when_clocks_changed_in_between() {
+        let berlin = Zone::named("Europe/Berlin");
+        assert_eq!(berlin.days_later(at("2031-03-29T11:00:00Z"), 2), at("2031-03-31T10:00:00Z"));
+        // 2:30 is skipped on the day the clocks go forward.
+        assert_eq!(berlin.days_later(at("2031-03-29T01:30:00Z"), 1), at("2031-03-30T01:30:00Z"));
+        assert_eq!(berlin.midnight_after(at("2031-03-30T12:00:00Z")), at("2031-03-30T22:00:00Z"));
+    }
+}

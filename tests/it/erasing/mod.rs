@@ -1,0 +1,11 @@
+//! What is kept and what goes: a contact that is erased, also when nodes die meanwhile or an older backup comes back, and
+//! conversations whose time is over.
+
+mod backups;
+mod contact;
+mod exports;
+mod holds;
+mod killing;
+mod places;
+mod retention;
+mod shared;
