@@ -21,10 +21,6 @@ use crate::workspace::people::{Person, an_address};
 pub(super) const PURPOSE: &str = "erasure";
 const LONGEST_REASON: usize = 200;
 
-pub(super) fn context(workspace: WorkspaceId, id: ErasureId) -> String {
-    sealed::place(workspace, id)
-}
-
 /// The address of a contact, as typed. One of our own is none: all mail of an inbox has it, and the team's people are
 /// removed from the team.
 pub(super) async fn a_contact(
@@ -86,7 +82,7 @@ pub async fn erase(tx: &mut Tx<'_>, person: &Person, address: &str, reason: &str
     }
     let id: ErasureId = tx.mint();
     let (random, by) = (tx.frame().random.clone(), person.by());
-    let sealed = sealed::seal(&keys, &random, PURPOSE, &context(workspace, id), address.as_bytes())?;
+    let sealed = sealed::seal(&keys, &random, PURPOSE, &sealed::place(workspace, id), address.as_bytes())?;
     sqlx::query!(
         "insert into erasures (workspace_id, id, address_hash, address, asked_by, reason, created_at)
          values ($1, $2, $3, $4, $5, $6, $7)",
@@ -136,7 +132,7 @@ pub async fn waits_for(
     .fetch_optional(&mut *conn)
     .await?;
     let Some(sealed) = sealed.flatten() else { return Ok(Vec::new()) };
-    let address = sealed::open(keys, PURPOSE, &context(workspace, id), &sealed)?;
+    let address = sealed::open(keys, PURPOSE, &sealed::place(workspace, id), &sealed)?;
     holds::against(conn, workspace, &String::from_utf8(address).map_err(Error::internal)?).await
 }
 

@@ -3,7 +3,7 @@
 
 use crate::app::App;
 use crate::due::pass::Progress;
-use crate::erasures::ask::{PURPOSE, context};
+use crate::erasures::ask::PURPOSE;
 use crate::erasures::{list, places};
 use crate::error::Result;
 use crate::ids::{ErasureId, WorkspaceId};
@@ -28,7 +28,7 @@ pub async fn find(app: &App, workspace: WorkspaceId, id: ErasureId) -> Result<Pr
     match &found {
         Some(address) => {
             let sealed =
-                sealed::seal(keys, &app.random, PURPOSE, &context(workspace, id), address.as_bytes())?;
+                sealed::seal(keys, &app.random, PURPOSE, &sealed::place(workspace, id), address.as_bytes())?;
             sqlx::query!(
                 "update erasures set address = $3, step = 'conversations'
                  where workspace_id = $1 and id = $2 and step = 'finding'",

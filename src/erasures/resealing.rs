@@ -5,7 +5,7 @@ use futures::TryStreamExt;
 use sqlx::PgConnection;
 
 use crate::app::App;
-use crate::erasures::ask::{PURPOSE, context};
+use crate::erasures::ask::PURPOSE;
 use crate::erasures::list;
 use crate::error::Result;
 use crate::ids::{ErasureId, WorkspaceId};
@@ -22,14 +22,7 @@ pub async fn stored(conn: &mut PgConnection, workspaces: &[i64]) -> Result<Vec<S
     )
     .fetch_all(conn)
     .await?;
-    let each = rows.into_iter().map(|row| Stored {
-        workspace: row.workspace,
-        id: row.id,
-        purpose: PURPOSE,
-        context: context(row.workspace, row.id),
-        sealed: row.address,
-    });
-    Ok(each.collect())
+    Ok(rows.into_iter().map(|row| Stored::new(row.workspace, row.id, PURPOSE, row.address)).collect())
 }
 
 pub async fn replace(tx: &mut Tx<'_>, id: ErasureId, before: &[u8], anew: &[u8]) -> Result<bool> {

@@ -12,7 +12,7 @@ use crate::conversations::views::saved;
 use crate::documents::forget as documents;
 use crate::due::backoff::{Aside, Backoff, Piece};
 use crate::due::pass::{Pass, Progress};
-use crate::erasures::ask::{PURPOSE, context};
+use crate::erasures::ask::PURPOSE;
 use crate::erasures::{finding, list};
 use crate::error::{Error, Result};
 use crate::exports::{ask as exports, make};
@@ -121,7 +121,7 @@ async fn batch(tx: &mut Tx<'_>, erasure: &Erasure) -> Result<bool> {
     let (workspace, keys) = (tx.workspace(), tx.frame().needs_keys()?.clone());
     let sealed =
         erasure.sealed.as_deref().ok_or_else(|| Error::internal("an erasure without its address"))?;
-    let address = sealed::open(&keys, PURPOSE, &context(workspace, erasure.id), sealed)?;
+    let address = sealed::open(&keys, PURPOSE, &sealed::place(workspace, erasure.id), sealed)?;
     let address = String::from_utf8(address).map_err(Error::internal)?;
     match erasure.step.as_str() {
         "listing" => go_on(tx, erasure, "conversations").await?,

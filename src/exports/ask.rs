@@ -24,10 +24,6 @@ pub const KEPT: TimeDelta = TimeDelta::days(7);
 const MOST_AT_ONCE: i64 = 3;
 const NO_EXPORT: Error = Error::Missing("No such export.");
 
-fn context(workspace: WorkspaceId, id: ExportId) -> String {
-    sealed::place(workspace, id)
-}
-
 /// Whose data: a contact's, or everybody's.
 pub async fn ask(tx: &mut Tx<'_>, person: &Person, contact: Option<&str>) -> Result<ExportId> {
     let contact = contact.map(|address| an_address("address", address)).transpose()?;
@@ -49,7 +45,9 @@ pub async fn ask(tx: &mut Tx<'_>, person: &Person, contact: Option<&str>) -> Res
     let (keys, random) = (tx.frame().needs_keys()?.clone(), tx.frame().random.clone());
     let sealed = contact
         .as_ref()
-        .map(|address| sealed::seal(&keys, &random, PURPOSE, &context(workspace, id), address.as_bytes()))
+        .map(|address| {
+            sealed::seal(&keys, &random, PURPOSE, &sealed::place(workspace, id), address.as_bytes())
+        })
         .transpose()?;
     sqlx::query!(
         "insert into exports (workspace_id, id, person_id, address, is_contact, created_at, due_at)
@@ -95,7 +93,7 @@ impl Listed {
     /// The contact's address, while it is kept.
     pub fn contact(&self, keys: &KeyRing, workspace: WorkspaceId) -> Option<String> {
         let sealed = self.address.as_deref()?;
-        let opened = sealed::open(keys, PURPOSE, &context(workspace, self.id), sealed).ok()?;
+        let opened = sealed::open(keys, PURPOSE, &sealed::place(workspace, self.id), sealed).ok()?;
         String::from_utf8(opened).ok()
     }
 
