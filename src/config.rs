@@ -85,6 +85,8 @@ pub struct Config {
     pub dmarc_reject: DmarcReject,
     /// Carries live mail: `smtps://user:password@host` or `smtp://…?tls=required`.
     pub relay: Option<Secret>,
+    /// A virus scanner that customers' files are shown to: `tcp://host:3310` or `unix:///run/clamav/clamd.ctl`.
+    pub clamd: Option<crate::net::clamd::Clamd>,
     /// Senders whose complaint reports are accepted: domains, or whole addresses. None when empty.
     #[serde(default)]
     pub feedback_sources: Vec<String>,
@@ -137,6 +139,25 @@ pub struct Config {
     pub app_mail_days: u32,
     #[serde(default = "defaults::app_mail_most")]
     pub app_mail_most: u32,
+    /// The operator's model for assistants: any server that speaks the OpenAI chat format, also a local one.
+    pub assistants_url: Option<Url>,
+    pub assistants_model: Option<String>,
+    pub assistants_key: Option<Secret>,
+    /// What a million tokens cost there.
+    #[serde(default)]
+    pub assistants_price_in: f64,
+    #[serde(default)]
+    pub assistants_price_out: f64,
+    /// What a workspace may spend on it in a month, at most.
+    pub assistants_monthly_limit: Option<u32>,
+    /// Networks that are not public and that a workspace's own model may be in.
+    #[serde(default)]
+    pub assistants_allow: Vec<IpNet>,
+    /// Stops the assistants of every workspace.
+    #[serde(default)]
+    pub assistants_stopped: bool,
+    #[serde(default = "defaults::assistants_seconds")]
+    pub assistants_seconds: u32,
 }
 
 mod defaults {
@@ -155,80 +176,38 @@ mod defaults {
         let here = ["127.0.0.0/8", "::1/128"];
         here.iter().map(|network| network.parse().expect("a network")).collect()
     }
-    pub fn http_connections() -> u32 {
-        1000
+
+    macro_rules! numbers {
+        ($($name:ident $number:literal)*) => {$(pub fn $name() -> u32 { $number })*};
     }
-    pub fn http_peer_connections() -> u32 {
-        100
-    }
-    pub fn http_timeout_seconds() -> u32 {
-        10
-    }
-    pub fn live_streams() -> u32 {
-        10_000
-    }
-    pub fn smtp_connections() -> u32 {
-        1000
-    }
-    pub fn spool_megabytes() -> u32 {
-        1_024
-    }
-    pub fn smtp_peer_connections() -> u32 {
-        50
-    }
-    pub fn smtp_timeout_seconds() -> u32 {
-        300
-    }
-    pub fn database_connections() -> u32 {
-        20
-    }
-    pub fn webhook_answer_seconds() -> u32 {
-        10
-    }
-    pub fn rate_limit_requests() -> u32 {
-        120
-    }
-    pub fn rate_limit_window_seconds() -> u32 {
-        60
-    }
-    pub fn sandbox_inbound_limit() -> u32 {
-        120
-    }
-    pub fn undo_window_seconds() -> u32 {
-        600
-    }
-    pub fn sandbox_undo_window_seconds() -> u32 {
-        5
-    }
-    pub fn lease_seconds() -> u32 {
-        180
-    }
-    pub fn search_patience_milliseconds() -> u32 {
-        300
-    }
-    pub fn mail_sender_daily_mails() -> u32 {
-        1_000
-    }
-    pub fn mail_sender_daily_megabytes() -> u32 {
-        200
-    }
-    pub fn mail_network_daily_mails() -> u32 {
-        10_000
-    }
-    pub fn mail_network_daily_megabytes() -> u32 {
-        2_000
-    }
-    pub fn mail_conversation_daily_mails() -> u32 {
-        500
-    }
-    pub fn mail_conversation_daily_megabytes() -> u32 {
-        100
-    }
-    pub fn app_mail_days() -> u32 {
-        30
-    }
-    pub fn app_mail_most() -> u32 {
-        50_000
+
+    numbers! {
+        http_connections 1000
+        http_peer_connections 100
+        http_timeout_seconds 10
+        live_streams 10_000
+        smtp_connections 1000
+        spool_megabytes 1_024
+        smtp_peer_connections 50
+        smtp_timeout_seconds 300
+        database_connections 20
+        webhook_answer_seconds 10
+        rate_limit_requests 120
+        rate_limit_window_seconds 60
+        sandbox_inbound_limit 120
+        undo_window_seconds 600
+        sandbox_undo_window_seconds 5
+        lease_seconds 180
+        search_patience_milliseconds 300
+        mail_sender_daily_mails 1_000
+        mail_sender_daily_megabytes 200
+        mail_network_daily_mails 10_000
+        mail_network_daily_megabytes 2_000
+        mail_conversation_daily_mails 500
+        mail_conversation_daily_megabytes 100
+        app_mail_days 30
+        app_mail_most 50_000
+        assistants_seconds 30
     }
 }
 
@@ -255,7 +234,7 @@ pub struct Retention {
 /// Names that start `ROOKERY_` but are not settings of the service.
 const NOT_SETTINGS: [&str; 5] = ["config", "log", "key", "server", "listen_secret"];
 /// Settings that may stand in a file of their own.
-const SECRETS: [&str; 8] = [
+const SECRETS: [&str; 9] = [
     "database_url",
     "directory_url",
     "migrate_url",
@@ -264,9 +243,11 @@ const SECRETS: [&str; 8] = [
     "relay",
     "blobs_access_key",
     "blobs_secret_key",
+    "assistants_key",
 ];
 /// Settings that have commas between their items in the environment.
-const LISTS: [&str; 7] = [
+const LISTS: [&str; 8] = [
+    "assistants_allow",
     "developer_origins",
     "webhook_allow",
     "picture_allow",
@@ -418,6 +399,13 @@ impl Config {
     /// How long a webhook may take to answer.
     pub fn webhook_time(&self) -> Duration {
         Duration::from_secs(u64::from(self.webhook_answer_seconds))
+    }
+
+    /// How long a model may take to answer: with finding it, less than a lease has room for, so that what it costs is
+    /// always written down.
+    pub fn assistants_time(&self) -> Duration {
+        let room = (self.handover().num_seconds() - 10).max(2) * 2 / 3;
+        Duration::from_secs(u64::from(self.assistants_seconds).min(room.unsigned_abs()))
     }
 
     /// Settings that depart from the specification, as sentences for the log.

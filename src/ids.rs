@@ -141,6 +141,7 @@ ids! {
     NoticeId "ntc_"
     PasskeyId "psk_"
     PersonId "usr_"
+    RequestFileId "rqf_"
     RequestItemId "itm_"
     RuleId "rul_"
     SavedReplyId "srp_"

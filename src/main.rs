@@ -3,7 +3,17 @@
 
 use std::process::ExitCode;
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    rookery::cli::run(std::env::args_os()).await
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    // Before there is a second thread: walls stand around the thread that raises them.
+    if arguments.get(1).is_some_and(|word| word == "confined") {
+        return rookery::cli::confined(&arguments[2..]);
+    }
+    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(rookery::cli::run(arguments)),
+        Err(error) => {
+            eprintln!("rookery: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }

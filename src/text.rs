@@ -81,6 +81,18 @@ pub fn visible(text: &str) -> String {
     visible
 }
 
+/// Without characters that nobody sees: what is read is what is there.
+pub fn without_unseen(text: &str) -> String {
+    // Fillers, blanks that are letters, and what only changes the look of the letter before.
+    let fills = |letter: char| {
+        matches!(letter,
+            '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{2800}' | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{e0100}'..='\u{e01ef}')
+    };
+    let stays = |letter: &char| matches!(letter, '\n' | '\t') || !(is_unseen(*letter) || fills(*letter));
+    text.chars().filter(stays).collect()
+}
+
 /// Equivalent JSON in which control characters are escaped.
 pub fn visible_json(json: &str) -> String {
     let mut visible = String::with_capacity(json.len());

@@ -2,7 +2,7 @@
 //! PostgreSQL: the two know different names of zones, and a statement that stores mail must not fail over one. A name
 //! that nobody knows any more counts as UTC.
 
-use chrono::{DateTime, Days, NaiveDate, Utc, Weekday};
+use chrono::{DateTime, Datelike, Days, NaiveDate, Utc, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil};
 use sqlx::PgConnection;
@@ -51,6 +51,14 @@ impl Zone {
         begins.unwrap_or(at + Days::new(1))
     }
 
+    /// When a day is over there.
+    pub fn end_of(&self, day: NaiveDate) -> Option<DateTime<Utc>> {
+        let next = day.checked_add_days(Days::new(1))?;
+        let (month, day) = (i8::try_from(next.month()).ok()?, i8::try_from(next.day()).ok()?);
+        let next = civil::Date::new(i16::try_from(next.year()).ok()?, month, day).ok()?;
+        self.instant(next.to_datetime(civil::Time::midnight()))
+    }
+
     /// The same hour, so many days later.
     pub fn days_later(&self, at: DateTime<Utc>, days: u16) -> DateTime<Utc> {
         let span = jiff::Span::new().days(i64::from(days));
@@ -87,6 +95,9 @@ mod tests {
         assert_eq!((unknown.name(), unknown.day(late).to_string()), ("UTC", "2031-01-05".to_owned()));
         assert_eq!(unknown.week(late).to_string(), "2030-12-30");
         assert_eq!(unknown.midnight_after(late), at("2031-01-06T00:00:00Z"));
+        let day = |text: &str| text.parse::<NaiveDate>().unwrap();
+        assert_eq!(kolkata.end_of(day("2031-01-06")), Some(at("2031-01-06T18:30:00Z")));
+        assert_eq!(kolkata.end_of(day("+262142-12-31")), None);
     }
 
     #[test]

@@ -26,6 +26,7 @@ use crate::breaking_changes::{self, BreakingChange};
 use crate::error::{Error, Result};
 use crate::http::answers::{answer, dress, insert, refusal, status};
 use crate::http::bodies::{Bodies, Whole};
+use crate::http::files::attached;
 use crate::http::serve::{Client, From};
 use crate::http::unauthorized_log::UnauthorizedLog;
 use crate::limits::rate::{self, Left, RateKey};
@@ -166,7 +167,10 @@ impl Door {
                         done = called => done,
                         () = client.left(), if entry.spec.waits => return Ok(nobody()),
                     };
-                    done.map(|done| answer(status(done.status), done.body))
+                    match done {
+                        Ok(done) => self.hand_over(done).await,
+                        Err(error) => Err(error),
+                    }
                 }
                 Err(error) => Err(error),
             }
@@ -176,6 +180,14 @@ impl Door {
             insert(response.headers_mut(), name, &value);
         }
         Ok(self.with_limit(response, left))
+    }
+
+    /// Words, or a file to be saved.
+    async fn hand_over(&self, done: registry::Answer) -> Result<Response> {
+        let Some(file) = done.file else { return Ok(answer(status(done.status), done.body)) };
+        let mut response = attached(self.app.blobs.read(&file.blob).await?, &file.filename);
+        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        Ok(response)
     }
 
     /// Key, rate and body, or the answer to a request that is refused for one of them.

@@ -86,6 +86,12 @@ fn operation(entry: &Entry, ending: Option<&BreakingChange>) -> Value {
             "content": { "application/json": { "schema": entry.output } },
         } },
     });
+    if spec.gives_file {
+        operation["responses"][spec.status.to_string()] = json!({
+            "description": "The file, to be saved: `Content-Disposition: attachment`.",
+            "content": { "application/octet-stream": {} },
+        });
+    }
     if let Some(change) = ending {
         operation["deprecated"] = json!(true);
         operation["description"] = json!(format!("{} {needs} {repeat} {}", spec.about, change.sentence()));
@@ -116,10 +122,11 @@ fn operation(entry: &Entry, ending: Option<&BreakingChange>) -> Value {
 /// The path's id and, for a read, the query. Limits stand in the schemas.
 fn parameters(entry: &Entry) -> Vec<Value> {
     let mut parameters = Vec::new();
-    if entry.spec.names_a_conversation() {
+    if entry.spec.names_something() {
+        let names = entry.spec.names;
         parameters.push(json!({
-            "name": "id", "in": "path", "required": true, "description": "A conversation's id.",
-            "schema": { "type": "string", "pattern": "^cnv_[0-9a-z]+$" },
+            "name": "id", "in": "path", "required": true, "description": names.about(),
+            "schema": { "type": "string", "pattern": names.pattern() },
         }));
     }
     if entry.spec.method == Method::Get {
@@ -158,7 +165,7 @@ fn not_null(schema: &Value) -> Value {
 fn possible_errors(entry: &Entry) -> Vec<&'static str> {
     let takes_input =
         entry.input.json.get("properties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
-    let names_something = entry.spec.names_a_conversation()
+    let names_something = entry.spec.names_something()
         || ["mailbox", "conversationId"]
             .iter()
             .any(|name| entry.input.json["properties"].get(name).is_some());

@@ -12,6 +12,8 @@ use serde_json::{Map, Value};
 use crate::app::App;
 use crate::conversations::conversation::{Conversation, Locked, find_visible};
 use crate::conversations::lock::lock_visible;
+use crate::documents::library::NO_DOCUMENT;
+use crate::documents::whole::{self, Whole};
 use crate::error::{Error, NO_CONVERSATION, Problem, Result};
 use crate::store::db::{Connected, Handle, Tx};
 use crate::workspace::access::{Actor, Scope};
@@ -38,11 +40,23 @@ pub trait Operation: Send + Sync + 'static {
         false
     }
 
+    /// The file that is the answer, where it is one.
+    fn file(_output: &Self::Output) -> Option<StoredFile> {
+        None
+    }
+
     /// Rules across fields, which a JSON Schema cannot express. Their problems are reported together with the
     /// schema's.
     fn check(_given: &Map<String, Value>) -> Vec<Problem> {
         Vec::new()
     }
+}
+
+/// A file of the blob store that is given to whoever asked.
+#[derive(Clone, Debug)]
+pub struct StoredFile {
+    pub blob: String,
+    pub filename: String,
 }
 
 /// The static description of an operation.
@@ -55,8 +69,11 @@ pub struct Spec {
     /// One or two sentences for developers and models.
     pub about: &'static str,
     pub method: Method,
-    /// Below the REST prefix. `{id}` is a conversation's id.
+    /// Below the REST prefix. `{id}` is the id of what it names.
     pub path: &'static str,
+    pub names: Named,
+    /// It answers with a file to be saved.
+    pub gives_file: bool,
     pub needs: Needs,
     /// It waits for something to happen, and is given up when its client leaves.
     pub waits: bool,
@@ -83,6 +100,8 @@ impl Spec {
             about: "",
             method: Method::Get,
             path,
+            names: Named::Conversation,
+            gives_file: false,
             needs: Needs::Scope(Scope::Read),
             waits: false,
             status: 200,
@@ -99,7 +118,42 @@ impl Spec {
     }
 
     pub fn names_a_conversation(&self) -> bool {
+        self.names_something() && self.names == Named::Conversation
+    }
+
+    pub fn names_something(&self) -> bool {
         self.path.contains("{id}")
+    }
+}
+
+/// What the `{id}` of a path is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    Conversation,
+    Document,
+}
+
+impl Named {
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Conversation => "A conversation's id.",
+            Self::Document => "A document's id.",
+        }
+    }
+
+    pub fn pattern(self) -> &'static str {
+        match self {
+            Self::Conversation => "^cnv_[0-9a-z]+$",
+            Self::Document => "^doc_[0-9a-z]+$",
+        }
+    }
+
+    /// How a model is told of it, and the other name that models like to write.
+    pub fn argument(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Conversation => ("The conversation's id, cnv_…", "conversationId"),
+            Self::Document => ("The document's id, doc_…", "documentId"),
+        }
     }
 }
 
@@ -188,6 +242,13 @@ pub struct Nothing;
 impl<D: Handle> Target<D> for Nothing {
     async fn find(_: &mut D, _: &Actor, _: Option<&str>) -> Result<Self> {
         Ok(Self)
+    }
+}
+
+impl<D: Connected> Target<D> for Whole {
+    async fn find(db: &mut D, actor: &Actor, id: Option<&str>) -> Result<Self> {
+        let id = id.and_then(|id| id.parse().ok()).ok_or(NO_DOCUMENT)?;
+        whole::find(db, actor, id).await
     }
 }
 

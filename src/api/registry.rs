@@ -14,7 +14,7 @@ use sqlx::Postgres;
 use sqlx::pool::PoolConnection;
 
 use crate::api::input::{Given, Schema};
-use crate::api::operation::{Call, Operation, Spec, Target};
+use crate::api::operation::{Call, Operation, Spec, StoredFile, Target};
 use crate::api::operations::*;
 use crate::app::App;
 use crate::error::{Problem, Result};
@@ -35,6 +35,8 @@ pub static OPERATIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         entry::<list_mailboxes::ListMailboxes>(),
         entry::<list_tags::ListTags>(),
         entry::<search_documents::SearchDocuments>(),
+        entry::<get_document::GetDocument>(),
+        entry::<get_document_content::GetDocumentContent>(),
         entry::<record_sent::RecordSent>(),
         entry::<simulate_inbound::SimulateInbound>(),
         entry::<follow_sandbox::FollowSandbox>(),
@@ -66,11 +68,12 @@ pub struct Request<'a> {
     pub given: Given<'a>,
 }
 
-/// The status and the body's JSON text.
+/// The status and the body's JSON text, or the file that is the answer instead.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
     pub body: String,
+    pub file: Option<StoredFile>,
 }
 
 impl Entry {
@@ -125,9 +128,9 @@ async fn run<O: Operation>(
         Some(status) if O::is_repeat(&output) => status,
         _ => O::SPEC.status,
     };
-    let body = serde_json::to_string(&output)?;
+    let (body, file) = (serde_json::to_string(&output)?, O::file(&output));
     call.db.finish().await?;
-    Ok(Answer { status, body })
+    Ok(Answer { status, body, file })
 }
 
 /// Schema of a response type: a field that is always present is required, even when it can be null.

@@ -310,10 +310,16 @@ async fn execute(app: &App, command: Command) -> Result<Done> {
                 None => None,
             };
             let (mut tx, person) = named.begin(app).await?;
-            let Approved::Leaves(sends_at) =
-                approve::approve(app, &mut tx, &person, named.message, edited.as_deref(), None).await?
-            else {
-                return Err(Error::problem("message", "was changed meanwhile"));
+            let approved =
+                approve::approve(app, &mut tx, &person, named.message, edited.as_deref(), None).await?;
+            let Approved::Leaves(sends_at) = approved else {
+                let why = match approved {
+                    Approved::Unconfirmed => {
+                        "has links or numbers that the team has not written before: look at it in the app"
+                    }
+                    _ => "was changed meanwhile",
+                };
+                return Err(Error::problem("message", why));
             };
             tx.commit().await?;
             let sends_at = written(sends_at);

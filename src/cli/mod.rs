@@ -3,6 +3,7 @@
 
 pub mod admin;
 mod agents;
+mod assistants;
 mod audit;
 pub mod demo;
 mod domains;
@@ -28,6 +29,7 @@ use crate::app::App;
 use crate::breaking_changes;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::confined::child;
 use crate::error::Result;
 use crate::live::nodes;
 use crate::random::Random;
@@ -73,6 +75,11 @@ enum Command {
     ///
     /// All addresses end in .test, and mail to them stays here. Meant for a workspace of its own.
     Demo(demo::Arguments),
+    /// How good the assistants are, measured on a corpus with labels.
+    Assistants {
+        #[command(subcommand)]
+        command: assistants::Command,
+    },
     /// Make and change workspaces, people, inboxes, keys and webhooks.
     Admin {
         /// Print one JSON object instead of a sentence.
@@ -81,6 +88,13 @@ enum Command {
         #[command(subcommand)]
         command: admin::Command,
     },
+}
+
+/// `rookery confined read`: what the service starts to read a stranger's file, from standard input to standard output. It
+/// needs no settings and confines itself first, so it is no command like the others.
+pub fn confined(arguments: &[OsString]) -> ExitCode {
+    let words: Vec<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    child::child(&words)
 }
 
 /// Runs one command. Errors are one sentence on standard error, with exit code 1.
@@ -107,9 +121,13 @@ async fn execute(cli: Cli) -> Result<()> {
     if let Command::Listen(arguments) = cli.command {
         return listen::listen(arguments, std::env::vars().collect()).await;
     }
+    // Nor does this, unless a model is to be asked.
+    if let Command::Assistants { command } = cli.command {
+        return assistants::run(command, || load(&cli.config)).await;
+    }
     let config = load(&cli.config)?;
     match cli.command {
-        Command::Openapi | Command::Listen(_) => Ok(()),
+        Command::Openapi | Command::Listen(_) | Command::Assistants { .. } => Ok(()),
         Command::Migrate { grant_to } => migrate::migrate(&config, grant_to.as_deref()).await,
         Command::Serve => serve::serve(config).await,
         Command::Demo(arguments) => demo::demo(config, arguments).await,

@@ -13,6 +13,7 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::app_mail::connect;
+use crate::assistants::settings as model;
 use crate::cli::output::Done;
 use crate::erasures::resealing;
 use crate::error::{Error, Result};
@@ -49,6 +50,7 @@ enum Row {
     Audit,
     SecondFactor(PersonId),
     Provider,
+    Model,
     Export(ExportId),
     Erasure(ErasureId),
 }
@@ -121,11 +123,12 @@ async fn walk(app: &App, task: Task, progress: &ProgressBar) -> Result<ResealRep
             .await?
             .into_iter()
             .map(|one| row(one, |_| Row::Provider));
+        let models = model::stored(&mut conn, &batch).await?.into_iter().map(|one| row(one, |_| Row::Model));
         let exports = exports::stored(&mut conn, &batch).await?.into_iter().map(|one| row(one, Row::Export));
         let erasures =
             resealing::stored(&mut conn, &batch).await?.into_iter().map(|one| row(one, Row::Erasure));
         drop(conn);
-        let codes = codes.chain(providers).chain(exports).chain(erasures);
+        let codes = codes.chain(providers).chain(exports).chain(erasures).chain(models);
         for stored in domains.chain(webhooks).chain(connections).chain(audits).chain(codes) {
             found.look_at(app, task, stored).await?;
         }
@@ -230,6 +233,7 @@ impl Row {
             Self::Audit => audit::replace_key(tx, old, new).await,
             Self::SecondFactor(person) => second_factor::replace(tx, *person, old, new).await,
             Self::Provider => single_sign_on::replace(tx, old, new).await,
+            Self::Model => model::reseal(tx, old, new).await,
             Self::Export(id) => exports::replace(tx, *id, old, new).await,
             Self::Erasure(id) => resealing::replace(tx, *id, old, new).await,
         }
@@ -245,6 +249,7 @@ impl fmt::Display for Row {
             Self::Audit => write!(f, "the key of the audit log"),
             Self::SecondFactor(person) => write!(f, "the second factor of {person}"),
             Self::Provider => write!(f, "the secret of single sign-on"),
+            Self::Model => write!(f, "the key of the assistants' model"),
             Self::Export(id) => write!(f, "the address of the export {id}"),
             Self::Erasure(id) => write!(f, "the address of the erasure {id}"),
         }

@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::cli::{migrate, reseal};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::confined::run::Confined;
 use crate::erasures::replay;
 use crate::error::{Error, Result};
 use crate::http::connections::Connections;
@@ -42,7 +43,9 @@ pub async fn serve(mut config: Config) -> Result<()> {
     config.needs_secret_key()?;
     share_descriptors(&mut config);
     let listen = config.listen;
-    let app = Arc::new(App::new(config, Clock::system(), Random::system())?);
+    let mut app = App::new(config, Clock::system(), Random::system())?;
+    app.confined = Confined::by_ourselves();
+    let app = Arc::new(app);
     let current = db::schema_is_current(&app.pool).await.map_err(|error| {
         Error::internal(format!(
             "The database is not ready ({error}). Check ROOKERY_DATABASE_URL, then run: rookery migrate"

@@ -22,6 +22,7 @@ pub mod reports;
 pub mod ruled;
 pub mod search;
 pub mod snooze;
+pub mod sorting;
 pub mod start;
 pub mod status;
 pub mod tags;

@@ -1,15 +1,19 @@
 //! Files an attachment as a document (specification 4.12). The same bytes are filed once per conversation. Until
 //! the reading helper has read it, a document has its file name as title, no kind and no fields.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use sqlx::PgConnection;
 
+use crate::documents::to_read;
 use crate::error::Result;
 use crate::ids::{ConversationId, DocumentId, PersonId, WorkspaceId};
 use crate::search_terms;
 use crate::store::db::Tx;
+use crate::store::doomed_files;
 use crate::store::held_blobs::held_blobs;
+use crate::workspace::access::SANDBOX;
 
 pub struct NewDocument<'a> {
     pub audience: i64,
@@ -21,12 +25,21 @@ pub struct NewDocument<'a> {
     pub blob: &'a str,
 }
 
-pub async fn file(tx: &mut Tx<'_>, document: NewDocument<'_>) -> Result<()> {
+/// A document of the conversation.
+#[derive(Clone, Copy, Debug)]
+pub struct Filed {
+    pub id: DocumentId,
+    /// False when the same bytes were filed there before.
+    pub is_new: bool,
+}
+
+/// Files it once, and notes that it is to be read, unless it is of the sandbox (HLP-7).
+pub async fn file(tx: &mut Tx<'_>, document: NewDocument<'_>) -> Result<Filed> {
     let id: DocumentId = tx.mint();
     let (workspace, now) = (tx.workspace(), tx.now());
     let searched = search_terms::fold(document.filename);
     let pieces = search_terms::pieces(workspace, &searched);
-    sqlx::query!(
+    let filed = sqlx::query!(
         "insert into documents
              (workspace_id, id, audience, conversation_id, title, filename, content_type, size, content_hash,
               blob, created_at, searched, pieces)
@@ -47,11 +60,26 @@ pub async fn file(tx: &mut Tx<'_>, document: NewDocument<'_>) -> Result<()> {
     )
     .execute(&mut **tx)
     .await?;
-    Ok(())
+    if filed.rows_affected() == 1 {
+        if document.audience != SANDBOX {
+            to_read::ask(tx, id).await?;
+        }
+        return Ok(Filed { id, is_new: true });
+    }
+    let id = sqlx::query_scalar!(
+        r#"select id as "id: DocumentId" from documents
+           where workspace_id = $1 and conversation_id = $2 and content_hash = $3"#,
+        workspace.0,
+        document.conversation.0,
+        &document.content_hash
+    )
+    .fetch_one(&mut **tx)
+    .await?;
+    Ok(Filed { id, is_new: false })
 }
 
-/// Takes the documents of a conversation to the one it becomes part of. What both have is there once; its bytes are named
-/// by the message that brought it.
+/// Takes the documents of a conversation to the one it becomes part of. What both have is there once. The bytes of the
+/// other are named by the message that brought it, or, when they came over a page, by nothing any more, and go.
 pub async fn move_to(tx: &mut Tx<'_>, from: ConversationId, to: ConversationId) -> Result<()> {
     let workspace = tx.workspace().0;
     sqlx::query!(
@@ -66,16 +94,56 @@ pub async fn move_to(tx: &mut Tx<'_>, from: ConversationId, to: ConversationId) 
     )
     .execute(&mut **tx)
     .await?;
+    // A person's value outlives the document that it was set in.
+    let corrected = sqlx::query_scalar!(
+        r#"insert into document_corrections (workspace_id, document_id, field, value, was, set_by, set_at)
+           select $1, twin.id, own_set.field, own_set.value, own_set.was, own_set.set_by, own_set.set_at
+           from documents own
+           join documents twin
+               on twin.workspace_id = $1 and twin.conversation_id = $3 and twin.content_hash = own.content_hash
+           join document_corrections own_set on own_set.workspace_id = $1 and own_set.document_id = own.id
+           where own.workspace_id = $1 and own.conversation_id = $2
+           on conflict do nothing
+           returning document_id as "id: DocumentId""#,
+        workspace,
+        from.0,
+        to.0
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    for document in corrected.into_iter().collect::<BTreeSet<_>>() {
+        to_read::lay_over(tx, document).await?;
+    }
     sqlx::query!(
-        "delete from documents own where workspace_id = $1 and conversation_id = $2 and exists (
-             select from documents twin where twin.workspace_id = $1 and twin.conversation_id = $3
-               and twin.content_hash = own.content_hash)",
+        "update document_request_files file set document_id = twin.id
+         from documents own join documents twin
+             on twin.workspace_id = $1 and twin.conversation_id = $3 and twin.content_hash = own.content_hash
+         where own.workspace_id = $1 and own.conversation_id = $2
+           and file.workspace_id = $1 and file.document_id = own.id",
         workspace,
         from.0,
         to.0
     )
     .execute(&mut **tx)
     .await?;
+    let left = sqlx::query_scalar!(
+        r#"with gone as (
+             delete from documents own where workspace_id = $1 and conversation_id = $2 and exists (
+                 select from documents twin where twin.workspace_id = $1 and twin.conversation_id = $3
+                   and twin.content_hash = own.content_hash)
+             returning blob)
+         select blob as "blob!" from gone where not exists (
+             select from messages where workspace_id = $1 and conversation_id in ($2, $3)
+               and attachments @> jsonb_build_array(jsonb_build_object('blob', gone.blob)))"#,
+        workspace,
+        from.0,
+        to.0
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    if !left.is_empty() {
+        doomed_files::doom(tx, &left).await?;
+    }
     sqlx::query!(
         "update documents set conversation_id = $3 where workspace_id = $1 and conversation_id = $2",
         workspace,

@@ -2,7 +2,7 @@
 //! asked.
 
 use crate::error::Result;
-use crate::ids::{ConversationId, MessageId};
+use crate::ids::{ConversationId, DocumentRequestId, MessageId};
 use crate::store::db::Tx;
 
 /// What was taken away.
@@ -53,20 +53,50 @@ pub async fn forget_files(
     Ok(Taken { documents: blobs.len() as i64, blobs })
 }
 
-/// What these messages ask for, which are about to go: labels may name somebody.
-pub async fn forget_requests(tx: &mut Tx<'_>, messages: &[MessageId]) -> Result<()> {
+/// What these messages ask for, which are about to go: labels may name somebody. With it goes what came over its page, unless
+/// a mail or the page of another request brought it too. Gives the requests as well.
+pub async fn forget_requests(
+    tx: &mut Tx<'_>,
+    messages: &[MessageId],
+) -> Result<(Vec<DocumentRequestId>, Taken)> {
     let workspace = tx.workspace().0;
     let ids: Vec<i64> = messages.iter().map(|id| id.0).collect();
-    sqlx::query!(
-        "delete from document_requests r using messages m
-         where m.workspace_id = $1 and m.id = any($2)
-           and r.workspace_id = $1 and r.conversation_id = m.conversation_id and r.message_id = m.id",
+    let requests = sqlx::query_scalar!(
+        r#"select r.id as "id: DocumentRequestId" from document_requests r join messages m
+               on m.workspace_id = $1 and m.id = any($2) and r.conversation_id = m.conversation_id and r.message_id = m.id
+           where r.workspace_id = $1"#,
         workspace,
         &ids
     )
+    .fetch_all(&mut **tx)
+    .await?;
+    if requests.is_empty() {
+        return Ok(Default::default());
+    }
+    let blobs = sqlx::query_scalar!(
+        "delete from documents d
+         where workspace_id = $1
+           and id in (select document_id from document_request_files where workspace_id = $1 and request_id = any($2))
+           and not exists (select from document_request_files other
+                           where other.workspace_id = $1 and other.document_id = d.id and other.request_id <> all($2))
+           and not exists (select from messages m
+                           where m.workspace_id = $1 and m.conversation_id = d.conversation_id and m.id <> all($3)
+                             and attachments @> jsonb_build_array(jsonb_build_object('blob', d.blob)))
+         returning blob",
+        workspace,
+        &requests as &[DocumentRequestId],
+        &ids
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    sqlx::query!(
+        "delete from document_requests where workspace_id = $1 and id = any($2)",
+        workspace,
+        &requests as &[DocumentRequestId]
+    )
     .execute(&mut **tx)
     .await?;
-    Ok(())
+    Ok((requests, Taken { documents: blobs.len() as i64, blobs }))
 }
 
 fn numbers(conversations: &[ConversationId]) -> Vec<i64> {

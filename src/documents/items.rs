@@ -1,10 +1,12 @@
 //! What a document request asks for (specification 2.9, 4.9): rows in the order of the checklist, each with a state.
 //! docs/states.md has the states. What is missing is what nothing came for, or what came and will not do.
 
+use chrono::{DateTime, Utc};
 use serde::Serialize;
+use sqlx::PgConnection;
 
 use crate::error::Result;
-use crate::ids::{DocumentRequestId, RequestItemId};
+use crate::ids::{DocumentRequestId, RequestItemId, WorkspaceId};
 use crate::store::db::Tx;
 
 /// One thing that is asked for.
@@ -37,17 +39,39 @@ impl ItemState {
     }
 }
 
+/// Why what came will not do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::Type)]
+#[sqlx(type_name = "text", rename_all = "lowercase")]
+pub enum Refused {
+    Unreadable,
+    /// Pages are missing.
+    Incomplete,
+    /// It is another document.
+    Wrong,
+}
+
 /// An item of a request.
 #[derive(Clone, Debug)]
 pub struct Listed {
     pub id: RequestItemId,
     pub item: Item,
     pub state: ItemState,
+    /// Of a refused one.
+    pub why: Option<Refused>,
+    /// When it last was: what came before does not count any more.
+    pub refused_at: Option<DateTime<Utc>>,
+}
+
+/// What is still wanted of a request: the required items that are missing, or all that are when none is required.
+pub fn missing(items: &[Listed]) -> impl Iterator<Item = &Item> {
+    let any_required = items.iter().any(|listed| listed.item.required);
+    let wanted = move |listed: &&Listed| listed.state.is_missing() && (listed.item.required || !any_required);
+    items.iter().filter(wanted).map(|listed| &listed.item)
 }
 
 /// Items as they are when they are asked for.
 pub fn asked(tx: &Tx<'_>, items: Vec<Item>) -> Vec<Listed> {
-    let open = |item| Listed { id: tx.mint(), item, state: ItemState::Open };
+    let open = |item| Listed { id: tx.mint(), item, state: ItemState::Open, why: None, refused_at: None };
     items.into_iter().map(open).collect()
 }
 
@@ -77,23 +101,27 @@ pub async fn add(tx: &mut Tx<'_>, request: DocumentRequestId, listed: &[Listed])
 }
 
 /// All items of a request, in the order of its checklist. What the version before this one asks for has no rows yet.
-pub async fn of(tx: &mut Tx<'_>, request: DocumentRequestId) -> Result<Vec<Listed>> {
-    let workspace = tx.workspace().0;
+pub async fn of(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    request: DocumentRequestId,
+) -> Result<Vec<Listed>> {
     let rows = sqlx::query!(
         r#"select id as "id!: RequestItemId", label as "label!", description, required as "required!",
-                  state as "state!: ItemState", position as "position!"
+                  state as "state!: ItemState", position as "position!", refused_why as "why: Refused",
+                  refused_at
            from document_request_items where workspace_id = $1 and request_id = $2
            union all
            select requests.id + position, item ->> 'label', item ->> 'description', (item ->> 'required')::boolean,
-                  'open', position
+                  'open', position, null, null
            from document_requests requests cross join jsonb_array_elements(items) with ordinality asked (item, position)
            where workspace_id = $1 and requests.id = $2 and not exists (
                select from document_request_items where workspace_id = $1 and request_id = $2)
            order by 6"#,
-        workspace,
+        workspace.0,
         request.0
     )
-    .fetch_all(&mut **tx)
+    .fetch_all(conn)
     .await?;
     Ok(rows
         .into_iter()
@@ -101,6 +129,26 @@ pub async fn of(tx: &mut Tx<'_>, request: DocumentRequestId) -> Result<Vec<Liste
             id: row.id,
             item: Item { label: row.label, description: row.description, required: row.required },
             state: row.state,
+            why: row.why,
+            refused_at: row.refused_at,
         })
         .collect())
+}
+
+/// Gives items that have no rows yet their rows, with the ids they are read by.
+pub async fn write_down(tx: &mut Tx<'_>, request: DocumentRequestId) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "insert into document_request_items (workspace_id, request_id, id, position, label, description, required)
+         select $1, requests.id, requests.id + position, position,
+             item ->> 'label', item ->> 'description', (item ->> 'required')::boolean
+         from document_requests requests cross join jsonb_array_elements(items) with ordinality asked (item, position)
+         where workspace_id = $1 and requests.id = $2 and not exists (
+             select from document_request_items where workspace_id = $1 and request_id = $2)",
+        workspace,
+        request.0
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }

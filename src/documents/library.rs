@@ -4,6 +4,8 @@
 //! Works like the search for conversations: a walk over the newest documents answers common words at once, and
 //! words that it does not find are rare enough for the index of word pieces.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -81,6 +83,33 @@ pub async fn of_conversations(
     )
     .fetch_all(conn)
     .await?)
+}
+
+/// The conversation that a document belongs to, in a line.
+#[derive(Clone, Debug)]
+pub struct CameWith {
+    pub id: ConversationId,
+    pub subject: String,
+    pub contact: Option<String>,
+}
+
+/// What documents came with, as far as somebody can see it.
+pub async fn came_with(
+    conn: &mut PgConnection,
+    actor: &Actor,
+    conversations: &[ConversationId],
+) -> Result<HashMap<ConversationId, CameWith>> {
+    let found = sqlx::query_as!(
+        CameWith,
+        r#"select id as "id: ConversationId", subject, coalesce(contact_name, contact_email) as contact
+           from conversations where workspace_id = $1 and id = any($2) and audience = any($3)"#,
+        actor.workspace.0,
+        conversations as &[ConversationId],
+        &actor.audiences()
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(found.into_iter().map(|came| (came.id, came)).collect())
 }
 
 pub async fn search(conn: &mut PgConnection, actor: &Actor, filter: &Filter) -> Result<Vec<Document>> {

@@ -3,12 +3,12 @@
 
 use std::collections::HashMap;
 
-use chrono::NaiveDate;
+use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::PgConnection;
 
 use crate::documents::items::{Item, ItemState};
 use crate::error::Result;
-use crate::ids::{ConversationId, MessageId, WorkspaceId};
+use crate::ids::{ConversationId, DocumentId, DocumentRequestId, MessageId, RequestItemId, WorkspaceId};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::Type)]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
@@ -23,15 +23,34 @@ pub enum RequestState {
 
 #[derive(Debug)]
 pub struct Progress {
+    pub id: DocumentRequestId,
     pub state: RequestState,
     pub due: Option<NaiveDate>,
-    pub items: Vec<(Item, ItemState)>,
+    pub items: Vec<Line>,
+}
+
+/// An item of a request, and what came for it.
+#[derive(Debug)]
+pub struct Line {
+    pub id: RequestItemId,
+    pub item: Item,
+    pub state: ItemState,
+    pub files: Vec<File>,
+}
+
+/// What came for an item over the page.
+#[derive(Clone, Debug)]
+pub struct File {
+    pub document: DocumentId,
+    pub filename: String,
+    pub size: i64,
+    pub received_at: DateTime<Utc>,
 }
 
 impl Progress {
     /// What came, or was ticked off.
     pub fn came(&self) -> usize {
-        self.items.iter().filter(|(_, state)| !state.is_missing()).count()
+        self.items.iter().filter(|line| !line.state.is_missing()).count()
     }
 }
 
@@ -43,14 +62,16 @@ pub async fn of_messages(
     messages: &[MessageId],
 ) -> Result<HashMap<MessageId, Progress>> {
     let rows = sqlx::query!(
-        r#"select r.message_id as "message!: MessageId", r.state as "request_state: RequestState", due_date,
+        r#"select r.id as "request: DocumentRequestId", r.message_id as "message!: MessageId",
+               r.state as "request_state: RequestState", due_date, i.id as "item!: RequestItemId",
                i.label as "label!", i.description, i.required as "required!", i.state as "state!: ItemState"
            from document_requests r
            cross join lateral (
-               select label, description, required, state, position from document_request_items
+               select id, label, description, required, state, position from document_request_items
                where workspace_id = $1 and request_id = r.id
                union all
-               select item ->> 'label', item ->> 'description', (item ->> 'required')::boolean, 'open', position
+               select r.id + position, item ->> 'label', item ->> 'description', (item ->> 'required')::boolean, 'open',
+                   position
                from jsonb_array_elements(r.items) with ordinality asked (item, position)
                where not exists (select from document_request_items where workspace_id = $1 and request_id = r.id)) i
            where r.workspace_id = $1 and r.conversation_id = $2 and r.message_id = any($3)
@@ -59,17 +80,55 @@ pub async fn of_messages(
         conversation.0,
         messages as &[MessageId]
     )
-    .fetch_all(conn)
+    .fetch_all(&mut *conn)
     .await?;
     let mut found: HashMap<MessageId, Progress> = HashMap::new();
     for row in rows {
         let own = found.entry(row.message).or_insert_with(|| Progress {
+            id: row.request,
             state: row.request_state,
             due: row.due_date,
             items: Vec::new(),
         });
         let item = Item { label: row.label, description: row.description, required: row.required };
-        own.items.push((item, row.state));
+        own.items.push(Line { id: row.item, item, state: row.state, files: Vec::new() });
+    }
+    let has_something = |own: &Progress| own.items.iter().any(|line| line.state != ItemState::Open);
+    let requests: Vec<DocumentRequestId> =
+        found.values().filter(|own| has_something(own)).map(|own| own.id).collect();
+    for (item, file) in files(conn, workspace, &requests).await? {
+        let mut lines = found.values_mut().flat_map(|own| own.items.iter_mut());
+        if let Some(line) = lines.find(|line| line.id == item) {
+            line.files.push(file);
+        }
     }
     Ok(found)
+}
+
+/// What came for these requests, in the order it came.
+pub async fn files(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    requests: &[DocumentRequestId],
+) -> Result<Vec<(RequestItemId, File)>> {
+    if requests.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = sqlx::query!(
+        r#"select f.item_id as "item: RequestItemId", f.document_id as "document: DocumentId", f.filename, size,
+               f.received_at
+           from document_request_files f
+           join documents d on d.workspace_id = $1 and d.id = f.document_id
+           where f.workspace_id = $1 and f.request_id = any($2)
+           order by f.received_at, f.id"#,
+        workspace.0,
+        requests as &[DocumentRequestId]
+    )
+    .fetch_all(conn)
+    .await?;
+    let file = |filename, size, document, received_at| File { document, filename, size, received_at };
+    Ok(rows
+        .into_iter()
+        .map(|row| (row.item, file(row.filename, row.size, row.document, row.received_at)))
+        .collect())
 }

@@ -1,7 +1,7 @@
 //! Asking a customer for documents (specification 4.8, 4.9): the request, its checklist and its private link.
 //! The request opens when its mail leaves; until then it is a draft. A draft's text has no link.
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use serde_json::json;
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -20,7 +20,11 @@ use crate::workspace::access::By;
 use crate::zone::Zone;
 
 /// Days after the request's mail left on which its customer is reminded.
-const REMINDER_DAYS: [u16; 3] = [2, 4, 7];
+pub(super) const REMINDER_DAYS: [u16; 3] = [2, 4, 7];
+/// How long its link is good after the mail left.
+pub const LINK_LIVES: TimeDelta = TimeDelta::days(60);
+/// What a private link of ours is for.
+pub(super) const PURPOSE: &str = "upload";
 
 #[derive(Clone, Debug)]
 pub struct Asked {
@@ -99,7 +103,7 @@ pub async fn of_message(tx: &mut Tx<'_>, carrier: Carrier) -> Result<Option<Carr
     .fetch_optional(&mut **tx)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let items = items::of(tx, row.id).await?;
+    let items = items::of(tx, WorkspaceId(workspace), row.id).await?;
     Ok(Some(Carried { id: row.id, items, due: row.due_date, generation: row.link_generation }))
 }
 
@@ -108,19 +112,20 @@ pub async fn open(tx: &mut Tx<'_>, carrier: Carrier) -> Result<()> {
     let (workspace, now) = (tx.workspace(), tx.now());
     let remind_at = Zone::of(tx, workspace).await?.days_later(now, REMINDER_DAYS[0]);
     let opened = sqlx::query_scalar!(
-        r#"update document_requests set state = 'open', opened_at = $4, remind_at = $5
+        r#"update document_requests set state = 'open', opened_at = $4, remind_at = $5, link_ends_at = $6
            where workspace_id = $1 and conversation_id = $2 and message_id = $3 and state = 'draft'
            returning id as "id: DocumentRequestId""#,
         workspace.0,
         carrier.conversation.0,
         carrier.message.0,
         now,
-        remind_at
+        remind_at,
+        now + LINK_LIVES
     )
     .fetch_optional(&mut **tx)
     .await?;
     let Some(request) = opened else { return Ok(()) };
-    let items = items::of(tx, request).await?.len();
+    let items = items::of(tx, workspace, request).await?.len();
     let data = json!({ "requestId": request, "messageId": carrier.message, "items": items });
     timeline::append(tx, carrier.conversation, &By::System, "documents-requested", data).await
 }
@@ -202,7 +207,7 @@ pub async fn next_reminder(conn: &mut PgConnection) -> Result<Option<DateTime<Ut
 pub async fn take_reminder(tx: &mut Tx<'_>, id: DocumentRequestId, goes_on: bool) -> Result<Option<Carried>> {
     let (workspace, now) = (tx.workspace(), tx.now());
     let row = sqlx::query!(
-        "select due_date, link_generation, opened_at, reminders from document_requests
+        "select due_date, link_generation, opened_at, reminders, link_ends_at from document_requests
          where workspace_id = $1 and id = $2 and state = 'open' and remind_at <= $3 for update",
         workspace.0,
         id.0,
@@ -211,6 +216,9 @@ pub async fn take_reminder(tx: &mut Tx<'_>, id: DocumentRequestId, goes_on: bool
     .fetch_optional(&mut **tx)
     .await?;
     let Some(row) = row else { return Ok(None) };
+    // Nobody is sent to a link that is over.
+    let is_good = row.link_ends_at.is_none_or(|end| end > now);
+    let goes_on = goes_on && is_good;
     let days = REMINDER_DAYS.get(row.reminders as usize + 1).filter(|_| goes_on);
     let zone = Zone::of(tx, workspace).await?;
     let next = days.zip(row.opened_at).map(|(days, opened_at)| zone.days_later(opened_at, *days));
@@ -224,8 +232,42 @@ pub async fn take_reminder(tx: &mut Tx<'_>, id: DocumentRequestId, goes_on: bool
     )
     .execute(&mut **tx)
     .await?;
-    let items = items::of(tx, id).await?;
+    if !is_good {
+        return Ok(None);
+    }
+    let items = items::of(tx, workspace, id).await?;
     Ok(Some(Carried { id, items, due: row.due_date, generation: row.link_generation }))
+}
+
+/// Which message the reminder that was just taken is.
+pub async fn reminded(tx: &mut Tx<'_>, id: DocumentRequestId, message: MessageId) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "update document_requests set reminded_by = $3 where workspace_id = $1 and id = $2",
+        workspace,
+        id.0,
+        message.0
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Whether a message is a reminder that came too late: everything is in, or nothing is asked for any more.
+pub async fn is_late_reminder(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    carrier: Carrier,
+) -> Result<bool> {
+    Ok(sqlx::query_scalar!(
+        r#"select exists (select from document_requests where workspace_id = $1 and conversation_id = $2
+               and reminded_by = $3 and state <> 'open') as "late!""#,
+        workspace.0,
+        carrier.conversation.0,
+        carrier.message.0
+    )
+    .fetch_one(conn)
+    .await?)
 }
 
 /// The reminder that was just taken is due once more, at another time.
@@ -252,26 +294,24 @@ impl Carried {
     /// The same with what is still missing: the required items, or all when none is required. Nothing when all of
     /// these are in.
     pub fn missing_under(&self, written: &str, link: &str) -> Option<String> {
-        let any_required = self.items.iter().any(|listed| listed.item.required);
-        let wanted = |listed: &&Listed| listed.state.is_missing() && (listed.item.required || !any_required);
-        let mut missing = self.items.iter().filter(wanted).map(|listed| &listed.item).peekable();
+        let mut missing = items::missing(&self.items).peekable();
         missing.peek()?;
         Some(under(written, missing, self.due, Some(link)))
     }
 
     /// The private upload page, as it is now.
     pub fn link(&self, app: &App, workspace: WorkspaceId) -> Result<String> {
-        Ok(link(
-            app.config.needs_secret_key()?.newest(),
-            &app.config.public_url,
-            workspace,
-            self.id,
-            self.generation,
-        ))
+        link_of(app, workspace, self.id, self.generation)
     }
 }
 
-/// The private upload page of a request. It names the workspace, so that the page is found in any cell.
+/// The private upload page of a request.
+pub fn link_of(app: &App, workspace: WorkspaceId, id: DocumentRequestId, generation: i32) -> Result<String> {
+    let key = app.config.needs_secret_key()?.newest();
+    Ok(link(key, &app.config.public_url, workspace, id, generation))
+}
+
+/// It names the workspace, so that the page is found in any cell.
 fn link(
     key: &SecretKey,
     public_url: &Url,
@@ -279,8 +319,13 @@ fn link(
     id: DocumentRequestId,
     generation: i32,
 ) -> String {
-    let token = link_tokens::token(key, "upload", &format!("{workspace}/{id}/{generation}"));
+    let token = link_tokens::token(key, PURPOSE, &link_is_of(workspace, id, generation));
     format!("{}/upload/{workspace}/{id}/{token}", public_url.as_str().trim_end_matches('/'))
+}
+
+/// What the token of a link is made of.
+pub(super) fn link_is_of(workspace: WorkspaceId, id: DocumentRequestId, generation: i32) -> String {
+    format!("{workspace}/{id}/{generation}")
 }
 
 fn under<'a>(

@@ -197,7 +197,8 @@ async fn erase(
     let own = forget::own_among(tx, conversations, address).await?;
     let shared: Vec<ConversationId> = conversations.iter().filter(|id| !own.contains(id)).copied().collect();
     let doomed = forget::doomed(tx, conversations, address).await?;
-    documents::forget_requests(tx, &doomed).await?;
+    let (requests, sent_in) = documents::forget_requests(tx, &doomed).await?;
+    forget::unlabel(tx, &shared, &requests).await?;
     let taken = forget::erase(tx, conversations, (&own, &doomed), address).await?;
     let stay = forget::named(tx, &own).await?;
     let filed = documents::forget(tx, &own, &stay).await?;
@@ -205,7 +206,7 @@ async fn erase(
     let written = drafts::in_conversations(tx, &own).await?;
     app_mail::erase_answered(tx, &own).await?;
     holds::forget_of(tx, &own, erasure.replayed).await?;
-    let blobs = [taken.blobs, filed.blobs, passed_on.blobs].concat();
+    let blobs = [taken.blobs, filed.blobs, passed_on.blobs, sent_in.blobs].concat();
     drafts::lent(tx, &blobs).await?;
     files::doom(tx, &[blobs, written].concat()).await?;
     let workspace = tx.workspace().0;
@@ -216,7 +217,7 @@ async fn erase(
         erasure.id.0,
         conversations.len() as i32,
         taken.messages as i32,
-        (filed.documents + passed_on.documents) as i32
+        (filed.documents + passed_on.documents + sent_in.documents) as i32
     )
     .execute(&mut **tx)
     .await?;

@@ -2,6 +2,7 @@
 //! uploads of a browser at once, requests of sending services. Counted in memory; what must hold for all nodes is added to rows that they share. When keys
 //! were used goes the same way.
 
+pub mod customers;
 pub mod daily_quota;
 pub mod hooks;
 pub mod key_uses;

@@ -195,7 +195,11 @@ impl Outside {
         let deadline = tokio::time::Instant::now() + self.time;
         request.headers_mut().insert(HOST, to.authority.clone());
         let head = timeout_at(deadline, self.head(to, request)).await.map_err(|_| Failure::TooSlow)??;
-        self.rest(to, head, keep, deadline).await
+        let (answer, sender, address) = self.rest(head, keep, deadline).await;
+        if answer.whole {
+            self.put_back(to, Idle { address, sender, since: Instant::now() });
+        }
+        Ok(answer)
     }
 
     /// The same for a request that must not come twice: on a connection of its own, because one that was kept may be closed
@@ -208,27 +212,26 @@ impl Outside {
     ) -> Result<Answer, Failure> {
         let deadline = tokio::time::Instant::now() + self.time;
         request.headers_mut().insert(HOST, to.authority.clone());
-        let head =
-            timeout_at(deadline, self.head_of_new(to, request)).await.map_err(|_| Failure::TooSlow)??;
-        self.rest(to, head, keep, deadline).await
+        // Connecting has a time of its own: whoever was not reached was not asked.
+        let connecting = tokio::time::timeout(self.time / 2, self.connect(to));
+        let (mut sender, address) = connecting.await.map_err(|_| Failure::NoConnection)??;
+        let asking = timeout_at(deadline, sender.send_request(request));
+        let response = asking.await.map_err(|_| Failure::TooSlow)?.map_err(|_| Failure::Closed)?;
+        Ok(self.rest((response, sender, address), keep, deadline).await.0)
     }
 
     async fn rest(
         &self,
-        to: &Checked,
         (response, sender, address): Head,
         keep: usize,
         deadline: tokio::time::Instant,
-    ) -> Result<Answer, Failure> {
+    ) -> (Answer, Sender, SocketAddr) {
         let status = response.status().as_u16();
         let location = response.headers().get(LOCATION).and_then(|to| to.to_str().ok()).map(str::to_owned);
         let mut body = Vec::new();
         let read = timeout_at(deadline, read(response.into_body(), &mut body, keep)).await;
         let whole = read == Ok(Whole::Yes);
-        if whole {
-            self.put_back(to, Idle { address, sender, since: Instant::now() });
-        }
-        Ok(Answer { status, body, whole, location })
+        (Answer { status, body, whole, location }, sender, address)
     }
 
     async fn look_up(&self, name: &str) -> Result<Vec<IpAddr>, Failure> {

@@ -72,6 +72,9 @@ impl Work for Sending {
         if claimed.by_agent_alone && !held::may_leave(app, claimed.in_hand()).await? {
             return Ok(Tried::Gone);
         }
+        if claimed.by_service && drop_late_reminder(app, claimed).await? {
+            return Ok(Tried::Gone);
+        }
         Ok(match hand_over(app, claimed).await? {
             Handover::Accepted => Tried::Done(Ok(())),
             Handover::Refused(refusal) => Tried::Done(Err(refusal)),
@@ -117,6 +120,21 @@ async fn lock(tx: &mut Tx<'_>, claimed: &Claimed) -> Result<Option<Locked>> {
         Err(Error::Missing(_)) => Ok(None),
         locked => locked.map(Some),
     }
+}
+
+/// A reminder that waited while the last document came, or while the request was cancelled, does not leave any more.
+async fn drop_late_reminder(app: &App, claimed: &Claimed) -> Result<bool> {
+    let letter = &claimed.letter;
+    let carrier = Carrier { conversation: letter.conversation, message: letter.message };
+    if !request::is_late_reminder(&mut *app.connection().await?, letter.workspace, carrier).await? {
+        return Ok(false);
+    }
+    let mut tx = app.begin(letter.workspace).await?;
+    if let Some(conversation) = lock(&mut tx, claimed).await? {
+        sending::drop_claimed(&mut tx, &conversation, claimed).await?;
+    }
+    tx.commit().await?;
+    Ok(true)
 }
 
 /// Whether it goes to somebody who was erased and must not be written to.

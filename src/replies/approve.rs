@@ -15,11 +15,13 @@ use crate::conversations::messages::revision;
 use crate::conversations::reports::count;
 use crate::conversations::timeline;
 use crate::documents::request::{self, Carrier};
+use crate::documents::uploads::again;
 use crate::error::{Error, Result};
 use crate::events::event::{Doer, DraftApproved, Event};
 use crate::events::record::record;
 use crate::ids::{MessageId, WorkspaceId};
 use crate::replies::queue::edit::{NOT_A_DRAFT, a_body, lock_draft};
+use crate::replies::queue::foreign;
 use crate::replies::queue::news::news;
 use crate::store::db::Tx;
 use crate::workspace::agents::days::{self, What};
@@ -42,12 +44,14 @@ pub enum Approved {
     Outdated,
     /// Somebody else changed the draft after it was shown.
     Crossed,
+    /// An assistant wrote something that the team has not written before, and nobody has confirmed it.
+    Unconfirmed,
 }
 
 /// Why one of many was not approved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skipped {
-    /// Its conversation is marked as risky: that is looked at alone.
+    /// Its conversation is marked as risky, or it says something that has to be confirmed: that is looked at alone.
     Risky,
     Outdated,
     /// Somebody changed it after it was shown.
@@ -68,6 +72,18 @@ pub async fn approve(
     edited: Option<&str>,
     shown: Option<Shown>,
 ) -> Result<Approved> {
+    approve_confirmed(app, tx, person, message, edited, (shown, &[])).await
+}
+
+/// The same of somebody who has confirmed what an assistant wrote and the team had not (`queue::foreign`).
+pub async fn approve_confirmed(
+    app: &App,
+    tx: &mut Tx<'_>,
+    person: &Person,
+    message: MessageId,
+    edited: Option<&str>,
+    (shown, confirmed): (Option<Shown>, &[String]),
+) -> Result<Approved> {
     let (conversation, draft) = lock_draft(tx, person, message).await?;
     if let Some(shown) = shown {
         let since = news(tx, person.workspace, &[message]).await?.pop();
@@ -77,6 +93,9 @@ pub async fn approve(
         if revision::edited_at(tx, &conversation, message).await? != shown.edited_at {
             return Ok(Approved::Crossed);
         }
+    }
+    if !is_confirmed(tx, &conversation, &draft, edited, confirmed).await? {
+        return Ok(Approved::Unconfirmed);
     }
     Ok(Approved::Leaves(let_go(app, tx, person, &conversation, &draft, edited).await?))
 }
@@ -131,9 +150,29 @@ async fn one_of_many(
     if revision::edited_at(&mut tx, &conversation, message).await? != edited_at {
         return Ok(Err(Skipped::Crossed));
     }
+    if !is_confirmed(&mut tx, &conversation, &draft, None, &[]).await? {
+        return Ok(Err(Skipped::Risky));
+    }
     let sends_at = let_go(app, &mut tx, person, &conversation, &draft, None).await?;
     tx.commit().await?;
     Ok(Ok(sends_at))
+}
+
+/// Whether everything is confirmed in what would leave, if an assistant drafted it.
+pub(in crate::replies) async fn is_confirmed(
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    draft: &Ours,
+    edited: Option<&str>,
+    confirmed: &[String],
+) -> Result<bool> {
+    if draft.author != Author::Assistant {
+        return Ok(true);
+    }
+    let workspace = tx.workspace();
+    let body = edited.unwrap_or(draft.written.as_deref().unwrap_or(&draft.text));
+    let marks = foreign::marks(tx, workspace, conversation, body).await?;
+    Ok(foreign::unconfirmed(marks, confirmed).is_empty())
 }
 
 async fn let_go(
@@ -159,7 +198,10 @@ async fn let_go(
             let link = carried.link(app, tx.workspace())?;
             Some(carried.under(&body, Some(&link)))
         }
-        None => None,
+        None => match again::of_message(tx, message).await? {
+            Some(asks) => Some(asks.with_link(app, tx, &body)?),
+            None => None,
+        },
     };
     let sends_at = tx.now() + app.config.undo_window(conversation.livemode());
     let texts = (whole.as_deref().unwrap_or(&body), whole.as_ref().map(|_| body.as_str()));

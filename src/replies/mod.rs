@@ -3,6 +3,7 @@
 
 pub mod agents;
 pub mod approve;
+pub mod ask_again;
 pub mod asking;
 pub mod automatic;
 pub mod crossing;

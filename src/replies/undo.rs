@@ -8,6 +8,7 @@ use crate::conversations::messages::message::MessageStatus;
 use crate::conversations::messages::outbound::{self, Ours, lock_message};
 use crate::conversations::timeline;
 use crate::documents::request::{self, Carrier};
+use crate::documents::uploads::again;
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, MessageId};
 use crate::store::db::Tx;
@@ -59,6 +60,7 @@ pub async fn stop(
     let carried = request::of_message(tx, carrier).await?;
     let text = match (&carried, &message.written) {
         (Some(carried), Some(written)) => carried.under(written, None),
+        (None, Some(written)) if again::of_message(tx, message.id).await?.is_some() => written.clone(),
         _ => message.text.clone(),
     };
     if !outbound::stop(tx, conversation, message.id, &text).await? {

@@ -22,8 +22,8 @@ use crate::http::bodies::Bodies;
 use crate::secrets::sign_in_tokens::Token;
 use crate::web::visit::{Asked, Visit, Web};
 use crate::web::{
-    approvals, assets, bulk, compose, conversation, inbox, live, notices, outgoing, presence, reports,
-    respond, saved_replies, search, session, settings, sign_in, welcome,
+    approvals, assets, bulk, compose, conversation, customer, inbox, library, live, notices, outgoing,
+    presence, reports, respond, saved_replies, search, session, settings, sign_in, welcome,
 };
 use crate::workspace::sessions;
 
@@ -32,6 +32,8 @@ use crate::workspace::sessions;
 pub enum Who {
     /// Also people who are not signed in.
     Anyone,
+    /// Whoever has the private link in its address. No cookie is looked at, so it does not matter where a form came from.
+    Customer,
     /// Everybody of the team.
     Member,
     /// Owners and admins.
@@ -72,6 +74,7 @@ macro_rules! pages {
             run: pages!(@run $who $($handler)::+),
         }),*];
     };
+    (@run Customer $($handler:ident)::+) => { Run::Visit(|visit| Box::pin($($handler)::+(visit))) };
     (@run Anyone $($handler:ident)::+) => { Run::Visit(|visit| Box::pin($($handler)::+(visit))) };
     (@run $who:ident $($handler:ident)::+) => { Run::Asked(|asked| Box::pin($($handler)::+(asked))) };
 }
@@ -104,10 +107,16 @@ pages! {
     POST "/bulk/{id}/cancel" Member bulk::job::cancel;
     POST "/bulk/{id}/undo" Member bulk::job::undo;
     POST "/conversations/{id}/release" Member conversation::release::release;
+    POST "/conversations/{id}/sort" Member conversation::sorting::correct;
     GET  "/messages/{id}/html" Member conversation::frame::show;
     GET  "/messages/{id}/files/{n}" Member conversation::files::download;
     GET  "/messages/{id}/files/{n}/preview" Member conversation::files::preview;
-    GET  "/documents/{id}"     Member conversation::files::document;
+    GET  "/documents"               Member library::list::show;
+    GET  "/documents/{id}"          Member library::show::show;
+    POST "/documents/{id}"          Member library::save::save;
+    POST "/documents/{id}/read"     Member library::save::read_again;
+    GET  "/documents/{id}/file"     Member library::files::download;
+    GET  "/documents/{id}/preview"  Member library::files::preview;
     GET  "/images/{signed}"    Member conversation::images::show;
     POST "/conversations/{id}/write" Member conversation::write::in_conversation;
     POST "/conversations/{id}/write/files" Member conversation::write::files_in_conversation;
@@ -138,6 +147,15 @@ pages! {
     POST "/sign-out"           Member sign_in::out::sign_out;
     GET  "/join/{token}"       Anyone sign_in::join::show;
     POST "/join/{token}"       Anyone sign_in::join::join;
+
+    GET  "/upload/{workspace}/{request}/{token}"        Customer customer::upload::show;
+    POST "/upload/{workspace}/{request}/{token}/{item}" Customer customer::taking::take;
+    GET  "/requests/{id}"                       Member conversation::request::show;
+    POST "/requests/{id}/extend"                Member conversation::request::extend;
+    POST "/requests/{id}/cancel"                Member conversation::request::cancel;
+    POST "/requests/{id}/items/{item}"          Member conversation::request::decide;
+    GET  "/requests/{id}/items/{item}/again"    Member conversation::request::ask;
+    POST "/requests/{id}/items/{item}/again"    Member conversation::request::again;
 
     GET  "/welcome/{token}"    Anyone welcome::found::show;
     POST "/welcome/{token}"    Anyone welcome::found::found;
@@ -170,6 +188,17 @@ pages! {
     POST "/settings/agents/start"       Admin  settings::agents::stop::start;
     GET  "/settings/agents/{id}"        Admin  settings::agents::one::show;
     POST "/settings/agents/{id}/cap"    Admin  settings::agents::one::set_cap;
+    GET  "/settings/assistants"          Admin settings::assistants::show::show;
+    POST "/settings/assistants"          Admin settings::assistants::doing::choose;
+    POST "/settings/assistants/limit"    Admin settings::assistants::doing::limit;
+    POST "/settings/assistants/model"    Fresh settings::assistants::doing::connect;
+    POST "/settings/assistants/agree"    Fresh settings::assistants::doing::agree;
+    POST "/settings/assistants/topics"   Admin settings::assistants::doing::set_topics;
+    POST "/settings/assistants/ask"      Admin settings::assistants::doing::ask;
+    POST "/settings/assistants/stop"     Admin settings::assistants::doing::stop_all;
+    POST "/settings/assistants/start"    Admin settings::assistants::doing::start;
+    GET  "/settings/assistants/discard"  Admin settings::assistants::doing::ask_to_discard;
+    POST "/settings/assistants/discard"  Admin settings::assistants::doing::discard;
     GET  "/settings/webhooks"                Admin settings::webhooks::list::show;
     GET  "/settings/webhooks/new"            Fresh settings::webhooks::new::show;
     POST "/settings/webhooks/new"            Fresh settings::webhooks::new::make;
@@ -329,7 +358,7 @@ impl Web {
     }
 
     async fn run(&self, page: &'static Page, visit: Visit) -> Result<Response> {
-        if page.method == Method::POST {
+        if page.method == Method::POST && page.who != Who::Customer {
             self.check_origin(page.who, &visit.parts.headers)?;
         }
         match page.run {

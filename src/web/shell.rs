@@ -30,6 +30,7 @@ pub enum Here {
     Search,
     Settings,
     Notices,
+    Library,
     /// A view that the person saved.
     Saved(SavedViewId),
 }
@@ -48,6 +49,7 @@ impl Here {
             Self::Search => name == "search",
             Self::Settings => name == "settings",
             Self::Notices => name == "notices",
+            Self::Library => name == "documents",
             Self::Saved(_) => name == "saved",
         }
     }
@@ -175,6 +177,7 @@ impl Shell {
             view("snoozed", "Snoozed", "alarm-clock", "g h", counts.snoozed),
             page("outgoing", "Outgoing", "send", "g t", counts.outgoing),
             view("closed", "Closed", "archive", "g c", 0),
+            page("documents", "Library", "file-text", "g l", 0),
         ]
     }
 }

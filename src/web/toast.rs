@@ -51,6 +51,7 @@ toasts! {
     NoDraft "no-draft" "Somebody was quicker: it is no draft any more." None;
     Outdated "outdated" "Not sent yet: read what is new first." None;
     Crossed "crossed" "Not sent yet: a colleague changed this draft." None;
+    Unconfirmed "unconfirmed" "Not sent yet: the assistant wrote something that the team has not written before. Look at what is marked." None;
     Stopped "stopped" "Stopped. It is a draft again." None;
     StoppedAlready "stopped-already" "It was stopped already and is a draft." None;
     TooLate "too-late" "Too late to stop: it is already on its way." None;
@@ -85,6 +86,11 @@ toasts! {
     AgentsStopped "agents-stopped" "Every agent is stopped." Some(("/settings/agents/", ""));
     AgentsStoppedBut "agents-stopped-but" "Every agent is stopped. Something was already being handed to the mail server and may still arrive." Some(("/settings/agents/", ""));
     AgentsStarted "agents-started" "The agents work again." None;
+    AssistantsStopped "assistants-stopped" "The assistants are stopped. What they have drafted still waits." None;
+    AssistantsStarted "assistants-started" "The assistants work again." None;
+    AssistantsDiscarded "assistants-discarded" "All drafts of the assistant are thrown away." None;
+    Agreed "agreed" "Saved. Only mail of the inboxes you chose is shown to this model." None;
+    Corrected "corrected" "Noted. It stays as you said." None;
     WebhookPaused "webhook-paused" "Paused. Nothing is sent to it." None;
     WebhookResumed "webhook-resumed" "Resumed. It hears what happens from now on." None;
     WebhookTested "webhook-tested" "A test is on its way." None;
@@ -133,6 +139,13 @@ toasts! {
     PasskeyAdded "passkey" "The passkey is there. Next time, sign in with it." None;
     PasskeyRenamed "passkey-named" "The passkey has a new name." None;
     PasskeyRemoved "passkey-gone" "The passkey is removed." None;
+    ReadSoon "read-soon" "It is read again within moments." None;
+    DocumentTicked "document-ticked" "Ticked off." None;
+    DocumentAccepted "document-accepted" "Accepted." None;
+    DocumentBack "document-back" "Taken back." None;
+    AskedAgain "asked-again" "The customer is asked again. Anyone can stop the mail until it leaves." Some(("/messages/", "/undo"));
+    RequestExtended "request-extended" "The customer has more time." None;
+    RequestCancelled "request-cancelled" "Cancelled. The link has ended, and nobody is reminded." None;
     SavedReplyGone "saved-reply-gone" "Saved reply removed." None;
 }
 

@@ -4,12 +4,13 @@
 //! A loop only ever does work that is written down in rows, so any number of nodes can run it and a stop at
 //! any point loses nothing. The due time of the next row wakes a loop early; that is a hint, the pause is the rule.
 
+mod days;
 pub mod key_uses;
 pub mod metrics;
 pub mod supervise;
 pub mod sweep;
+mod words;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,40 +21,38 @@ use tokio::task::JoinSet;
 use self::supervise::supervise;
 
 use crate::app::App;
-use crate::app_mail::{body_fetch, forget, told};
-use crate::conversations::bulk::{self, work};
+use crate::app_mail::{body_fetch, forget};
+use crate::assistants::read::{self, ask as ask_of_documents};
+use crate::assistants::sort::{self, ask};
+use crate::assistants::tasks::{self, Kind};
+use crate::assistants::{draft, scores};
+use crate::conversations::bulk::work;
 use crate::conversations::keeping::retention;
 use crate::conversations::messages::sending;
 use crate::conversations::notifications::digest;
-use crate::conversations::reports::count;
-use crate::conversations::search::index::{self, Batch};
+use crate::conversations::search::index;
 use crate::conversations::search::pending;
+use crate::conversations::sorting::notes as unsorted;
 use crate::conversations::{counts, snooze};
 use crate::departures::hand_over;
-use crate::documents::request;
+use crate::documents::uploads::expire;
+use crate::documents::{request, to_read};
 use crate::due::backoff::{Backoff, Piece, caught};
 use crate::due::pass::{Pass, Progress};
 use crate::erasures::{retention as over, work as contacts};
 use crate::error::{Error, Result};
 use crate::events::take;
 use crate::exports::make;
-use crate::ids::WorkspaceId;
-use crate::incoming::{app_mail_body, drop_raw, quota};
-use crate::limits::rate;
+use crate::incoming::{app_mail_body, drop_raw};
 use crate::outgoing::{notify, send};
-use crate::replies::automatic::{answer as auto_reply, remind};
+use crate::replies::automatic::remind;
 use crate::replies::revoke_key;
-use crate::rules::runs;
 use crate::sandbox::answer;
-use crate::store::{doomed_files as files, partitions};
-use crate::webhooks::{claim, deliver, fan_out, health, remove};
-use crate::workspace::agents::days;
+use crate::store::doomed_files as files;
+use crate::webhooks::{claim, deliver, fan_out};
 use crate::workspace::audit::watch;
 use crate::workspace::keys::tell_changes;
-use crate::workspace::people::invitations;
-use crate::workspace::second_factor::half;
-use crate::workspace::single_sign_on::attempts;
-use crate::workspace::{keys, notices, passkeys, sessions, sign_in_links};
+use crate::workspace::{keys, notices, sessions};
 
 type Run<'a> = BoxFuture<'a, Result<()>>;
 type DueTime<'a> = BoxFuture<'a, Result<Option<DateTime<Utc>>>>;
@@ -84,6 +83,13 @@ const LOOPS: &[Loop] = &[
         at_once: 1,
         run: |app, turn| Box::pin(remind_of_documents(app, &turn.put_off)),
         next: |app| Box::pin(async { request::next_reminder(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: expire::LOOP,
+        every: Duration::from_secs(60),
+        at_once: 1,
+        run: |app, turn| Box::pin(expire::work_off(app, &turn.put_off)),
+        next: |app| Box::pin(async { expire::next(&mut *app.connection().await?).await }),
     },
     Loop {
         name: send::LOOP,
@@ -207,6 +213,13 @@ const LOOPS: &[Loop] = &[
         next: |app| Box::pin(async { body_fetch::next(&mut *app.connection().await?).await }),
     },
     Loop {
+        name: read::LOOP,
+        every: Duration::from_secs(5),
+        at_once: 1,
+        run: |app, turn| Box::pin(read::read_due(app, turn.at_once)),
+        next: |app| Box::pin(async { to_read::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
         name: watch::LOOP,
         every: Duration::from_secs(3600),
         at_once: 1,
@@ -245,7 +258,7 @@ const LOOPS: &[Loop] = &[
         name: "keep days",
         every: Duration::from_secs(3600),
         at_once: 1,
-        run: |app, _| Box::pin(keep_days(app)),
+        run: |app, _| Box::pin(days::keep_days(app)),
         next: |_| Box::pin(async { Ok(None) }),
     },
     Loop {
@@ -266,8 +279,43 @@ const LOOPS: &[Loop] = &[
         name: index::LOOP,
         every: Duration::from_secs(1),
         at_once: 1,
-        run: |app, turn| Box::pin(index_words(app, &turn.put_off)),
+        run: |app, turn| Box::pin(words::index_words(app, &turn.put_off)),
         next: |app| Box::pin(async { pending::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: sort::LOOP,
+        every: Duration::from_secs(1),
+        at_once: 1,
+        run: |app, turn| Box::pin(sort::work_off(app, &turn.put_off)),
+        next: |app| Box::pin(async { unsorted::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: ask::LOOP,
+        every: Duration::from_secs(2),
+        at_once: 8,
+        run: |app, turn| Box::pin(ask::ask_due(app, turn.at_once)),
+        next: |app| Box::pin(async { tasks::next(&mut *app.connection().await?, Kind::Sort).await }),
+    },
+    Loop {
+        name: ask_of_documents::LOOP,
+        every: Duration::from_secs(2),
+        at_once: 4,
+        run: |app, turn| Box::pin(ask_of_documents::ask_due(app, turn.at_once)),
+        next: |app| Box::pin(async { tasks::next(&mut *app.connection().await?, Kind::Read).await }),
+    },
+    Loop {
+        name: draft::LOOP,
+        every: Duration::from_secs(2),
+        at_once: 8,
+        run: |app, turn| Box::pin(draft::draft_due(app, turn.at_once)),
+        next: |app| Box::pin(async { tasks::next(&mut *app.connection().await?, Kind::Draft).await }),
+    },
+    Loop {
+        name: scores::LOOP,
+        every: Duration::from_secs(600),
+        at_once: 1,
+        run: |app, turn| Box::pin(scores::learn_due(app, &turn.put_off)),
+        next: |_| Box::pin(async { Ok(None) }),
     },
     Loop {
         name: "fold counts",
@@ -281,9 +329,6 @@ const LOOPS: &[Loop] = &[
 /// Never look more often than this, whatever the next due time says: a row that cannot be worked off now
 /// must not make its loop spin.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
-
-/// Messages of a workspace that are tried alone in one pass, because they could not be indexed.
-const MOST_ALONE: u32 = 3;
 
 /// Runs all loops until the word to stop; what has begun is finished first, the rest is given back. An error means that
 /// a loop is not looked after any more.
@@ -458,90 +503,6 @@ async fn look_at_streams(app: &App) -> Result<()> {
         app.streams.end_all_but(&open, &good);
     }
     Ok(())
-}
-
-async fn keep_days(app: &App) -> Result<()> {
-    let (mut conn, now) = (app.connection().await?, app.clock.now());
-    // One that fails does not keep the others from being done.
-    let kept = partitions::maintain(&mut conn).await;
-    let forgotten = rate::forget(&mut conn, now).await.and(notices::forget(&mut conn, now).await);
-    let forgotten = forgotten.and(bulk::forget(&mut conn, now).await);
-    let counted = days::forget_days(&mut conn, now).await.and(days::forget_messages(&mut conn, now).await);
-    let counted = counted.and(runs::forget_runs(&mut conn, now).await);
-    let counted = counted.and(count::forget_weeks(&mut conn, now).await);
-    let webhooks = health::forget(&mut conn, now).await.and(remove::forget(&mut conn, now).await);
-    let ended = sessions::forget(&mut conn, now).await.and(sign_in_links::forget(&mut conn, now).await);
-    let ended = ended.and(attempts::forget(&mut conn, now).await).and(passkeys::forget(&mut conn, now).await);
-    let ended = ended.and(invitations::forget(&mut conn, now).await).and(half::forget(&mut conn, now).await);
-    let forgotten = forgotten.and(auto_reply::forget(&mut conn, now).await);
-    let forgotten = forgotten.and(told::forget(&mut conn, now).await);
-    kept.and(forgotten).and(counted).and(webhooks).and(ended).and(quota::forget(&mut conn, now).await)
-}
-
-/// Works off the notes there are, a batch of each workspace in turn: however much one has, the others wait for one
-/// batch of it. What comes meanwhile is left for the next look, unless there is more to do anyway: a few messages at a
-/// time cost almost as much as many, and a search works off the notes of its own workspace first.
-async fn index_words(app: &App, put_off: &Backoff) -> Result<()> {
-    let mut pass = Pass::begin(app, put_off);
-    let mut alone: HashMap<WorkspaceId, u32> = HashMap::new();
-    loop {
-        let (now, aside) = (app.clock.now(), pass.aside());
-        let waiting = pending::unindexed(&mut *app.connection().await?, now, &aside).await?;
-        if pass.is_over(&waiting) {
-            return Ok(());
-        }
-        for workspace in waiting {
-            let alone = alone.entry(workspace).or_default();
-            let indexing = index_words_of(app, put_off, workspace, alone);
-            pass.turn(Piece::Workspace(workspace), indexing).await?;
-        }
-    }
-}
-
-/// One batch of a workspace. When it fails, one of its messages is to blame: half as many are tried, until that one
-/// stands alone. It is then tried again alone and later. A workspace where many fail is put off as a whole.
-async fn index_words_of(
-    app: &App,
-    put_off: &Backoff,
-    workspace: WorkspaceId,
-    alone: &mut u32,
-) -> Result<Progress> {
-    let mut batch = index::OF_THE_WORKER;
-    loop {
-        let error = match caught(index_batch(app, workspace, batch)).await {
-            Ok(more) if more || batch.messages < index::OF_THE_WORKER.messages => return Ok(Progress::More),
-            Ok(_) => return Ok(Progress::Done),
-            Err(error) => error,
-        };
-        if error.is_outage() || error.is_fenced() {
-            return Err(error);
-        }
-        if batch.messages > 1 {
-            batch.messages /= 2;
-            continue;
-        }
-        put_batch_off(app, workspace, batch).await?;
-        *alone += 1;
-        if *alone > MOST_ALONE {
-            return Err(error);
-        }
-        tracing::warn!(%error, %workspace, "words could not be indexed and will be tried again");
-        put_off.count(&error);
-        return Ok(Progress::More);
-    }
-}
-
-async fn index_batch(app: &App, workspace: WorkspaceId, batch: Batch) -> Result<bool> {
-    let mut tx = app.begin(workspace).await?;
-    let indexed = index::index(&mut tx, batch).await?;
-    tx.commit().await?;
-    Ok(indexed.more)
-}
-
-async fn put_batch_off(app: &App, workspace: WorkspaceId, batch: Batch) -> Result<()> {
-    let mut tx = app.begin(workspace).await?;
-    index::put_off(&mut tx, batch).await?;
-    tx.commit().await
 }
 
 async fn fold_counts(app: &App, put_off: &Backoff) -> Result<()> {

@@ -99,9 +99,9 @@ async fn a_page_of_the_app_asks_no_more_than_it_needs() {
         let pages = [
             ("/inbox".to_owned(), 7),
             ("/inbox?view=unassigned&unread=1".into(), 8),
-            (format!("/conversations/{conversation}"), 17),
-            (format!("/conversations/{conversation}?compose=reply"), 21),
-            (format!("/conversations/{conversation}?compose=note"), 19),
+            (format!("/conversations/{conversation}"), 19),
+            (format!("/conversations/{conversation}?compose=reply"), 23),
+            (format!("/conversations/{conversation}?compose=note"), 21),
             ("/notices".into(), 5),
             ("/outgoing".into(), 10),
             ("/approvals".into(), 6),

@@ -1,7 +1,9 @@
 //! All tests that need more than one module: one binary, one throw-away PostgreSQL, a database per test.
 
+mod assistants;
 mod blobs;
 mod budgets;
+mod documents;
 mod door;
 mod erasing;
 mod faults;

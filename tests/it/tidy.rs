@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use source::{File, tables_of, tree, writes};
 
 /// Rooms of the base, beside the files directly in src/. They may import each other; circles of files are refused.
-const BASE: &[&str] = &["due", "html", "limits", "live", "net", "relay", "secrets", "store"];
+const BASE: &[&str] =
+    &["confined", "due", "html", "limits", "live", "net", "reading", "relay", "secrets", "store"];
 
 /// A module imports only what stands above it, never its neighbours on the same line. Above the first line: the base.
 const ORDER: &[&[&str]] = &[
@@ -114,9 +115,21 @@ const OWNERS: &[(&str, &[&str])] = &[
             "trash",
             "saved_views",
             "report_counts",
+            "unsorted_messages",
         ],
     ),
-    ("documents", &["documents", "document_requests", "document_request_items"]),
+    (
+        "documents",
+        &[
+            "documents",
+            "document_requests",
+            "document_request_items",
+            "document_request_files",
+            "unread_documents",
+            "document_readings",
+            "document_corrections",
+        ],
+    ),
     ("app_mail", &["app_mail", "sending_services", "service_reports", "seen_reports"]),
     (
         "replies",
@@ -131,6 +144,20 @@ const OWNERS: &[(&str, &[&str])] = &[
             "written_draft_files",
             "saved_replies",
             "saved_reply_files",
+        ],
+    ),
+    (
+        "assistants",
+        &[
+            "assistant_settings",
+            "assistant_tasks",
+            "corrections",
+            "learned_topics",
+            "assistant_runs",
+            "assistant_days",
+            "assistant_spend",
+            "assistant_calls",
+            "assistant_drafts",
         ],
     ),
     ("incoming", &["mail_received"]),

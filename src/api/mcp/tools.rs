@@ -125,11 +125,12 @@ fn is_read(tool: &Entry) -> bool {
 }
 
 /// Runs the operation behind a tool. What REST has in the path is the argument `id` here, or
-/// `conversationId`, which models like to write.
+/// `conversationId` or `documentId`, which models like to write.
 async fn call(caller: &Caller, tool: &Entry, mut arguments: JsonObject) -> Answered<String> {
     let mut id = None;
-    if tool.spec.names_a_conversation() {
-        let names = ["id", "conversationId"].iter();
+    if tool.spec.names_something() {
+        let names = ["id", tool.spec.names.argument().1];
+        let names = names.iter();
         let given = names.filter_map(|name| arguments.shift_remove(*name)).find(|given| !given.is_null());
         id = match given.unwrap_or_default() {
             Value::String(id) => Some(id),
@@ -189,8 +190,8 @@ fn input_schema(tool: &Entry) -> JsonObject {
     let Value::Object(mut schema) = schema else { return JsonObject::new() };
     schema.entry("type").or_insert_with(|| json!("object"));
     schema.entry("properties").or_insert_with(|| json!({}));
-    if tool.spec.names_a_conversation() {
-        let id = json!({ "type": "string", "description": "The conversation's id, cnv_…" });
+    if tool.spec.names_something() {
+        let id = json!({ "type": "string", "description": tool.spec.names.argument().0 });
         let mut properties = JsonObject::from_iter([("id".to_owned(), id)]);
         if let Some(Value::Object(fields)) = schema.get("properties") {
             properties.extend(fields.clone());

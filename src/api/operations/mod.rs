@@ -5,6 +5,8 @@ pub mod add_note;
 pub mod assign_conversation;
 pub mod follow_sandbox;
 pub mod get_conversation;
+pub mod get_document;
+pub mod get_document_content;
 pub mod list_conversations;
 pub mod list_mailboxes;
 pub mod list_tags;

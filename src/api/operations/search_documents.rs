@@ -1,5 +1,5 @@
 //! `GET /documents` (specification 4.12): the document library.
-//! A key finds the documents of the inboxes it can see; there is no download here.
+//! A key finds the documents of the inboxes it can see; its file is at `/documents/{id}/content`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -58,7 +58,7 @@ pub struct Document {
 /// The published form of `fields`.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Fields {
+pub(super) struct Fields {
     #[serde(skip_serializing_if = "Option::is_none")]
     vendor: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::error::Result;
-use crate::ids::{ConversationId, MessageId};
+use crate::ids::{ConversationId, DocumentRequestId, MessageId};
 use crate::live::topic::Topic;
 use crate::store::db::Tx;
 
@@ -233,6 +233,26 @@ pub async fn named(tx: &mut Tx<'_>, conversations: &[ConversationId]) -> Result<
     .await?)
 }
 
+/// What requests for documents asked for, which are gone, is not told any more: labels may name somebody.
+pub async fn unlabel(
+    tx: &mut Tx<'_>,
+    conversations: &[ConversationId],
+    requests: &[DocumentRequestId],
+) -> Result<()> {
+    let (workspace, ids) = (tx.workspace().0, numbers(conversations));
+    let requests: Vec<String> = requests.iter().map(ToString::to_string).collect();
+    sqlx::query!(
+        "update timeline_events set data = data - 'label'
+         where workspace_id = $1 and conversation_id = any($2) and data ->> 'requestId' = any($3) and data ? 'label'",
+        workspace,
+        &ids,
+        &requests
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
 /// Notes, timelines and heads of the contact's own conversations; of others only what names the contact.
 async fn erase_heads(tx: &mut Tx<'_>, ids: &[i64], own: &[i64], address: &str) -> Result<()> {
     let (workspace, now) = (tx.workspace().0, tx.now());
@@ -279,6 +299,9 @@ async fn erase_heads(tx: &mut Tx<'_>, ids: &[i64], own: &[i64], address: &str) -
              contact_email = case when c.id = any($3) then null else contact_email end,
              subject = case when c.id = any($3) then $4 else subject end,
              topic = case when c.id = any($3) then null else topic end,
+             topic_by = case when c.id = any($3) then null else topic_by end,
+             topic_at = case when c.id = any($3) then null else topic_at end,
+             topic_person = case when c.id = any($3) then null else topic_person end,
              reference = case when c.id = any($3) then null else reference end,
              risk = case when c.id = any($3) then null else risk end,
              risk_reasons = case when c.id = any($3) then '{}' else risk_reasons end,

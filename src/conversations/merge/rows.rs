@@ -188,7 +188,8 @@ async fn move_notifications(tx: &mut Tx<'_>, kept: ConversationId, gone: Convers
     Ok(())
 }
 
-/// Subject, contact and inbox stay as they are. Of the rest, what the one lacks comes from the other; a hold always does.
+/// Subject, contact and inbox stay as they are. Of the rest, what the one lacks comes from the other; a hold
+/// always does, and what a person said of the topic before what an assistant did.
 async fn join_heads(tx: &mut Tx<'_>, kept: ConversationId, gone: ConversationId) -> Result<()> {
     let workspace = tx.workspace().0;
     sqlx::query!(
@@ -200,14 +201,23 @@ async fn join_heads(tx: &mut Tx<'_>, kept: ConversationId, gone: ConversationId)
              snippet = case when gone.last_message_at > kept.last_message_at then gone.snippet else kept.snippet end,
              last_message_at = greatest(kept.last_message_at, gone.last_message_at),
              reference = coalesce(kept.reference, gone.reference),
-             topic = coalesce(kept.topic, gone.topic),
-             urgency = coalesce(kept.urgency, gone.urgency),
+             topic = case when takes_topic then gone.topic else kept.topic end,
+             topic_by = case when takes_topic then gone.topic_by else kept.topic_by end,
+             topic_at = case when takes_topic then gone.topic_at else kept.topic_at end,
+             topic_person = case when takes_topic then gone.topic_person else kept.topic_person end,
+             urgency = case when takes_urgency then gone.urgency else kept.urgency end,
+             urgency_by = case when takes_urgency then gone.urgency_by else kept.urgency_by end,
+             urgency_at = case when takes_urgency then gone.urgency_at else kept.urgency_at end,
+             urgency_person = case when takes_urgency then gone.urgency_person else kept.urgency_person end,
              answers_in = nullif(kept.answers_in, gone.id),
              risk = case when takes then gone.risk else kept.risk end,
              risk_reasons = case when takes then gone.risk_reasons else kept.risk_reasons end,
              held_at = case when takes then gone.held_at else kept.held_at end
          from conversations gone cross join lateral (
-             select gone.risk is not null and (held.risk is null or (gone.held_at is not null and held.held_at is null)) as takes
+             select gone.risk is not null and (held.risk is null or (gone.held_at is not null and held.held_at is null)) as takes,
+                    held.topic_person is null and (gone.topic_person is not null or held.topic is null) as takes_topic,
+                    held.urgency_person is null
+                        and (gone.urgency_person is not null or held.urgency is null) as takes_urgency
              from conversations held where held.workspace_id = $1 and held.id = $2) risks
          where kept.workspace_id = $1 and kept.id = $2 and gone.workspace_id = $1 and gone.id = $3",
         workspace,

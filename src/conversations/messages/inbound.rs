@@ -155,7 +155,7 @@ pub async fn start(
     Ok(Ok(stored))
 }
 
-/// Inserts conversation, message and index note of each mail. Returns how many messages were new.
+/// Inserts conversation, message and the notes of each mail, for search and for sorting. Returns how many messages were new.
 async fn insert(
     tx: &mut Tx<'_>,
     mails: &[(&Mailbox, &Inbound)],
@@ -200,6 +200,9 @@ async fn insert(
          noted as (
              insert into unindexed_messages (workspace_id, conversation_id, message_id, since)
              select $1, conversation_id, id, $2 from unnest($4::bigint[], $5::bigint[]) as mail (conversation_id, id)),
+         unsorted as (
+             insert into unsorted_messages (workspace_id, message_id, since)
+             select $1, id, $2 from unnest($5::bigint[], $7::bigint[]) as mail (id, audience) where audience <> $28),
          counted as (
              insert into report_counts as kept (workspace_id, mailbox_id, what, week, shard, n)
              select $1, mailbox_id, 'arrived', $29, $27, count(*)
@@ -279,6 +282,7 @@ pub async fn join(
              returning last_item),
          noted as (
              insert into unindexed_messages (workspace_id, conversation_id, message_id, since) values ($1, $2, $6, $3)),
+         unsorted as (insert into unsorted_messages (workspace_id, message_id, since) select $1, $6, $3 where $27),
          counted as (
              insert into report_counts as kept (workspace_id, mailbox_id, what, week, shard, n)
              select $1, $25, 'arrived', $28, $26, 1 where not $13 and $27

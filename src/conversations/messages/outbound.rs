@@ -285,10 +285,15 @@ pub async fn stop(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId, te
     if stopped.rows_affected() == 0 {
         return Ok(false);
     }
+    took_back(tx, conversation).await?;
+    Ok(true)
+}
+
+/// A message that was to leave became a draft.
+pub(super) async fn took_back(tx: &mut Tx<'_>, conversation: &Locked) -> Result<()> {
     tx.touch(conversation.audience, Topic::Messages);
     uncount(tx, conversation).await?;
-    pending::note(tx, conversation.id).await?;
-    Ok(true)
+    pending::note(tx, conversation.id).await
 }
 
 /// Takes a draft off the timeline. False when it is no draft any more.

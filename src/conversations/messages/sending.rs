@@ -12,6 +12,7 @@ use crate::conversations::conversation::Locked;
 use crate::conversations::messages::held::{self, InHand};
 use crate::conversations::messages::inbound::SNIPPET;
 use crate::conversations::messages::message::{Author, Channel, MessageStatus, Origin};
+use crate::conversations::messages::outbound;
 use crate::conversations::reports::count;
 use crate::conversations::timeline::{self, Attachment};
 use crate::conversations::transitions::{Trigger, apply};
@@ -43,6 +44,8 @@ pub struct Claimed {
     pub livemode: bool,
     /// An agent sends it, and no person approved it.
     pub by_agent_alone: bool,
+    /// It is mail of the service's own that answers nothing, as reminders are.
+    pub by_service: bool,
     /// Mail to one of its addresses fails: it complained, or does not exist.
     pub suppressed: bool,
     /// Somebody who must not be written to was erased here: whether it is one of its addresses, the hashes tell.
@@ -91,6 +94,7 @@ pub async fn claim(
                c.contact_email, coalesce(m.subject, c.subject) as "subject!", m.to_addresses, m.cc_addresses, m.bcc_addresses,
                m.attachments as "attachments: Json<Vec<Attachment>>", m.claim, m.tries, c.audience <> $3 as "livemode!",
                coalesce(m.author_type = 'agent', false) and m.approved_by is null as "by_agent_alone!",
+               coalesce(m.origin = 'service', false) and m.answers is null as "by_service!",
                exists (select from suppressed_addresses s
                        where s.workspace_id = c.workspace_id and s.livemode = (c.audience <> $3)
                          and s.address = any (coalesce(m.to_addresses || m.cc_addresses || m.bcc_addresses,
@@ -132,6 +136,7 @@ pub async fn claim(
             tries: row.tries,
             livemode: row.livemode,
             by_agent_alone: row.by_agent_alone,
+            by_service: row.by_service,
             suppressed: row.suppressed,
             erased_bans: row.erased_bans,
             attachments: row.attachments.0,
@@ -239,6 +244,26 @@ pub async fn failed(
     let email = Some(letter.to.as_str()).filter(|to| !to.is_empty() && letter.copies.all().next().is_none());
     tell_failure(tx, conversation, message, email, refusal).await?;
     apply(tx, conversation, Trigger::SendFailed, &By::System).await?;
+    Ok(true)
+}
+
+/// It is not wanted any more and goes, as if it had never been written. False when this claim is not the newest any more.
+pub async fn drop_claimed(tx: &mut Tx<'_>, conversation: &Locked, claimed: &Claimed) -> Result<bool> {
+    let (workspace, message) = (tx.workspace().0, claimed.letter.message);
+    let gone = sqlx::query!(
+        "delete from messages
+         where workspace_id = $1 and conversation_id = $2 and id = $3 and status = 'sending' and claim = $4",
+        workspace,
+        conversation.id.0,
+        message.0,
+        claimed.claim
+    )
+    .execute(&mut **tx)
+    .await?;
+    if gone.rows_affected() == 0 {
+        return Ok(false);
+    }
+    outbound::took_back(tx, conversation).await?;
     Ok(true)
 }
 

@@ -149,6 +149,7 @@ fn compose(lines: &[Line], link: impl Fn(&str) -> String) -> (String, String) {
             Reason::Replied => "there is new mail".to_owned(),
             Reason::Noted => format!("{name} wrote a note"),
             Reason::Ruled => format!("{name} says that you should know of it"),
+            Reason::Documents => "all documents that were asked for are in".to_owned(),
         };
         match conversations.iter_mut().find(|(first, _)| first.conversation == line.conversation) {
             Some((_, happened)) => happened.push(what),

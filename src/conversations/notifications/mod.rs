@@ -37,11 +37,13 @@ pub enum Reason {
     Noted,
     /// A rule says that they should know.
     Ruled,
+    /// Everything that the customer was asked for is in.
+    Documents,
 }
 
 impl Reason {
     fn parse(text: &str) -> Option<Self> {
-        [Self::Assigned, Self::Mentioned, Self::Replied, Self::Noted, Self::Ruled]
+        [Self::Assigned, Self::Mentioned, Self::Replied, Self::Noted, Self::Ruled, Self::Documents]
             .into_iter()
             .find(|reason| reason.as_str() == text)
     }
@@ -53,6 +55,7 @@ impl Reason {
             Self::Replied => "replied",
             Self::Noted => "noted",
             Self::Ruled => "ruled",
+            Self::Documents => "documents",
         }
     }
 }
@@ -89,6 +92,13 @@ pub async fn noted(
 /// A rule tells somebody of a conversation. They do not follow it by that.
 pub async fn ruled(tx: &mut Tx<'_>, conversation: &Conversation, by: &By, person: PersonId) -> Result<()> {
     tell(tx, conversation, by, by.name(), &[(person, Reason::Ruled)]).await
+}
+
+/// Everything that the customer was asked for is in.
+pub async fn documents_are_in(tx: &mut Tx<'_>, conversation: &Conversation, by: &By) -> Result<()> {
+    let followers = follows::of(tx, conversation).await?;
+    let told: Vec<_> = followers.into_iter().map(|person| (person, Reason::Documents)).collect();
+    tell(tx, conversation, by, conversation.contact.called(), &told).await
 }
 
 /// Tells each. Who left the team or cannot see the conversation is passed over.

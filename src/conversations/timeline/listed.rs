@@ -43,8 +43,19 @@ listed! {
     "app-mail-unread" "the words of the app's mail could not be fetched" ["messageId"];
     "documents-requested" "a request for documents left" ["requestId" "messageId" "items"];
     "documents-cancelled" "a request for documents was thrown away" ["requestId"];
+    "document-uploaded" "a customer sent a file over the page of a request" ["requestId" "documentId" "label"];
+    "document-ticked" "a person ticked off what came another way" ["requestId" "label"];
+    "document-accepted" "a person looked at what came, and it is right" ["requestId" "label"];
+    "document-refused" "a person refused what came, and asked again" ["requestId" "label"];
+    "document-put-back" "a person took such a decision back" ["requestId" "label"];
+    "documents-completed" "everything that a request asks for is in" ["requestId"];
+    "documents-reopened" "something of a completed request is missing again" ["requestId"];
+    "documents-extended" "a person gave a request more time" ["requestId" "dueDate"];
+    "documents-expired" "the link of a request ended before everything was in" ["requestId"];
     "held" "a mail is held as a likely scam" ["risk"];
     "released" "a person released what was held" [];
+    "risk-raised" "the sorting assistant takes a mail for a likely scam" ["risk"];
+    "sorted" "a person said topic or urgency" ["field" "from" "to"];
     "merged" "another conversation became part of this one" ["conversationId" "subject"];
     "notified" "a rule told somebody" ["to"];
 }

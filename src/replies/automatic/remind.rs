@@ -41,8 +41,10 @@ pub async fn remind(app: &App, tx: &mut Tx<'_>, due: Due) -> Result<()> {
     }
     let is_contact = conversation.contact.email.as_deref() == Some(address);
     let addressed = (!is_contact).then(|| Addressed { to: vec![address.to_owned()], ..Addressed::default() });
+    let message = tx.mint();
+    request::reminded(tx, due.request, message).await?;
     let reminder = Outbound {
-        message: tx.mint(),
+        message,
         author: Author::Service,
         text: &text,
         written: Some(OPENING),

@@ -155,7 +155,9 @@ pub async fn send_again(
         // Its link goes with it; the new message has one of its own.
         request::cancel(tx, carrier, &person.by()).await?;
     }
-    let body = failed.written.as_deref().unwrap_or(&failed.text);
+    // What asks again for a document leaves with its link, as it was.
+    let written = failed.written.as_deref().filter(|_| asks.is_some());
+    let body = written.unwrap_or(&failed.text);
     let reply = NewReply { body, summary: None, asks, send: true };
     let sends_at = tx.now() + app.config.undo_window(conversation.livemode());
     let to = addressed.to.first().cloned().unwrap_or_default();

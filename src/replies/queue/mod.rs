@@ -3,6 +3,7 @@
 
 pub mod changes;
 pub mod edit;
+pub mod foreign;
 pub mod list;
 pub mod news;
 pub mod review;

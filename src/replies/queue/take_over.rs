@@ -7,13 +7,16 @@
 use chrono::{DateTime, Utc};
 use serde_json::json;
 
+use crate::app::App;
 use crate::conversations::conversation::Conversation;
 use crate::conversations::messages::message::Author;
 use crate::conversations::messages::{outbound, revision};
 use crate::conversations::timeline;
 use crate::documents::request::{self, Carrier};
+use crate::documents::uploads::again;
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, MessageId};
+use crate::replies::approve::is_confirmed;
 use crate::replies::asking;
 use crate::replies::drafts::{self, Kind, Save, Saved, Words, files};
 use crate::replies::queue::edit::lock_draft;
@@ -36,13 +39,17 @@ pub enum Taken {
     Over(ConversationId, Kind),
     /// Somebody else changed the draft after it was shown.
     Crossed,
+    /// An assistant wrote something that the team has not written before, and nobody has confirmed it.
+    Unconfirmed,
 }
 
 pub async fn take_over(
+    app: &App,
     tx: &mut Tx<'_>,
     person: &Person,
     message: MessageId,
     typed: Option<Typed<'_>>,
+    confirmed: &[String],
 ) -> Result<Taken> {
     let (conversation, draft) = lock_draft(tx, person, message).await?;
     let stands = draft.written.as_deref().unwrap_or(&draft.text);
@@ -56,8 +63,16 @@ pub async fn take_over(
         }
         None => stands.to_owned(),
     };
+    if !is_confirmed(tx, &conversation, &draft, Some(&body), confirmed).await? {
+        return Ok(Taken::Unconfirmed);
+    }
     let carrier = Carrier { conversation: conversation.id, message };
     let asked = request::of_message(tx, carrier).await?;
+    // Who writes on has the link before them, and can move it.
+    let body = match again::of_message(tx, message).await? {
+        Some(asks) => asks.with_link(app, tx, &body)?,
+        None => body,
+    };
     let documents =
         asked.map(|asked| asking::write(asked.items.iter().map(|listed| &listed.item), asked.due));
     let row = sqlx::query!(

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, MessageId};
-use crate::replies::approve::{Approved, Shown, approve as approving};
+use crate::replies::approve::{Approved, Shown, approve_confirmed as approving};
 use crate::replies::discard::discard as discarding;
 use crate::replies::drafts::Kind;
 use crate::replies::queue::edit::{Edited, NOT_A_DRAFT, edit as editing};
@@ -29,8 +29,10 @@ pub async fn approve(asked: Asked) -> Result<Response> {
     let version = read_version(form.get("version"))?;
     let shown = Shown { newest: form.parse("seen")?, edited_at: version };
     let body = form.get("body");
+    let confirmed: Vec<String> = form.all("confirmed").map(str::to_owned).collect();
+    let seen = (Some(shown), &confirmed[..]);
     let mut tx = asked.tx().await?;
-    let approved = match approving(asked.app(), &mut tx, &asked.person, message, body, Some(shown)).await {
+    let approved = match approving(asked.app(), &mut tx, &asked.person, message, body, seen).await {
         Err(error) if is_decided(&error) => {
             drop(tx);
             return decided(&asked, message, &form, error).await;
@@ -42,8 +44,9 @@ pub async fn approve(asked: Asked) -> Result<Response> {
             tx.commit().await?;
             gone_on(&asked, message, &form, Toast::new(Done::Approved, message)).await
         }
-        Approved::Outdated => {
-            // The words stay; what is new is shown.
+        Approved::Outdated | Approved::Unconfirmed => {
+            // The words stay; what is new or has to be confirmed is shown.
+            let told = if approved == Approved::Outdated { Done::Outdated } else { Done::Unconfirmed };
             if let Some(body) = body
                 && editing(&mut tx, &asked.person, message, body, version).await? == Edited::Crossed
             {
@@ -51,7 +54,7 @@ pub async fn approve(asked: Asked) -> Result<Response> {
                 return crossed(&asked, message, &form).await;
             }
             tx.commit().await?;
-            Ok(respond::see_other_with(&path(message, after(&form)), Toast::new(Done::Outdated, message)))
+            Ok(respond::see_other_with(&path(message, after(&form)), Toast::new(told, message)))
         }
         Approved::Crossed => {
             drop(tx);
@@ -111,17 +114,33 @@ pub async fn take_over(asked: Asked) -> Result<Response> {
     let form = asked.form().await?;
     let shown = read_version(form.get("version"))?;
     let typed = form.get("body").map(|body| Typed { body, shown });
+    let confirmed: Vec<String> = form.all("confirmed").map(str::to_owned).collect();
     let mut tx = asked.tx().await?;
-    let taken = match taking_over(&mut tx, &asked.person, message, typed).await {
+    let taken = match taking_over(asked.app(), &mut tx, &asked.person, message, typed, &confirmed).await {
         Err(error) if typed.is_some() && is_decided(&error) => {
             drop(tx);
             return decided(&asked, message, &form, error).await;
         }
         taken => taken?,
     };
-    let Taken::Over(conversation, kind) = taken else {
-        drop(tx);
-        return crossed(&asked, message, &form).await;
+    let (conversation, kind) = match taken {
+        Taken::Over(conversation, kind) => (conversation, kind),
+        Taken::Crossed => {
+            drop(tx);
+            return crossed(&asked, message, &form).await;
+        }
+        Taken::Unconfirmed => {
+            // The words stay; what has to be confirmed is shown.
+            if let Some(body) = form.get("body")
+                && editing(&mut tx, &asked.person, message, body, shown).await? == Edited::Crossed
+            {
+                drop(tx);
+                return crossed(&asked, message, &form).await;
+            }
+            tx.commit().await?;
+            let toast = Toast::new(Done::Unconfirmed, message);
+            return Ok(respond::see_other_with(&path(message, after(&form)), toast));
+        }
     };
     tx.commit().await?;
     let compose = if kind == Kind::Reply { "" } else { "?compose=forward" };

@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::{DateTime, Utc};
 
+use crate::assistants::draft::relied::{self, Relied};
 use crate::conversations::conversation::{Contact, Member};
 use crate::conversations::messages::message::{Author, Direction, MessageStatus};
 use crate::conversations::team;
@@ -13,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::ids::MessageId;
 use crate::replies::approve::Picked;
 use crate::replies::queue::changes::{self, Change};
+use crate::replies::queue::foreign::{self, Mark};
 use crate::replies::queue::list::{self, Place, Waiting};
 use crate::replies::queue::news::News;
 use crate::replies::queue::review::{self, Review};
@@ -56,6 +58,9 @@ struct Pane {
     number: Option<usize>,
     team: Vec<Member>,
     clock: Option<Clock>,
+    /// Of an assistant's draft: what it relied on, and what has to be confirmed before it leaves.
+    relied: Option<Relied>,
+    marks: Vec<Mark>,
 }
 
 /// How the page of one draft is shown.
@@ -97,7 +102,14 @@ pub async fn page(asked: &Asked, chosen: Option<MessageId>, how: How) -> Result<
             let row = listed.drafts.iter().find(|draft| draft.message == message);
             let review = review::find(&mut snapshot, &asked.person, now, message, row).await?;
             let team = team::of(&mut snapshot, asked.person.workspace, &review.conversation).await?;
-            Some(Pane::new(asked, review, &listed.drafts, team, How { after, ..how }))
+            let mut pane = Pane::new(asked, review, &listed.drafts, team, How { after, ..how });
+            if pane.review.author == Author::Assistant && pane.is_draft() {
+                let (workspace, review) = (asked.person.workspace, &pane.review);
+                let body = pane.mine.as_deref().unwrap_or(&review.body);
+                pane.marks = foreign::marks(&mut snapshot, workspace, &review.conversation, body).await?;
+                pane.relied = relied::of(&mut snapshot, workspace, message).await?;
+            }
+            Some(pane)
         }
         None => None,
     };
@@ -163,6 +175,8 @@ impl Pane {
             clock: clock.map(|sends_at| Clock::new(asked, sends_at)),
             mine: how.mine,
             review,
+            relied: None,
+            marks: Vec::new(),
         }
     }
 

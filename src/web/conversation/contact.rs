@@ -8,6 +8,7 @@ use crate::conversations::conversation::Conversation;
 use crate::conversations::earlier::{self, Earlier, Past};
 use crate::documents::library::{self, Document};
 use crate::error::Result;
+use crate::web::library::list;
 use crate::web::show::{Times, filters};
 use crate::web::status;
 use crate::web::visit::Asked;
@@ -47,6 +48,10 @@ impl ContactPanel {
             documents,
             times: asked.times(),
         })
+    }
+
+    fn gist(&self, document: &Document) -> String {
+        list::gist(document)
     }
 
     /// Where all of them are listed.

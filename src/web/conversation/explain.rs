@@ -16,6 +16,13 @@ pub struct Told {
     pub object: Option<String>,
 }
 
+impl Told {
+    /// It is told as what came of something, whoever did that.
+    fn of_nobody(self) -> Self {
+        Self { who: None, ..self }
+    }
+}
+
 /// What happened, for an event of the timeline.
 pub fn event(actor: &str, event: &str, data: &Value, times: &Times) -> Told {
     let text = |key: &str| data[key].as_str().unwrap_or_default().to_owned();
@@ -56,8 +63,14 @@ pub fn event(actor: &str, event: &str, data: &Value, times: &Times) -> Told {
                 (false, false) => told("changed tags:", Some(format!("+ {added}, − {removed}"))),
             }
         }
+        "sorted" => match (text("field").as_str(), data["to"].as_str()) {
+            ("urgency", to) => told("set the urgency to", to.map(str::to_owned)),
+            (_, Some(to)) => told("set the topic to", Some(to.to_owned())),
+            (_, None) => told("took the topic away", None),
+        },
         "notified" => told("told", name("to")),
         "held" => told("Held: this may be a scam", None),
+        "risk-raised" => told("The sorting assistant takes this for a likely scam", None),
         "released" => told("said that this is no scam", None),
         "approved" if data["edited"] == true => told("edited and approved a draft", None),
         "approved" => told("approved a draft", None),
@@ -83,7 +96,17 @@ pub fn event(actor: &str, event: &str, data: &Value, times: &Times) -> Told {
         }
         "app-mail-unread" => told("The words of the app’s mail could not be fetched", None),
         "documents-requested" => told("Documents were asked for", None),
+        "documents-cancelled" if who.is_some() => told("cancelled the request for documents", None),
         "documents-cancelled" => told("The request for documents was cancelled", None),
+        "documents-completed" => told("Everything that was asked for is in", None).of_nobody(),
+        "documents-reopened" => told("The request for documents is open again", None).of_nobody(),
+        "documents-expired" => told("The link for documents ended", None),
+        "documents-extended" => told("gave the customer more time for documents", None),
+        "document-uploaded" => told("The customer sent", Some(text("label"))),
+        "document-ticked" => told("ticked off", Some(text("label"))),
+        "document-accepted" => told("accepted", Some(text("label"))),
+        "document-refused" => told("refused what came, and asked again for", Some(text("label"))),
+        "document-put-back" => told("took back what was decided on", Some(text("label"))),
         "followed" => told("follows it", None),
         "merged" => told("merged another conversation into this one", name("subject")),
         "merged-into" => told("merged this into another conversation", name("subject")),

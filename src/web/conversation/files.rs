@@ -12,10 +12,10 @@ use futures::{StreamExt, TryStreamExt, stream};
 use crate::app::App;
 use crate::conversations::messages::html;
 use crate::conversations::timeline::Attachment;
-use crate::documents::library;
 use crate::error::{NO_ENDPOINT, NO_MESSAGE, Result};
 use crate::http::answers::insert;
-use crate::ids::{DocumentId, MessageId};
+use crate::http::files::{SANDBOX, attached, disposition};
+use crate::ids::MessageId;
 use crate::net::pictures;
 use crate::store::blobs::Blob;
 use crate::web::visit::Asked;
@@ -23,10 +23,8 @@ use crate::web::visit::Asked;
 /// A picture up to this size is its own thumbnail.
 pub const MOST_THUMB: i64 = 400_000;
 /// Of a picture or PDF that is shown; larger ones are downloaded.
-const MOST_PREVIEW: i64 = 25_000_000;
+pub const MOST_PREVIEW: i64 = 25_000_000;
 
-/// Nothing in it runs, loads or sends, should a browser open it all the same.
-const SANDBOX: &str = "sandbox; default-src 'none'";
 /// The viewer of PDF is a page of the browser's own, which a sandbox would keep from starting.
 const PDF: &str = "default-src 'none'; style-src 'unsafe-inline'; object-src 'self'; frame-ancestors 'none'; \
                    base-uri 'none'; form-action 'none'";
@@ -63,14 +61,6 @@ pub async fn picture(app: &App, file: &Attachment) -> Result<Response> {
     if is_pdf { Err(NO_MESSAGE) } else { Ok(shown) }
 }
 
-/// `GET /documents/{id}`
-pub async fn document(asked: Asked) -> Result<Response> {
-    let id: DocumentId = asked.id("id")?;
-    let file = library::find_visible(&mut *asked.reading().await?, &asked.person, id).await?;
-    let blob = asked.app().blobs.read(&file.blob).await?;
-    Ok(attached(blob, &file.filename))
-}
-
 async fn attachment(asked: &Asked) -> Result<Attachment> {
     let id: MessageId = asked.id("id")?;
     let n: usize = asked.id("n")?;
@@ -78,19 +68,7 @@ async fn attachment(asked: &Asked) -> Result<Attachment> {
     parts.attachments.into_iter().nth(n).ok_or(NO_ENDPOINT)
 }
 
-/// A file to be saved, whatever is in it.
-pub fn attached(blob: Blob, filename: &str) -> Response {
-    let mut response = Response::new(Body::empty());
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
-    insert(headers, "content-length", &blob.length.to_string());
-    insert(headers, "content-disposition", &disposition("attachment", filename));
-    insert(headers, "content-security-policy", SANDBOX);
-    *response.body_mut() = Body::from_stream(blob.bytes);
-    response
-}
-
-async fn shown(mut blob: Blob, filename: &str) -> Result<Response> {
+pub async fn shown(mut blob: Blob, filename: &str) -> Result<Response> {
     // The first piece tells what it is.
     let first: Bytes = blob.bytes.try_next().await?.unwrap_or_default();
     let (content_type, policy) = match pictures::kind(&first) {
@@ -110,21 +88,6 @@ async fn shown(mut blob: Blob, filename: &str) -> Result<Response> {
     let bytes = stream::once(async { Ok(first) }).chain(blob.bytes);
     *response.body_mut() = Body::from_stream(bytes);
     Ok(response)
-}
-
-/// A name that every browser reads and that cannot end the header: plain letters, and the true name encoded.
-fn disposition(how: &str, filename: &str) -> String {
-    let plain: String = filename
-        .chars()
-        .map(|letter| match letter {
-            'a'..='z' | 'A'..='Z' | '0'..='9' | '.' | '-' | '_' | ' ' | '(' | ')' => letter,
-            _ => '_',
-        })
-        .collect();
-    let whole: String =
-        filename.chars().filter(|letter| !letter.is_control() && !"/\\".contains(*letter)).collect();
-    let encoded = percent_encoding::utf8_percent_encode(&whole, percent_encoding::NON_ALPHANUMERIC);
-    format!("{how}; filename=\"{plain}\"; filename*=UTF-8''{encoded}")
 }
 
 /// Whether a file that is called so may be looked at. Its bytes decide when it is.
@@ -152,23 +115,5 @@ pub fn icon_of(content_type: &str) -> &'static str {
     match content_type.split('/').next() {
         Some("image") => "image",
         _ => "file-text",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_name_cannot_leave_its_header() {
-        let hostile = "a\"; filename=evil.html\r\nSet-Cookie: x=1\u{202e}ü/..\\b.pdf";
-        let header = disposition("attachment", hostile);
-        assert!(HeaderValue::from_str(&header).is_ok());
-        assert!(!header.contains(['\r', '\n']) && header.matches('"').count() == 2, "{header}");
-        assert!(header.is_ascii() && header.contains("filename*=UTF-8''a%22%3B"), "{header}");
-        assert_eq!(
-            disposition("attachment", "Übersicht 1.pdf"),
-            "attachment; filename=\"_bersicht 1.pdf\"; filename*=UTF-8''%C3%9Cbersicht%201%2Epdf"
-        );
     }
 }

@@ -12,6 +12,7 @@ use crate::store::db::Handle;
 use crate::web::conversation::composer::{Beside, Composer};
 use crate::web::conversation::contact::ContactPanel;
 use crate::web::conversation::doing::Doing;
+use crate::web::conversation::sorting::Sorting;
 use crate::web::conversation::timeline::Timeline;
 use crate::web::conversation::{explain, words};
 use crate::web::inbox::list_column::{self, ListColumn};
@@ -34,6 +35,7 @@ struct ConversationPage {
     contact: ContactPanel,
     composer: Composer,
     doing: Doing,
+    sorting: Sorting,
 }
 
 /// Only what stands around it.
@@ -84,8 +86,19 @@ pub async fn show(asked: Asked) -> Result<Response> {
     let onward = Some(column.onward());
     let doing =
         Doing::load(&mut snapshot, &asked, &conversation, standing.is_following, team, onward).await?;
+    let sorting = Sorting::load(&mut snapshot, &asked, &conversation).await?;
     drop(snapshot);
-    let page = ConversationPage { shell, column, conversation, app_sent, timeline, contact, composer, doing };
+    let page = ConversationPage {
+        shell,
+        column,
+        conversation,
+        app_sent,
+        timeline,
+        contact,
+        composer,
+        doing,
+        sorting,
+    };
     let mut response = respond::page(&page)?;
     if !standing.has_seen(&page.conversation) {
         reading::opened(&asked, &page.conversation, &mut response);

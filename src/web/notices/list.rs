@@ -41,6 +41,7 @@ impl From<Notification> for Line {
             Reason::Replied => ("mail", format!("{name} wrote")),
             Reason::Noted => ("sticky-note", format!("{name} wrote a note")),
             Reason::Ruled => ("list-filter", format!("{name} says that you should know of this")),
+            Reason::Documents => ("list-checks", format!("All documents of {name} are in")),
         };
         Self { told, icon, sentence }
     }

@@ -66,7 +66,6 @@ struct Hit {
 }
 
 struct File {
-    conversation: Option<ConversationId>,
     name: Vec<Piece>,
     document: Document,
 }
@@ -165,11 +164,7 @@ async fn files(
 ) -> Result<Vec<File>> {
     let filter = library::Filter { words: Some(query.to_owned()), kind: None, limit: PAGE };
     let found = library::search(conn, &asked.person, &filter).await?;
-    let file = |document: Document| File {
-        conversation: document.conversation_id,
-        name: excerpts::marked(&document.filename, words),
-        document,
-    };
+    let file = |document: Document| File { name: excerpts::marked(&document.filename, words), document };
     Ok(found.into_iter().map(file).collect())
 }
 

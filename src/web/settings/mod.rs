@@ -2,6 +2,7 @@
 //! What concerns the whole workspace is for owners and admins.
 
 pub mod agents;
+pub mod assistants;
 pub mod audit;
 pub mod auto_reply;
 pub mod data;

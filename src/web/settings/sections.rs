@@ -91,6 +91,13 @@ const WORKSPACE: &[Section] = &[
         "What happens by itself when mail comes in: tags, assignment, snooze, status, notices",
     ),
     section(
+        "/settings/assistants",
+        "Assistants",
+        "sparkles",
+        Who::Admin,
+        "Sorting mail, drafting replies and reading documents: by rules or a model, what it costs, and the stop",
+    ),
+    section(
         "/settings/saved-replies",
         "Replies and signatures",
         "message-square-text",

@@ -77,6 +77,13 @@ recorded! {
     CapSet "agent.capped" "set the daily cap of";
     AgentsStopped "agents.stopped" "stopped every agent of";
     AgentsStarted "agents.started" "started the agents of";
+    AssistantsChanged "assistants.changed" "changed how assistants work in";
+    AssistantsLimited "assistants.limited" "changed what assistants may cost in";
+    AssistantsModel "assistants.model" "changed the model of the assistants of";
+    AssistantsAgreed "assistants.agreed" "decided which mail a model is shown in";
+    AssistantsStopped "assistants.stopped" "stopped the assistants of";
+    AssistantsStarted "assistants.started" "started the assistants of";
+    AssistantsDiscarded "assistants.discarded" "threw away all drafts of the assistant of";
     WebhookMade "webhook.made" "made the webhook";
     WebhookChanged "webhook.changed" "changed the webhook";
     WebhookRotated "webhook.rotated" "replaced the secret of the webhook";
@@ -127,7 +134,7 @@ pub const GROUPS: &[(&str, &str, &[&str])] = &[
         "People and roles",
         &["person.added", "person.invited", "person.joined", "person.role", "person.removed", "invitation."],
     ),
-    ("keys", "Keys and agents", &["key.", "agent.", "agents."]),
+    ("keys", "Keys, agents and assistants", &["key.", "agent.", "agents.", "assistants."]),
     ("webhooks", "Webhooks and services", &["webhook.", "service."]),
     ("inboxes", "Inboxes, domains and rules", &["inbox.", "domain.", "rule."]),
     ("data", "Data, holds and exports", &["audit.", "retention.", "hold.", "erasure.", "export."]),

@@ -16,7 +16,7 @@ const PATH: &str = "/settings/data";
 const ADA: &str = "ada@customer.example";
 
 /// The names in an archive and all its text, as another program reads it.
-async fn unpacked(
+pub async fn unpacked(
     world: &World,
     browser: &Browser<'_>,
     path: &str,
@@ -43,7 +43,7 @@ async fn unpacked(
     (names, text)
 }
 
-fn made(page: &str) -> String {
+pub fn made(page: &str) -> String {
     page.split("href=\"/settings/data/exports/")
         .nth(1)
         .expect("it is made")

@@ -2,8 +2,8 @@
 //! conversations whose time is over.
 
 mod backups;
-mod contact;
-mod exports;
+pub mod contact;
+pub mod exports;
 mod holds;
 mod killing;
 mod places;

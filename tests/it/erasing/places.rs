@@ -23,6 +23,10 @@ const ADA: &str = "ada@zanzibarcanary.example";
 const OURS: &[&str] = &[
     "_sqlx_migrations",
     "agents",
+    "assistant_days",
+    "assistant_runs",
+    "assistant_settings",
+    "assistant_tasks",
     "audit_entries",
     "audit_heads",
     "auto_replies",
@@ -38,6 +42,7 @@ const OURS: &[&str] = &[
     "half_sign_ins",
     "invitations",
     "key_uses",
+    "learned_topics",
     "mail_received",
     "mailbox_aliases",
     "mailboxes",
@@ -71,15 +76,24 @@ const OURS: &[&str] = &[
 
 /// Columns of other tables that have one of a few words, a hash, a random key of a file, or somebody of the team.
 const PLAIN: &[&str] = &[
+    "assistant_drafts.model",
     "conversations.announced_turn",
     "conversations.assignee_type",
     "conversations.risk",
     "conversations.status",
+    "conversations.topic_by",
     "conversations.urgency",
+    "conversations.urgency_by",
     "conversations.view",
+    "corrections.engine",
+    "corrections.field",
     "deliveries.kind",
     "delivery_log.kind",
     "delivery_log.state",
+    "document_corrections.field",
+    "document_readings.read_by",
+    "document_readings.state",
+    "document_request_items.refused_why",
     "document_request_items.state",
     "document_requests.state",
     "documents.blob",
@@ -205,8 +219,19 @@ async fn fill(acme: &Workspace<'_>, help: MailboxId, key: &Key<'_>) -> Conversat
         .sql(&format!(
             "update conversations set topic = '{CANARY}', reference = '{CANARY}-7', risk = 'some', risk_reasons = '{{{CANARY}}}'
                  where id = {own_id};
+             insert into document_request_files (workspace_id, request_id, item_id, id, document_id, filename, received_at)
+                 select {w}, i.request_id, i.id, 1, d.id, '{CANARY}.pdf', {now}
+                 from document_request_items i, documents d where d.conversation_id = {own_id} limit 1;
              update app_mail set conversation_id = {own_id} where reference <> 'inv-8';
              update documents set fields = '{{\"of\": \"{CANARY}\"}}' where conversation_id = {own_id};
+             insert into document_readings
+                 (workspace_id, document_id, read_at, read_by, milliseconds, state, pages, sources, text)
+                 select workspace_id, id, {now}, 'rules 1', 1, 'read', 1, '{{\"of\": \"{CANARY}\"}}', '{CANARY}'
+                 from documents where conversation_id = {own_id}
+                 on conflict (workspace_id, document_id) do update set sources = excluded.sources, text = excluded.text;
+             insert into document_corrections (workspace_id, document_id, field, value, was, set_by, set_at)
+                 select workspace_id, id, 'vendor', '\"{CANARY}\"', '\"{CANARY}\"', {owner}, {now}
+                 from documents where conversation_id = {own_id};
              update messages set summary = '{CANARY}', written = '{CANARY}', drafted_body = '{CANARY}', subject = '{CANARY}',
                  signature = '{CANARY}', bcc_addresses = '{{{ADA}}}', also_to = '{{{ADA}}}', to_addresses = '{{{ADA}}}'
                  where conversation_id = {own_id} and direction = 'outbound';
@@ -216,6 +241,12 @@ async fn fill(acme: &Workspace<'_>, help: MailboxId, key: &Key<'_>) -> Conversat
                  select {w}, {own_id}, last_item + 1, {now}, 'System', 'delivery-failed', '{{\"email\": \"{ADA}\"}}'
                  from conversations where id = {own_id};
              update conversations set last_item = last_item + 1 where id = {own_id};
+             insert into corrections (workspace_id, message_id, field, before, after, person_id, at)
+                 select {w}, min(id), 'topic', '{CANARY}', '{CANARY}', {owner}, {now} from messages
+                 where conversation_id = {own_id} and direction = 'inbound';
+             insert into assistant_drafts (workspace_id, answers, message_id, model, relied_on, at)
+                 select {w}, min(id), 1, 'm', '[{{\"kind\": \"saved-reply\", \"name\": \"{CANARY}\"}}]', {now} from messages
+                 where conversation_id = {own_id} and direction = 'inbound';
              insert into auto_replied values ({w}, {inbox}, '{ADA}', now() + interval '10 years');
              insert into automatic_mail (workspace_id, livemode, address, since, n) values ({w}, true, '{ADA}', {now}, 1);
              insert into suppressed_addresses (workspace_id, livemode, address, reason, at)

@@ -13,9 +13,10 @@ use rookery::random::Random;
 use rookery::worker;
 
 use self::work::{
-    asks_for_an_export, asks_for_documents, closes_many, erases_a_contact, gets_mail, has_a_delivery,
-    has_a_file_to_remove, has_a_notice, has_app_mail, has_something_unread, keeps_mail_for_a_month,
-    removes_a_person, revokes_a_key, sends_live, sends_to, snoozes, tells_a_webhook, wants_words,
+    asks_for_an_export, asks_for_documents, closes_many, corrects_mail, erases_a_contact, gets_a_file,
+    gets_live_mail, gets_mail, has_a_delivery, has_a_file_to_remove, has_a_notice, has_app_mail,
+    has_something_unread, keeps_mail_for_a_month, removes_a_person, revokes_a_key, sends_live, sends_to,
+    snoozes, tells_a_webhook, wants_a_model, wants_words,
 };
 use crate::world::{Workspace, World, story, story_with};
 
@@ -47,12 +48,28 @@ const NOW: TimeDelta = TimeDelta::zero();
 
 const CASES: &[Case] = &[
     Case {
+        name: "read documents",
+        prepare: |workspace| Box::pin(gets_a_file(workspace)),
+        first: NOW,
+        then: NOW,
+        refused: "insert on document_readings for each row when (new.workspace_id = {bad})",
+        left: "select count(*) from unread_documents where workspace_id = $1 and due_at <= $2 + interval '1 day'",
+    },
+    Case {
         name: "remind of documents",
         prepare: |workspace| Box::pin(asks_for_documents(workspace)),
         first: TimeDelta::minutes(1),
         then: TimeDelta::days(3),
         refused: "update on document_requests for each row when (new.workspace_id = {bad})",
         left: "select count(*) from document_requests where workspace_id = $1 and remind_at <= $2",
+    },
+    Case {
+        name: "end document requests",
+        prepare: |workspace| Box::pin(asks_for_documents(workspace)),
+        first: TimeDelta::minutes(1),
+        then: TimeDelta::days(61),
+        refused: "update on document_requests for each row when (new.workspace_id = {bad} and new.state = 'expired')",
+        left: "select count(*) from document_requests where workspace_id = $1 and state = 'open' and link_ends_at <= $2",
     },
     Case {
         name: "send",
@@ -234,6 +251,47 @@ const CASES: &[Case] = &[
         left: "select count(*) from unindexed_messages where workspace_id = $1 and $2 is not null",
     },
     Case {
+        name: "sort mail",
+        prepare: |workspace| Box::pin(gets_live_mail(workspace, 1)),
+        first: NOW,
+        then: NOW,
+        refused: "delete on unsorted_messages for each row when (old.workspace_id = {bad})",
+        left: "select count(*) from unsorted_messages where workspace_id = $1 and $2 is not null",
+    },
+    Case {
+        name: "ask what mail is about",
+        prepare: |workspace| Box::pin(wants_a_model(workspace, "sort")),
+        first: NOW,
+        then: NOW,
+        refused: "delete on assistant_tasks for each row when (old.workspace_id = {bad})",
+        left: "select count(*) from assistant_tasks where workspace_id = $1 and $2 is not null",
+    },
+    Case {
+        name: "ask what documents say",
+        prepare: |workspace| Box::pin(wants_a_model(workspace, "read")),
+        first: NOW,
+        then: NOW,
+        refused: "delete on assistant_tasks for each row when (old.workspace_id = {bad})",
+        left: "select count(*) from assistant_tasks where workspace_id = $1 and $2 is not null",
+    },
+    Case {
+        name: "draft replies",
+        prepare: |workspace| Box::pin(wants_a_model(workspace, "draft")),
+        first: NOW,
+        then: NOW,
+        refused: "delete on assistant_tasks for each row when (old.workspace_id = {bad})",
+        left: "select count(*) from assistant_tasks where workspace_id = $1 and $2 is not null",
+    },
+    Case {
+        name: "learn from corrections",
+        prepare: |workspace| Box::pin(corrects_mail(workspace)),
+        first: NOW,
+        then: NOW,
+        refused: "insert on learned_topics for each row when (new.workspace_id = {bad})",
+        left: "select count(*) from corrections where workspace_id = $1 and $2 is not null
+                 and not exists (select from learned_topics where workspace_id = $1)",
+    },
+    Case {
         name: "fold counts",
         prepare: |workspace| Box::pin(gets_mail(workspace)),
         first: NOW,
@@ -322,7 +380,9 @@ macro_rules! poisoned {
 }
 
 poisoned! {
+    a_document_that_cannot_be_read_stops_no_other: "read documents";
     a_reminder_that_cannot_be_written_stops_no_other: "remind of documents";
+    a_request_that_cannot_be_ended_stops_no_other: "end document requests";
     a_message_that_cannot_be_sent_stops_no_other: "send";
     a_message_of_the_sandbox_that_cannot_be_sent_stops_no_other: "send in the sandbox";
     a_person_who_cannot_be_told_by_mail_stops_no_other: "mail what is unread";
@@ -344,6 +404,10 @@ poisoned! {
     a_workspace_that_cannot_be_swept_stops_no_other: "sweep files";
     raw_mail_that_cannot_be_dropped_stops_no_other: "drop raw mail";
     a_mail_that_cannot_be_indexed_stops_no_other: "index words";
+    a_mail_that_cannot_be_sorted_stops_no_other: "sort mail";
+    a_mail_that_no_model_can_be_asked_about_stops_no_other: "ask what mail is about";
+    a_mail_that_cannot_be_answered_stops_no_other: "draft replies";
+    what_cannot_be_learned_stops_no_other: "learn from corrections";
     a_count_that_cannot_be_folded_stops_no_other: "fold counts";
 }
 

@@ -105,8 +105,14 @@ async fn a_key_without_the_scope_is_told_which_one_it_lacks_also_by_a_tool_it_ca
 async fn each_scope_shows_its_tools() {
     story(async |world| {
         let acme = world.workspace("Acme").await;
-        let read =
-            ["list_conversations", "get_conversation", "list_mailboxes", "list_tags", "search_documents"];
+        let read = [
+            "list_conversations",
+            "get_conversation",
+            "list_mailboxes",
+            "list_tags",
+            "search_documents",
+            "get_document",
+        ];
         let write = ["add_note", "set_status", "tag_conversation", "assign_conversation"];
         let reply = ["reply", "request_documents"];
         for (scopes, more) in [

@@ -109,6 +109,13 @@ impl<'w> Furnished<'w> {
                 }
             }
         }
+        for key in [&self.live, &self.test] {
+            for document in key.get("/documents").await.json().as_array().unwrap() {
+                let reply = key.get(&format!("/documents/{}", document["id"].as_str().unwrap())).await;
+                assert_eq!(reply.status, 200, "{}", reply.text);
+                answers.push(("get_document", reply.json()));
+            }
+        }
         answers
     }
 }

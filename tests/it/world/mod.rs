@@ -8,6 +8,7 @@ mod desk;
 pub mod furnished;
 pub mod mail;
 mod many;
+pub mod model_server;
 pub mod outbox;
 pub mod probe;
 mod reply;
@@ -23,6 +24,7 @@ use rookery::app::App;
 use rookery::cli::migrate;
 use rookery::clock::Clock;
 use rookery::config::Config;
+use rookery::confined::run::Confined;
 use rookery::http::connections::Connections;
 use rookery::http::serve;
 use rookery::ids::{AgentId, ConversationId, MailboxId, PersonId, WorkspaceId};
@@ -166,6 +168,8 @@ impl World {
         if app.config.relay.is_none() {
             app.mailer = outbox.clone();
         }
+        // A test is another program than the service, which starts itself.
+        app.confined = Confined::by(env!("CARGO_BIN_EXE_rookery").into());
         let app = Arc::new(app);
         let router = routes::router(app.clone());
         tokio::spawn(serve::serve(listener, router, Connections::of(&app.config), app.stop.clone()));
@@ -272,6 +276,7 @@ impl World {
         self.work().await;
         let left: i64 = sqlx::query_scalar(
             "select (select count(*) from unindexed_conversations) + (select count(*) from unindexed_messages)
+                  + (select count(*) from unsorted_messages)
                   + (select count(*) from count_changes)
                   + (select count(*) from unfanned_events)
                   + (select count(*) from webhook_lanes where leased_until is not null)",

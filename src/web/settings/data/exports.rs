@@ -8,11 +8,11 @@ use sqlx::PgConnection;
 
 use crate::error::{Error, Result};
 use crate::exports::ask;
+use crate::http::files::attached;
 use crate::ids::ExportId;
 use crate::limits::sign_in::SignInKey;
 use crate::secrets::hashes::sha256;
 use crate::store::doomed_files;
-use crate::web::conversation::files::attached;
 use crate::web::respond;
 use crate::web::settings::data::PATH;
 use crate::web::settings::data::show::{Typed, refused};

@@ -19,6 +19,7 @@ use rookery::workspace::inbox_settings::keep_days;
 use rookery::workspace::people::{self, Role};
 use serde_json::json;
 
+use crate::documents::reading::with_file;
 use crate::webhooks::receiver::{Answering, Receiver};
 use crate::world::{Mode, Workspace};
 
@@ -30,6 +31,39 @@ async fn conversation<'w>(workspace: &Workspace<'w>, from: &str) -> (String, cra
 
 pub async fn gets_mail(workspace: &Workspace<'_>) {
     conversation(workspace, "ada@customer.test").await;
+}
+
+pub async fn gets_a_file(workspace: &Workspace<'_>) {
+    let inbox = workspace.mailbox(&format!("files@{}.example", workspace.id.0), "Files").await;
+    workspace.receives(inbox, &with_file("f", "note.txt", b"Invoice\nTotal: 5.00 EUR\n")).await;
+}
+
+pub async fn gets_live_mail(workspace: &Workspace<'_>, many: usize) {
+    let name = workspace.world.app.random.hex(8);
+    let inbox = workspace.mailbox(&format!("{name}@{}.example", workspace.id.0), "Sorted").await;
+    for number in 0..many {
+        let from = format!("c{number}@customer.example");
+        workspace.mail(inbox, &from, "Parcel", "Where is my order?").await;
+    }
+}
+
+pub async fn wants_a_model(workspace: &Workspace<'_>, kind: &str) {
+    let now = workspace.world.now();
+    let insert = format!(
+        "insert into assistant_tasks (workspace_id, about, kind, since, due_at) values ({}, 1, '{kind}', '{now}', '{now}')",
+        workspace.id.0,
+    );
+    workspace.world.sql(&insert).await;
+}
+
+pub async fn corrects_mail(workspace: &Workspace<'_>) {
+    gets_live_mail(workspace, 30).await;
+    let insert = format!(
+        "insert into corrections (workspace_id, message_id, field, after, person_id, at)
+         select workspace_id, id, 'topic', 'order', {}, at from messages where workspace_id = {}",
+        workspace.owner.0, workspace.id.0
+    );
+    workspace.world.sql(&insert).await;
 }
 
 pub async fn sends_to(workspace: &Workspace<'_>, to: &str) {

@@ -105,6 +105,7 @@ async fn a_hidden_foreign_simulated_and_guessed_file_frame_and_picture_are_the_s
             format!("/messages/{in_private}/files/0"),
             format!("/messages/{in_private}/files/0/preview"),
             format!("/documents/{document}"),
+            format!("/documents/{document}/file"),
         ] {
             assert_eq!(hers.get(&path).await.status, 200, "{path}");
         }
@@ -130,6 +131,7 @@ async fn a_hidden_foreign_simulated_and_guessed_file_frame_and_picture_are_the_s
             "/messages/msg_0000000000001/html".into(),
             "/messages/x/html".into(),
             format!("/documents/{document}"),
+            format!("/documents/{document}/file"),
             "/documents/doc_0000000000001".into(),
             "/documents/..%2f..%2fetc%2fpasswd".into(),
             picture.to_owned(),

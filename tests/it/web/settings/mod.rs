@@ -1,6 +1,7 @@
 //! The pages on which a workspace is run.
 
 mod agents;
+mod assistants;
 mod audit;
 mod auto_reply;
 mod data;

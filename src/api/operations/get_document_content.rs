@@ -1,0 +1,44 @@
+//! `GET /documents/{id}/content`: the file itself, as it came, to be saved and never to be opened by a browser.
+//! It has no tool: bytes are of no use to a model, and `get_document` gives the text.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::NoInput;
+use crate::api::operation::{Call, Named, Operation, Spec, StoredFile};
+use crate::documents::whole::Whole;
+use crate::error::Result;
+use crate::store::db::Reading;
+
+pub struct GetDocumentContent;
+
+/// Never written: the file is the answer.
+#[derive(Serialize, JsonSchema)]
+pub struct Content {
+    filename: String,
+    #[serde(skip)]
+    blob: String,
+}
+
+impl Operation for GetDocumentContent {
+    const SPEC: Spec = Spec {
+        title: "Download a document",
+        about: "The file of a document, byte for byte as it came. It was written outside the team: treat it as hostile.",
+        names: Named::Document,
+        gives_file: true,
+        has_tool: false,
+        ..Spec::read("get_document_content", "/documents/{id}/content")
+    };
+    type Db = Reading;
+    type Target = Whole;
+    type Input = NoInput;
+    type Output = Content;
+
+    async fn run(_: &mut Call<'_, Reading>, whole: Whole, _: NoInput) -> Result<Content> {
+        Ok(Content { filename: whole.filename, blob: whole.blob })
+    }
+
+    fn file(content: &Content) -> Option<StoredFile> {
+        Some(StoredFile { blob: content.blob.clone(), filename: content.filename.clone() })
+    }
+}

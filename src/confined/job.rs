@@ -1,0 +1,133 @@
+//! What a confined child can be asked to do, and how much it may say.
+//! The file comes on standard input, the answer goes to standard output; arguments hold no word of a stranger.
+
+use std::time::Duration;
+
+/// A file that is handed in; the largest that the service stores.
+pub const MOST_INPUT: usize = 26_000_000;
+/// When the parent kills the child.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Job {
+    /// Kind, title, fields and text of a file, as one JSON object.
+    Read,
+    /// Whether a file can be taken, as one JSON object.
+    Check,
+    /// One page of a PDF as pieces of text and lines with their places, as one JSON object.
+    Page(u32),
+    /// The picture that fills a page of a PDF, when it is a scan: the bytes of a JPEG.
+    Scan(u32),
+    /// A picture without what cameras write into it: place, time, device.
+    Picture,
+    /// The words of a picture, by tesseract, in its TSV.
+    Words { languages: String },
+    /// What the words of scanned pages say: numbers and TSV of pages as JSON, and the same answer as that of reading, with
+    /// how many words there are.
+    Understand,
+    /// Tries to get out. Only for tests, and only in builds for them.
+    #[cfg(debug_assertions)]
+    Escape { how: String, simulate: Simulate },
+}
+
+/// A kernel that lacks something.
+#[cfg(debug_assertions)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Simulate {
+    #[default]
+    Nothing,
+    NoLandlock,
+    NoSeccomp,
+}
+
+impl Job {
+    pub fn arguments(&self) -> Vec<String> {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        match self {
+            Self::Read => words(&["read"]),
+            Self::Check => words(&["check"]),
+            Self::Page(number) => words(&["page", &number.to_string()]),
+            Self::Scan(number) => words(&["scan", &number.to_string()]),
+            Self::Picture => words(&["picture"]),
+            Self::Words { languages } => words(&["words", languages]),
+            Self::Understand => words(&["understand"]),
+            #[cfg(debug_assertions)]
+            Self::Escape { how, simulate } => words(&["escape", how, simulate.name()]),
+        }
+    }
+
+    pub fn of(arguments: &[String]) -> Option<Self> {
+        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        match words.as_slice() {
+            ["read"] => Some(Self::Read),
+            ["check"] => Some(Self::Check),
+            ["page", number] => number.parse().ok().map(Self::Page),
+            ["scan", number] => number.parse().ok().map(Self::Scan),
+            ["picture"] => Some(Self::Picture),
+            ["understand"] => Some(Self::Understand),
+            ["words", languages] if is_languages(languages) => {
+                Some(Self::Words { languages: (*languages).to_owned() })
+            }
+            #[cfg(debug_assertions)]
+            ["escape", how, simulate] => {
+                Some(Self::Escape { how: (*how).to_owned(), simulate: Simulate::of(simulate) })
+            }
+            _ => None,
+        }
+    }
+
+    /// A try to begin tesseract on a kernel that lacks something.
+    #[cfg(debug_assertions)]
+    pub fn is_words(&self) -> bool {
+        matches!(self, Self::Escape { how, .. } if how == "words")
+    }
+
+    /// Bytes of its answer; whoever says more is killed.
+    pub fn most_output(&self) -> usize {
+        match self {
+            Self::Read | Self::Check | Self::Understand => 64 << 10,
+            Self::Page(_) | Self::Words { .. } => 1 << 20,
+            Self::Scan(_) | Self::Picture => MOST_INPUT,
+            #[cfg(debug_assertions)]
+            Self::Escape { .. } => 64 << 10,
+        }
+    }
+}
+
+/// `eng+deu`: what tesseract is told goes by its command line.
+fn is_languages(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'+' | b'_'))
+}
+
+#[cfg(debug_assertions)]
+impl Simulate {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::NoLandlock => "no-landlock",
+            Self::NoSeccomp => "no-seccomp",
+        }
+    }
+
+    fn of(name: &str) -> Self {
+        let all = [Self::NoLandlock, Self::NoSeccomp];
+        all.into_iter().find(|known| known.name() == name).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_reads_back_from_its_arguments() {
+        let words = Job::Words { languages: "eng+deu".to_owned() };
+        for job in [Job::Read, Job::Check, Job::Page(7), Job::Scan(1), Job::Picture, Job::Understand, words] {
+            assert_eq!(Job::of(&job.arguments()), Some(job));
+        }
+        for unknown in [&["read", "x"][..], &["page"], &["page", "-1"], &["words", "--x"], &[]] {
+            let unknown: Vec<String> = unknown.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(Job::of(&unknown), None, "{unknown:?}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Pages of a PDF as text with places, and the picture of a page that is a scan. A page that the parser panics on is left
+//! out; how deep, how long and how large a file may be is the walls' affair.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use lopdf::{Dictionary, Document, Object, ObjectId};
+use pdf_extract::{ColorSpace, MediaBox, OutputDev, OutputError, Path, PathOp, Transform, output_doc_page};
+
+use crate::reading::page::{Bounds, Letter, Page};
+
+/// Pages that are read from the beginning: who sends, what and how much stands there.
+pub const MOST_PAGES: usize = 12;
+const MOST_LETTERS: usize = 200_000;
+const MOST_RULES: usize = 2_000;
+/// An invoice in XML is a small file.
+const MOST_FILE: usize = 2_000_000;
+const MOST_FILES: usize = 20;
+
+/// What a page shows.
+#[derive(Default)]
+pub struct Shown {
+    pub number: u32,
+    pub width: f32,
+    pub height: f32,
+    pub letters: Vec<Letter>,
+    /// Lines and boxes: what a table is drawn with.
+    pub rules: Vec<Bounds>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unreadable {
+    Encrypted,
+    Damaged,
+}
+
+/// A PDF that can be read without a password.
+pub fn open(bytes: &[u8]) -> Result<Document, Unreadable> {
+    let mut document = Document::load_mem(bytes).map_err(|_| match has_encryption(bytes) {
+        true => Unreadable::Encrypted,
+        false => Unreadable::Damaged,
+    })?;
+    if document.is_encrypted() {
+        document.decrypt("").map_err(|_| Unreadable::Encrypted)?;
+    }
+    Ok(document)
+}
+
+fn has_encryption(bytes: &[u8]) -> bool {
+    bytes.windows(8).any(|part| part == b"/Encrypt")
+}
+
+pub fn page_count(document: &Document) -> u32 {
+    document.get_pages().len() as u32
+}
+
+/// The first pages, each as far as it can be read.
+pub fn pages(document: &Document) -> Vec<Page> {
+    let numbers: Vec<u32> = document.get_pages().into_keys().take(MOST_PAGES).collect();
+    let mut left = MOST_LETTERS;
+    let mut pages = Vec::new();
+    for number in numbers {
+        let shown = show(document, number, left);
+        left = left.saturating_sub(shown.letters.len());
+        pages.push(Page::of_letters(number, shown.width, shown.height, shown.letters));
+    }
+    pages
+}
+
+pub fn show(document: &Document, number: u32, most: usize) -> Shown {
+    let mut pen = Pen { shown: Shown { number, ..Shown::default() }, left: 0.0, top: 0.0, most };
+    // What was written down before a panic stays.
+    let _ = catch_unwind(AssertUnwindSafe(|| output_doc_page(document, &mut pen, number)));
+    pen.shown
+}
+
+struct Pen {
+    shown: Shown,
+    /// The upper left corner in the page's own measure, whose heights grow upwards.
+    left: f64,
+    top: f64,
+    most: usize,
+}
+
+impl Pen {
+    fn place(&self, x: f64, y: f64) -> (f32, f32) {
+        ((x - self.left) as f32, (self.top - y) as f32)
+    }
+
+    fn rule(&mut self, transform: &Transform, path: &Path) {
+        let mut corners: Vec<(f64, f64)> = Vec::new();
+        for op in &path.ops {
+            match *op {
+                PathOp::MoveTo(x, y) => {
+                    self.keep(transform, &std::mem::take(&mut corners));
+                    corners.push((x, y));
+                }
+                PathOp::LineTo(x, y) => corners.push((x, y)),
+                PathOp::Rect(x, y, width, height) => {
+                    self.keep(transform, &[(x, y), (x + width, y + height)]);
+                }
+                // Curves are no rules.
+                PathOp::CurveTo(..) => corners.clear(),
+                PathOp::Close => {}
+            }
+        }
+        self.keep(transform, &corners);
+    }
+
+    fn keep(&mut self, transform: &Transform, corners: &[(f64, f64)]) {
+        if corners.len() < 2 || self.shown.rules.len() >= MOST_RULES {
+            return;
+        }
+        let moved = corners.iter().map(|(x, y)| {
+            let to = |a: f64, b: f64, c: f64| x * a + y * b + c;
+            self.place(
+                to(transform.m11, transform.m21, transform.m31),
+                to(transform.m12, transform.m22, transform.m32),
+            )
+        });
+        let points: Vec<(f32, f32)> = moved.filter(|(x, y)| x.is_finite() && y.is_finite()).collect();
+        let point = |(x, y): (f32, f32)| Bounds { x, y, width: 0.0, height: 0.0 };
+        if let Some(all) = points.into_iter().map(point).reduce(|one, other| one.with(&other)) {
+            self.shown.rules.push(all);
+        }
+    }
+}
+
+impl OutputDev for Pen {
+    fn begin_page(
+        &mut self,
+        _: u32,
+        page: &MediaBox,
+        _: Option<(f64, f64, f64, f64)>,
+    ) -> Result<(), OutputError> {
+        (self.left, self.top) = (page.llx.min(page.urx), page.lly.max(page.ury));
+        self.shown.width = (page.urx - page.llx).abs() as f32;
+        self.shown.height = (page.ury - page.lly).abs() as f32;
+        Ok(())
+    }
+
+    fn end_page(&mut self) -> Result<(), OutputError> {
+        Ok(())
+    }
+
+    fn output_character(
+        &mut self,
+        transform: &Transform,
+        width: f64,
+        _: f64,
+        font_size: f64,
+        text: &str,
+    ) -> Result<(), OutputError> {
+        if self.shown.letters.len() >= self.most {
+            return Err(OutputError::FormatError(std::fmt::Error));
+        }
+        // What stands upright or aslant is a stamp or a margin, and would cut through the lines.
+        if transform.m12.abs() > 0.2 * transform.m11.abs() {
+            return Ok(());
+        }
+        let size = transform.m21.hypot(transform.m22) * font_size.abs();
+        let advance = transform.m11.hypot(transform.m12) * font_size.abs();
+        // A font without widths: half the height is near enough.
+        let width = if width > 0.0 { width * advance } else { 0.5 * size };
+        let (x, y) = self.place(transform.m31, transform.m32);
+        self.shown.letters.push(Letter {
+            text: text.to_owned(),
+            x,
+            y,
+            width: width as f32,
+            size: size as f32,
+        });
+        Ok(())
+    }
+
+    fn begin_word(&mut self) -> Result<(), OutputError> {
+        Ok(())
+    }
+
+    fn end_word(&mut self) -> Result<(), OutputError> {
+        Ok(())
+    }
+
+    fn end_line(&mut self) -> Result<(), OutputError> {
+        Ok(())
+    }
+
+    fn stroke(
+        &mut self,
+        transform: &Transform,
+        _: &ColorSpace,
+        _: &[f64],
+        path: &Path,
+    ) -> Result<(), OutputError> {
+        self.rule(transform, path);
+        Ok(())
+    }
+
+    fn fill(
+        &mut self,
+        transform: &Transform,
+        _: &ColorSpace,
+        _: &[f64],
+        path: &Path,
+    ) -> Result<(), OutputError> {
+        self.rule(transform, path);
+        Ok(())
+    }
+}
+
+/// XML that a PDF carries as a file. What it is called does not matter, what it says does.
+pub fn embedded(document: &Document) -> Vec<Vec<u8>> {
+    let mut named: BTreeSet<ObjectId> = BTreeSet::new();
+    for (id, object) in &document.objects {
+        match object {
+            Object::Dictionary(dictionary) => named.extend(files_of(document, dictionary)),
+            Object::Stream(stream) if is_file(&stream.dict) => {
+                named.insert(*id);
+            }
+            _ => {}
+        }
+    }
+    let streams =
+        named.into_iter().take(MOST_FILES).filter_map(|id| document.get_object(id).ok()?.as_stream().ok());
+    let small = streams.filter(|stream| stream.content.len() <= MOST_FILE);
+    let plain = small.filter_map(|stream| stream.get_plain_content().ok());
+    plain.filter(|bytes| bytes.len() <= MOST_FILE).collect()
+}
+
+/// What a specification of a file leads to.
+fn files_of(document: &Document, dictionary: &Dictionary) -> Vec<ObjectId> {
+    let files = dictionary.get_deref(b"EF", document).and_then(Object::as_dict);
+    let Ok(files) = files else { return Vec::new() };
+    files.iter().filter_map(|(_, file)| file.as_reference().ok()).collect()
+}
+
+fn is_file(dictionary: &Dictionary) -> bool {
+    let is =
+        |key: &[u8], name: &[u8]| dictionary.get(key).and_then(Object::as_name).is_ok_and(|own| own == name);
+    is(b"Type", b"EmbeddedFile") || is(b"Subtype", b"text/xml") || is(b"Subtype", b"application/xml")
+}
+
+/// The bytes of the JPEG that fills a page, when there is one: a scan.
+pub fn scan(bytes: &[u8], number: u32) -> Option<Vec<u8>> {
+    let document = open(bytes).ok()?;
+    let page = *document.get_pages().get(&number)?;
+    let images = document.get_page_images(page).ok()?;
+    let largest = images
+        .into_iter()
+        .filter(|image| image.filters.as_deref().is_some_and(|all| all == ["DCTDecode"]))
+        .max_by_key(|image| image.width.saturating_mul(image.height))?;
+    let is_page = largest.width >= 600 && largest.height >= 600;
+    is_page.then(|| largest.content.to_vec())
+}

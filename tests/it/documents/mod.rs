@@ -1,0 +1,6 @@
+//! Reading documents: the walls around what parses them, what is read and when, and what people set right.
+
+mod confinement;
+mod foreign;
+pub mod papers;
+pub mod reading;
