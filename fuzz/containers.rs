@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rookery_fuzz::reading::{archive, office, picture};
+use rookery_fuzz::reading::files::{archive, office, picture};
 use rookery_fuzz::{let_panics_unwind, quickly};
 
 const MOST: usize = 100_000;

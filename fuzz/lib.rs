@@ -29,19 +29,28 @@ pub mod incoming {
 #[path = "../src/reading"]
 pub mod reading {
     pub mod amounts;
-    pub mod archive;
     pub mod dates;
-    pub mod einvoice;
     pub mod fields;
+    pub mod files {
+        pub mod archive;
+        pub mod einvoice;
+        pub mod office;
+        pub mod picture;
+        pub mod sheet;
+        pub mod words;
+        pub mod xml;
+    }
     pub mod folded;
     pub mod found;
     pub mod kinds;
     pub mod labels;
-    pub mod office;
+    pub mod met;
     pub mod page;
-    pub mod picture;
+    pub mod parties;
+    pub mod reference;
+    pub mod sums;
+    pub mod title;
     pub mod vendor;
-    pub mod words;
 }
 
 /// No mail may keep us longer than this.

@@ -4,8 +4,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use rookery_fuzz::quickly;
+use rookery_fuzz::reading::files::{einvoice, words};
 use rookery_fuzz::reading::page::Page;
-use rookery_fuzz::reading::{einvoice, fields, kinds, words};
+use rookery_fuzz::reading::{fields, kinds, title};
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = quickly(|| einvoice::read(bytes));
@@ -14,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
         let pages = [page];
         let found = quickly(|| fields::find(&pages));
         let kind = quickly(|| kinds::of_text(&pages));
-        let _ = kinds::title(kind, &found, &pages);
+        let _ = title::title(kind, &found, &pages);
         let lines = pages[0].lines.len() as u32;
         if let Some(vendor) = &found.vendor {
             assert!(vendor.place.line <= lines && !vendor.value.is_empty());

@@ -13,6 +13,7 @@ use crate::app::App;
 use crate::conversations::conversation::{Conversation, Locked, find_visible};
 use crate::conversations::lock::lock_visible;
 use crate::documents::library::NO_DOCUMENT;
+use crate::documents::uploads::locked::{self, NO_REQUEST, Request};
 use crate::documents::whole::{self, Whole};
 use crate::error::{Error, NO_CONVERSATION, Problem, Result};
 use crate::store::db::{Connected, Handle, Tx};
@@ -131,6 +132,7 @@ impl Spec {
 pub enum Named {
     Conversation,
     Document,
+    DocumentRequest,
 }
 
 impl Named {
@@ -138,6 +140,7 @@ impl Named {
         match self {
             Self::Conversation => "A conversation's id.",
             Self::Document => "A document's id.",
+            Self::DocumentRequest => "The id of a request for documents.",
         }
     }
 
@@ -145,6 +148,7 @@ impl Named {
         match self {
             Self::Conversation => "^cnv_[0-9a-z]+$",
             Self::Document => "^doc_[0-9a-z]+$",
+            Self::DocumentRequest => "^req_[0-9a-z]+$",
         }
     }
 
@@ -153,6 +157,7 @@ impl Named {
         match self {
             Self::Conversation => ("The conversation's id, cnv_…", "conversationId"),
             Self::Document => ("The document's id, doc_…", "documentId"),
+            Self::DocumentRequest => ("The request's id, req_…", "requestId"),
         }
     }
 }
@@ -249,6 +254,13 @@ impl<D: Connected> Target<D> for Whole {
     async fn find(db: &mut D, actor: &Actor, id: Option<&str>) -> Result<Self> {
         let id = id.and_then(|id| id.parse().ok()).ok_or(NO_DOCUMENT)?;
         whole::find(db, actor, id).await
+    }
+}
+
+impl Target<Tx<'static>> for Request {
+    async fn find(tx: &mut Tx<'static>, actor: &Actor, id: Option<&str>) -> Result<Self> {
+        let id = id.and_then(|id| id.parse().ok()).ok_or(NO_REQUEST)?;
+        locked::visible(tx, actor, id).await
     }
 }
 

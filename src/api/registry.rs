@@ -39,6 +39,7 @@ pub static OPERATIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         entry::<get_document_content::GetDocumentContent>(),
         entry::<record_sent::RecordSent>(),
         entry::<simulate_inbound::SimulateInbound>(),
+        entry::<simulate_decision::SimulateDecision>(),
         entry::<follow_sandbox::FollowSandbox>(),
         entry::<openapi::OpenApi>(),
     ]

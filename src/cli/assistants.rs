@@ -1,26 +1,29 @@
-//! `rookery assistants evaluate`: how good sorting is on a corpus with labels. Rules and corrections need no database; a
-//! model is the operator's, and its calls cost what they cost.
+//! `rookery assistants evaluate`: how good sorting and reading are on a corpus with labels. Rules and corrections need no
+//! database; a model is the operator's, and its calls cost what they cost.
 
 use std::path::PathBuf;
 
 use clap::{Subcommand, ValueEnum};
 
 use crate::app::App;
-use crate::assistants::evaluate::{self, Half, Labelled};
+use crate::assistants::evaluate::mails::{self, Labelled};
+use crate::assistants::evaluate::{Half, documents};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::confined::run::Confined;
 use crate::error::Result;
 use crate::random::Random;
 use crate::text;
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Sort the mails of a corpus and compare with its labels.
+    /// Sort the mails of a corpus, read its documents (by rules), and compare with its labels.
     Evaluate {
         /// What sorts.
         #[arg(long, value_enum, default_value = "rules")]
         engine: Engine,
-        /// A folder with mails/*.eml and mails/labels.jsonl, or with tables of text,category.
+        /// A folder with mails/*.eml and mails/labels.jsonl, documents/ and documents/labels.jsonl, or with tables of
+        /// text,category.
         #[arg(long, default_value = "tests/assistants/corpus", value_name = "FOLDER")]
         corpus: PathBuf,
         /// Which half. The sealed one is for final figures: nothing is changed for what it shows.
@@ -50,29 +53,46 @@ pub enum Part {
 
 pub async fn run(command: Command, load: impl FnOnce() -> Result<Config>) -> Result<()> {
     let Command::Evaluate { engine, corpus, half, json } = command;
-    let all = evaluate::read(&corpus)?;
-    let asked = |mail: &&Labelled| match half {
-        Part::Open => mail.half == Half::Open,
-        Part::Sealed => mail.half == Half::Sealed,
-        Part::All => true,
-    };
+    let all = mails::read(&corpus)?;
+    let asked = |mail: &&Labelled| half.holds(mail.half);
     let mails: Vec<Labelled> = all.iter().filter(asked).cloned().collect();
     let report = match engine {
-        Engine::Rules => evaluate::by_rules(&mails),
+        Engine::Rules => mails::by_rules(&mails),
         // The sealed half is not looked at before the end, also not to learn from it.
-        Engine::Learned if half != Part::Sealed => evaluate::by_its_own_corrections(&mails),
+        Engine::Learned if half != Part::Sealed => mails::by_its_own_corrections(&mails),
         Engine::Learned => {
             let taught: Vec<Labelled> = all.iter().filter(|mail| !asked(mail)).cloned().collect();
-            evaluate::by_corrections(&taught, &mails)
+            mails::by_corrections(&taught, &mails)
         }
         Engine::Model => {
             let app = App::new(load()?, Clock::system(), Random::system())?;
-            evaluate::by_model(&app, &mails).await?
+            mails::by_model(&app, &mails).await?
         }
     };
-    match json {
-        true => println!("{}", text::visible_json(&serde_json::to_string(&report)?)),
-        false => println!("{}", text::visible(&report.told())),
+    let mut papers = documents::read(&corpus)?;
+    papers.retain(|paper| engine == Engine::Rules && half.holds(paper.half));
+    let read = match papers.is_empty() {
+        true => None,
+        false => Some(documents::by_rules(&Confined::by_ourselves(), &papers).await?),
+    };
+    if json {
+        let both = serde_json::json!({ "mails": report, "documents": read });
+        println!("{}", text::visible_json(&both.to_string()));
+        return Ok(());
+    }
+    println!("{}", text::visible(&report.told()));
+    if let Some(read) = read {
+        println!("\n{}", text::visible(&read.told()));
     }
     Ok(())
+}
+
+impl Part {
+    fn holds(self, half: Half) -> bool {
+        match self {
+            Self::Open => half == Half::Open,
+            Self::Sealed => half == Half::Sealed,
+            Self::All => true,
+        }
+    }
 }

@@ -73,13 +73,13 @@ fn done(job: &Job, input: &[u8]) -> Option<Vec<u8>> {
     match job {
         Job::Read => serde_json::to_vec(&reading::whole::read(input)).ok(),
         Job::Check => serde_json::to_vec(&reading::check::check(input)).ok(),
-        Job::Page(number) => serde_json::to_vec(&reading::drawing::page(input, *number)?).ok(),
-        Job::Scan(number) => reading::picture::stripped(&reading::pdf::scan(input, *number)?),
-        Job::Picture => reading::picture::stripped(input),
+        Job::Page(number) => serde_json::to_vec(&reading::files::drawing::page(input, *number)?).ok(),
+        Job::Scan(number) => reading::files::picture::stripped(&reading::files::pdf::scan(input, *number)?),
+        Job::Picture => reading::files::picture::stripped(input),
         Job::Understand => {
             let pages: Vec<(u32, String)> = serde_json::from_slice(input).ok()?;
             let pages: Vec<Page> =
-                pages.iter().map(|(number, tsv)| reading::words::page(*number, tsv)).collect();
+                pages.iter().map(|(number, tsv)| reading::files::words::page(*number, tsv)).collect();
             let words: usize = pages.iter().map(Page::words).sum();
             serde_json::to_vec(&(words, reading::whole::understand(&pages, None))).ok()
         }

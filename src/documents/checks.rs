@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::reading::check;
 pub use crate::reading::check::{FileKind, Why};
 
-/// Of one file.
+/// Of one file (D164).
 pub const MOST_BYTES: u64 = 25_000_000;
 
 /// Looks at a whole file. An error is ours: the customer should try again.

@@ -4,11 +4,12 @@
 use chrono::{Datelike, NaiveDate};
 use serde_json::{Map, Value, json};
 
-use crate::documents::fields::{KINDS, NAMES, Set, Told};
+use crate::documents::fields::{NAMES, Set, Told};
 use crate::documents::library::NO_DOCUMENT;
 use crate::documents::to_read;
 use crate::error::{Error, Problem, Result};
 use crate::ids::{DocumentId, PersonId};
+use crate::reading::kinds::Kind;
 use crate::store::db::Tx;
 use crate::text;
 use crate::workspace::access::{Actor, SANDBOX};
@@ -115,8 +116,7 @@ fn value(name: &str, typed: &str) -> Result<Value, &'static str> {
         return Ok(if name == "title" { json!("") } else { Value::Null });
     }
     match name {
-        "kind" if KINDS.contains(&typed.as_str()) => Ok(json!(typed)),
-        "kind" => Err("must be one of the kinds"),
+        "kind" => Kind::named(&typed).map(|kind| json!(kind)).ok_or("must be one of the kinds"),
         "amount" => amount(&typed).map(|number| json!(number)).ok_or("must be a number such as 1487.50"),
         "currency" => {
             let code = typed.to_uppercase();

@@ -9,7 +9,6 @@ use crate::search_terms;
 /// What a person can set: kind and title, and the fields.
 pub const NAMES: [&str; 8] =
     ["kind", "title", "vendor", "amount", "currency", "date", "dueDate", "reference"];
-pub const KINDS: [&str; 8] = ["invoice", "receipt", "statement", "contract", "id", "tax", "photo", "other"];
 
 /// What a document says of itself.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,6 +11,10 @@ use crate::ids::{DocumentId, MailboxId, WorkspaceId};
 use crate::reading::whole::FIELDS;
 use crate::store::db::Tx;
 
+/// Documents of a claim, and of one workspace in it: files that thousands send to one inbox delay nobody else's.
+const AT_ONCE: i64 = 8;
+const OF_A_WORKSPACE: i64 = 2;
+
 /// A document that this node reads, until its lease ends.
 #[derive(Debug)]
 pub struct Claimed {
@@ -44,11 +48,20 @@ pub async fn claim(
 ) -> Result<Vec<Claimed>> {
     Ok(sqlx::query_as!(
         Claimed,
-        r#"with due as (
-               select workspace_id, document_id from unread_documents
-               where due_at <= $1
-                 and workspace_id <> all (array(select id from workspaces where fenced_at is not null))
-               order by due_at limit 8 for update skip locked),
+        r#"with recursive step as (
+               (select workspace_id from unread_documents order by workspace_id limit 1)
+               union all
+               select (select workspace_id from unread_documents where workspace_id > step.workspace_id
+                       order by workspace_id limit 1)
+               from step where step.workspace_id is not null),
+           due as (
+               select step.workspace_id, own.document_id from step
+               cross join lateral (
+                   select document_id, due_at from unread_documents
+                   where workspace_id = step.workspace_id and due_at <= $1
+                   order by due_at limit $3 for update skip locked) own
+               where step.workspace_id <> all (array(select id from workspaces where fenced_at is not null))
+               order by own.due_at limit $4),
            entered as materialized (
                select workspace_id from (select distinct workspace_id from due) those
                where try_enter_workspace(workspace_id))
@@ -60,7 +73,9 @@ pub async fn claim(
            returning note.workspace_id as "workspace: WorkspaceId", note.document_id as "document: DocumentId",
                      note.claim, note.tries, documents.blob, documents.size"#,
         now,
-        lease_ends
+        lease_ends,
+        OF_A_WORKSPACE,
+        AT_ONCE
     )
     .fetch_all(conn)
     .await?)
@@ -68,7 +83,20 @@ pub async fn claim(
 
 /// When the next one is due.
 pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
-    Ok(sqlx::query_scalar!("select min(due_at) from unread_documents").fetch_one(conn).await?)
+    Ok(sqlx::query_scalar!(
+        "with recursive step as (
+             (select workspace_id from unread_documents order by workspace_id limit 1)
+             union all
+             select (select workspace_id from unread_documents where workspace_id > step.workspace_id
+                     order by workspace_id limit 1)
+             from step where step.workspace_id is not null)
+         select min(own.due_at) from (select workspace_id from step where workspace_id is not null limit 64) few
+         cross join lateral (
+             select due_at from unread_documents where workspace_id = few.workspace_id
+             order by due_at limit 1) own"
+    )
+    .fetch_one(conn)
+    .await?)
 }
 
 /// Another try at another time, or the first when it was given back untried.

@@ -235,6 +235,7 @@ pub async fn about(
 ) -> Result<Option<(Value, Vec<Filed>)>> {
     let head = sqlx::query!(
         r#"select c.subject, contact_name, contact_email, status, m.address as inbox, c.created_at, last_message_at,
+               topic, topic_by, urgency, risk, risk_reasons,
                array(select name from conversation_tags t join tags on tags.workspace_id = $1 and tags.id = t.tag_id
                      where t.workspace_id = $1 and t.conversation_id = c.id order by 1) as "tags!: Vec<String>"
            from conversations c join mailboxes m on m.workspace_id = $1 and m.id = c.mailbox_id
@@ -278,6 +279,9 @@ pub async fn about(
         "id": conversation, "subject": head.subject,
         "contact": { "name": head.contact_name, "email": head.contact_email }, "status": head.status,
         "inbox": head.inbox, "createdAt": written(head.created_at), "lastMessageAt": written(head.last_message_at),
+        // What was made of them is theirs to know, too.
+        "topic": head.topic, "topicBy": head.topic_by, "urgency": head.urgency, "risk": head.risk,
+        "riskReasons": head.risk_reasons,
         "tags": head.tags, "notes": notes, "events": events, "documents": documents, "documentRequests": requests,
         "appSent": app_sent,
     });

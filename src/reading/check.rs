@@ -4,7 +4,7 @@
 use file_format::FileFormat;
 use serde::{Deserialize, Serialize};
 
-use crate::reading::{archive, office, pdf, picture};
+use crate::reading::files::{archive, office, pdf, picture};
 
 pub const MOST_PIXELS: u64 = 100_000_000;
 
@@ -142,7 +142,7 @@ fn is_table(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reading::archive::tests::archive;
+    use crate::reading::files::archive::tests::archive;
 
     fn png(width: u32, height: u32) -> Vec<u8> {
         let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();

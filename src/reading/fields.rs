@@ -9,15 +9,12 @@ use crate::reading::amounts::{self, Amount};
 use crate::reading::dates::{self, Order};
 use crate::reading::folded::Folded;
 use crate::reading::found::{Found, line_with, place};
-use crate::reading::labels::{self, Label};
-use crate::reading::page::{Bounds, Cell, Line, Page};
-use crate::reading::vendor;
+use crate::reading::kinds::Kind;
+use crate::reading::labels;
+use crate::reading::met::{Candidate, How, Met, meet};
+use crate::reading::page::{Cell, Line, Page};
+use crate::reading::{reference, sums, vendor};
 
-/// How far below a label its value may stand, in lines and in heights of its letters.
-const BELOW: usize = 3;
-const BELOW_HEIGHTS: f32 = 4.0;
-/// Cells of a line that can hold the value of one label.
-const MOST_BESIDE: usize = 12;
 /// Less says nothing: a column that is headed `Total` has items below it.
 const SURE_TOTAL: i32 = 4;
 /// The latest that something is due.
@@ -33,7 +30,12 @@ pub struct Fields {
     pub reference: Option<Found<String>>,
 }
 
+/// As of a bill.
 pub fn find(pages: &[Page]) -> Fields {
+    find_in(pages, Kind::Invoice)
+}
+
+pub fn find_in(pages: &[Page], kind: Kind) -> Fields {
     let texts = || {
         pages.iter().flat_map(|page| &page.lines).flat_map(|line| &line.cells).map(|cell| cell.text.as_str())
     };
@@ -45,13 +47,17 @@ pub fn find(pages: &[Page]) -> Fields {
         order = if texts().any(has_day_first_slash) { Order::DayFirst } else { Order::MonthFirst };
     }
     let date = date(pages, order);
-    let amount = amount(pages);
-    let due_date = due_date(pages, order, date.as_ref().map(|found| found.value));
+    // What a card or a pass says in numbers is no sum.
+    let amount = if kind == Kind::Id { None } else { amount(pages) };
+    let due_date = match kind {
+        Kind::Id | Kind::Other | Kind::Contract | Kind::Receipt => None,
+        _ => due_date(pages, order, date.as_ref().map(|found| found.value)),
+    };
     Fields {
-        vendor: vendor::find(pages),
-        currency: currency(pages, amount.as_ref(), &currencies),
+        vendor: vendor::find(pages, kind),
+        currency: currency(pages, amount.as_ref(), &currencies, kind),
         amount: amount.map(|found| Found { value: found.value.hundredths, place: found.place }),
-        reference: reference(pages),
+        reference: reference::find(pages, kind),
         date,
         due_date,
     }
@@ -65,197 +71,6 @@ fn has_day_first_slash(text: &str) -> bool {
     })
 }
 
-/// A label that was met, with the texts its value can be in, the likeliest first.
-struct Met<'a> {
-    weight: u8,
-    /// The words of the label's cell, folded, and where the label begins in them.
-    cell: Folded,
-    start: usize,
-    page: &'a Page,
-    candidates: Vec<Candidate<'a>>,
-}
-
-#[derive(Clone)]
-struct Candidate<'a> {
-    text: &'a str,
-    line: usize,
-    how: How,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum How {
-    Behind,
-    Right,
-    Below,
-}
-
-fn meet<'a>(pages: &'a [Page], labels: &[Label]) -> Vec<Met<'a>> {
-    let mut all = Vec::new();
-    for page in pages {
-        for (row, line) in page.lines.iter().enumerate() {
-            for (column, cell) in line.cells.iter().enumerate() {
-                let folded = Folded::of(&cell.text);
-                // The heaviest label of a cell speaks for it.
-                let best = labels
-                    .iter()
-                    .filter_map(|(words, weight)| {
-                        folded.find(words).map(|(end, start)| (*weight, words.len(), end, start))
-                    })
-                    .max();
-                if let Some((weight, _, end, start)) = best {
-                    let candidates = around(page, row, column, &cell.text[end..]);
-                    all.push(Met { weight, cell: folded, start, page, candidates });
-                }
-            }
-        }
-    }
-    all
-}
-
-fn around<'a>(page: &'a Page, row: usize, column: usize, behind: &'a str) -> Vec<Candidate<'a>> {
-    let line = &page.lines[row];
-    let cell = &line.cells[column];
-    let mut all = vec![Candidate { text: behind, line: row, how: How::Behind }];
-    all.extend(line.cells[column + 1..].iter().take(MOST_BESIDE).map(|cell| Candidate {
-        text: &cell.text,
-        line: row,
-        how: How::Right,
-    }));
-    // A small label and its larger value can stand a little apart in height.
-    let bottom = |at: &Bounds| at.y + at.height;
-    for (below, line) in page.lines.iter().enumerate().skip(row + 1).take(2) {
-        let beside = line.cells.iter().filter(|other| {
-            other.at.x >= cell.at.right() && bottom(&other.at) - bottom(&cell.at) < 0.9 * cell.at.height
-        });
-        all.extend(beside.map(|cell| Candidate { text: &cell.text, line: below, how: How::Right }));
-    }
-    for (below, line) in page.lines.iter().enumerate().skip(row + 1).take(BELOW) {
-        let near = line.at().y - cell.at.y < BELOW_HEIGHTS * cell.at.height.max(6.0);
-        let under = line.cells.iter().filter(|other| near && other.at.shares_column(&cell.at));
-        all.extend(under.map(|cell| Candidate { text: &cell.text, line: below, how: How::Below }));
-    }
-    all
-}
-
-fn reference(pages: &[Page]) -> Option<Found<String>> {
-    let mut best: Option<(u8, Found<String>)> = None;
-    for met in meet(pages, labels::REFERENCE) {
-        let mut usable =
-            met.candidates.iter().filter(|candidate| candidate.how != How::Below || met.is_heading());
-        let found = usable.find_map(|candidate| Some((number_in(candidate.text)?, candidate)));
-        let Some((value, candidate)) = found else { continue };
-        // In the middle of a sentence it may be about another paper.
-        let doubt = if met.start > 0 { 3 } else { u8::from(candidate.how == How::Below) };
-        let sure = met.weight.saturating_sub(doubt);
-        if best.as_ref().is_none_or(|(known, _)| sure > *known) {
-            best = Some((sure, Found { value, place: place(met.page, candidate.line) }));
-        }
-    }
-    if best.as_ref().is_none_or(|(known, _)| *known < 8)
-        && let Some(found) = named_number(pages)
-    {
-        return Some(found);
-    }
-    best.map(|(_, found)| found)
-}
-
-/// The number that stands with the name of the paper: `Rechnung Nr. 7`, `Facture FA-2017-0010`.
-fn named_number(pages: &[Page]) -> Option<Found<String>> {
-    named(pages).find_map(|(page, row, column)| {
-        let cells = &page.lines[row].cells;
-        let behind = behind_name(&cells[column].text);
-        let long_enough = |value: &String| !is_year(value) && (value.len() >= 3 || is_numbered(behind));
-        // `Handelsrechnung (380)` and beside it `Nr. 471102 vom`
-        let mut numbered = cells[column + 1..].iter().filter(|cell| is_numbered(&cell.text));
-        let own = number_in(behind).filter(long_enough);
-        let value = own.or_else(|| numbered.find_map(|cell| number_in(&cell.text)))?;
-        Some(Found { value, place: place(page, row) })
-    })
-}
-
-/// Cells of the first page that begin with the name of a bill: (page, row, column).
-fn named(pages: &[Page]) -> impl Iterator<Item = (&Page, usize, usize)> {
-    pages.iter().take(1).flat_map(|page| {
-        page.lines.iter().enumerate().flat_map(move |(row, line)| {
-            let is_named = |(_, cell): &(usize, &Cell)| begins_with_name(&Folded::of(&cell.text).text);
-            line.cells.iter().enumerate().filter(is_named).map(move |(column, _)| (page, row, column))
-        })
-    })
-}
-
-fn begins_with_name(folded: &str) -> bool {
-    let first =
-        folded.split(|letter: char| !letter.is_alphanumeric() && letter != '-').next().unwrap_or_default();
-    let compound = first.ends_with("rechnung") || first.ends_with("gutschrift");
-    compound
-        || labels::NAMED
-            .iter()
-            .any(|name| folded.starts_with(name) && !first.is_empty() && first.len() <= name.len())
-}
-
-/// What follows the name and a remark in brackets.
-fn behind_name(text: &str) -> &str {
-    let rest = text.trim_start_matches(|letter: char| letter.is_alphanumeric() || letter == '-').trim_start();
-    match rest.strip_prefix('(').and_then(|inside| inside.split_once(')')) {
-        Some((_, behind)) => behind,
-        None => rest,
-    }
-}
-
-fn is_numbered(text: &str) -> bool {
-    let folded = Folded::of(text).text;
-    ["nr", "no", "n°", "#", "nummer", "number", "numero"].iter().any(|sign| {
-        folded.strip_prefix(sign).is_some_and(|rest| rest.starts_with(|letter: char| !letter.is_alphabetic()))
-    })
-}
-
-impl Met<'_> {
-    /// A cell that is nothing but its label heads what is below it.
-    fn is_heading(&self) -> bool {
-        self.start == 0 && self.cell.text.split_whitespace().count() <= 4
-    }
-}
-
-/// The first word with a digit that can be a number of a paper: `RE-2026-4471`, `471102`, `FA 2017/3`.
-fn number_in(text: &str) -> Option<String> {
-    let text = text.trim_start_matches(|letter: char| !letter.is_alphanumeric());
-    let text = ["nr", "no", "number", "nummer", "num", "n", "numero"]
-        .iter()
-        .find_map(|word| {
-            let rest = text.get(word.len()..)?;
-            let same = text.get(..word.len())?.eq_ignore_ascii_case(word);
-            (same && rest.starts_with([' ', '.', ':', '°', 'º', '#'])).then_some(rest)
-        })
-        .unwrap_or(text)
-        .trim_start_matches(|letter: char| !letter.is_alphanumeric());
-    let mut words = text.split_whitespace();
-    let first = words.next()?;
-    let trimmed = |word: &str| -> String { word.trim_end_matches(['.', ',', ';', ':', ')', '-']).to_owned() };
-    let value = match first.contains(|letter: char| letter.is_ascii_digit()) {
-        true => trimmed(first),
-        // A short prefix that stands apart.
-        false if first.len() <= 4 && first.chars().all(|letter| letter.is_ascii_uppercase()) => {
-            let second =
-                words.next().filter(|word| word.starts_with(|letter: char| letter.is_ascii_digit()))?;
-            format!("{first} {}", trimmed(second))
-        }
-        false => return None,
-    };
-    let sound = (2..=40).contains(&value.len())
-        && value.chars().all(|letter| letter.is_alphanumeric() || "-/_. #".contains(letter))
-        && dates::dates(&value, Order::DayFirst).first().is_none_or(|dated| dated.at.len() < value.len())
-        && !is_amount(&value);
-    sound.then_some(value)
-}
-
-fn is_amount(value: &str) -> bool {
-    amounts::amounts(value).first().is_some_and(|amount| amount.at.len() == value.len())
-}
-
-fn is_year(value: &str) -> bool {
-    value.len() == 4 && (value.starts_with("19") || value.starts_with("20"))
-}
-
 fn date(pages: &[Page], order: Order) -> Option<Found<NaiveDate>> {
     let mut best: Option<(u8, Found<NaiveDate>)> = None;
     for met in meet(pages, labels::DATE) {
@@ -263,7 +78,14 @@ fn date(pages: &[Page], order: Order) -> Option<Found<NaiveDate>> {
         if met.weight < 8 && labels::NOT_THE_DATE.iter().any(|other| words.text.contains(other)) {
             continue;
         }
+        // A column of days is a table's.
+        let below = met.candidates.iter().filter(|candidate| candidate.how == How::Below);
+        let days: BTreeSet<NaiveDate> =
+            below.flat_map(|candidate| dates::dates(candidate.text, order)).map(|dated| dated.date).collect();
         let first = met.candidates.iter().find_map(|candidate| {
+            if candidate.how == How::Below && met.weight < 6 && days.len() > 1 {
+                return None;
+            }
             let dated = dates::dates(candidate.text, order).into_iter().next()?;
             let usable = candidate.how != How::Below || met.is_heading();
             usable
@@ -277,13 +99,13 @@ fn date(pages: &[Page], order: Order) -> Option<Found<NaiveDate>> {
     }
     // `Rechnung Nr. 7 vom 06.01.2031`: less sure than a label of its own.
     if best.as_ref().is_none_or(|(known, _)| *known < 6)
-        && let Some(found) = named(pages)
+        && let Some(found) = reference::named(pages)
             .find_map(|(page, row, _)| date_of(&page.lines[row], order).map(|date| (date, page, row)))
     {
         let (value, page, row) = found;
         return Some(Found { value, place: place(page, row) });
     }
-    best.map(|(_, found)| found).or_else(|| only_date(pages, order))
+    best.map(|(_, found)| found).or_else(|| only_date(pages, order)).or_else(|| date_alone(pages, order))
 }
 
 fn date_of(line: &Line, order: Order) -> Option<NaiveDate> {
@@ -317,6 +139,22 @@ fn only_date(pages: &[Page], order: Order) -> Option<Found<NaiveDate>> {
     Some(Found { value, place: place(page, row) })
 }
 
+/// A cell at the top that is nothing but a date, when all such cells say the same.
+fn date_alone(pages: &[Page], order: Order) -> Option<Found<NaiveDate>> {
+    let page = pages.first()?;
+    let mut all: Vec<(NaiveDate, usize)> = Vec::new();
+    for (row, line) in page.lines.iter().enumerate().filter(|(_, line)| line.at().y < 0.35 * page.height) {
+        for cell in &line.cells {
+            let dated = dates::dates(&cell.text, order).into_iter().next();
+            all.extend(
+                dated.filter(|dated| dated.at.len() + 4 >= cell.text.len()).map(|dated| (dated.date, row)),
+            );
+        }
+    }
+    let (value, row) = *all.first()?;
+    all.iter().all(|(date, _)| *date == value).then(|| Found { value, place: place(page, row) })
+}
+
 /// `München, den `, `Paris, le `
 fn follows_town(before: &str) -> bool {
     let before = before.trim_end();
@@ -335,6 +173,10 @@ fn follows_town(before: &str) -> bool {
 fn due_date(pages: &[Page], order: Order, issued: Option<NaiveDate>) -> Option<Found<NaiveDate>> {
     let mut best: Option<(u8, Found<NaiveDate>)> = None;
     for met in meet(pages, labels::DUE) {
+        // Several days, of which none is the one.
+        if labels::INSTALMENTS.iter().any(|word| met.cell.has(word)) {
+            continue;
+        }
         for candidate in
             met.candidates.iter().filter(|candidate| candidate.how != How::Below || met.is_heading())
         {
@@ -364,9 +206,9 @@ fn amount(pages: &[Page]) -> Option<Found<Amount>> {
         .map(|amount| amount.hundredths)
         .collect();
     let mut best: Option<(i32, i64, Found<Amount>)> = None;
-    for met in meet(pages, labels::TOTAL) {
-        let with_tax = labels::WITH_TAX.iter().any(|words| met.cell.has(words));
-        let in_part = labels::NOT_THE_TOTAL.iter().any(|words| met.cell.has(words));
+    for met in meet(pages, sums::TOTAL) {
+        let with_tax = sums::WITH_TAX.iter().any(|words| met.cell.has(words));
+        let in_part = sums::NOT_THE_TOTAL.iter().any(|words| met.cell.has(words));
         if in_part && !with_tax {
             continue;
         }
@@ -398,7 +240,7 @@ fn total_of(met: &Met<'_>) -> Option<(Amount, usize, How)> {
         met.candidates.iter().filter(|candidate| candidate.how != How::Below).filter_map(last).next_back();
     // A column of sums has its own below it: the largest is the whole.
     let below = || met.candidates.iter().filter(|candidate| candidate.how == How::Below && met.is_heading());
-    beside.or_else(|| below().filter_map(last).max_by_key(|(amount, ..)| amount.hundredths))
+    beside.or_else(|| below().filter_map(last).max_by_key(|(amount, ..)| amount.hundredths.abs()))
 }
 
 /// Whether two amounts of the document make it up as a net sum and its tax do.
@@ -409,15 +251,25 @@ fn is_sum(total: i64, all: &BTreeSet<i64>) -> bool {
     })
 }
 
-fn currency(pages: &[Page], amount: Option<&Found<Amount>>, named: &[&str]) -> Option<Found<String>> {
-    let amount = amount?;
-    let own = amount.value.currency.map(str::to_owned);
-    let of_line = || amounts::currencies(&amount.place.text).first().map(|code| (*code).to_owned());
+fn currency(
+    pages: &[Page],
+    amount: Option<&Found<Amount>>,
+    named: &[&str],
+    kind: Kind,
+) -> Option<Found<String>> {
     let of_all = || {
         let first = named.first()?;
         let same = named.iter().filter(|code| *code == first).count();
         (same * 10 >= named.len() * 9).then(|| (*first).to_owned())
     };
+    let Some(amount) = amount else {
+        // A price in a letter is not what the letter is about.
+        let value = of_all().filter(|_| !matches!(kind, Kind::Other | Kind::Id | Kind::Contract))?;
+        let place = line_with(pages, |cell| amounts::currencies(&cell.text).contains(&value.as_str()))?;
+        return Some(Found { value, place });
+    };
+    let own = amount.value.currency.map(str::to_owned);
+    let of_line = || amounts::currencies(&amount.place.text).first().map(|code| (*code).to_owned());
     if let Some(value) = own.or_else(of_line) {
         return Some(Found { value, place: amount.place.clone() });
     }

@@ -19,6 +19,12 @@ impl Folded {
     pub fn of(original: &str) -> Self {
         let mut folded = Self { text: String::with_capacity(original.len()), at: Vec::new() };
         for (at, letter) in original.char_indices() {
+            // Letters with a stroke are no letter and an accent.
+            let letter = match letter {
+                'ł' | 'Ł' => 'l',
+                'ø' | 'Ø' => 'o',
+                other => other,
+            };
             let plain = letter.nfkd().filter(|part| !is_combining_mark(*part)).flat_map(char::to_lowercase);
             for part in plain {
                 folded.text.push(part);

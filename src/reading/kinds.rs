@@ -3,7 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::reading::fields::Fields;
 use crate::reading::folded::Folded;
 use crate::reading::page::{Line, Page};
 
@@ -21,6 +20,21 @@ pub enum Kind {
 }
 
 impl Kind {
+    pub const ALL: [Self; 8] = [
+        Self::Invoice,
+        Self::Receipt,
+        Self::Statement,
+        Self::Contract,
+        Self::Id,
+        Self::Tax,
+        Self::Photo,
+        Self::Other,
+    ];
+
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Invoice => "invoice",
@@ -50,6 +64,9 @@ const WORDS: &[(Kind, &[&str])] = &[
             "rechnung",
             "gutschrift",
             "rechnungskorrektur",
+            "rechnungs-korrektur",
+            "rekening",
+            "nota",
             "schlussrechnung",
             "abschlagsrechnung",
             "teilrechnung",
@@ -70,6 +87,36 @@ const WORDS: &[(Kind, &[&str])] = &[
             "invoice number",
             "numero de facture",
             "factuurnummer",
+            "factuurnr",
+            "factuurdatum",
+            "invoice no",
+            "invoice date",
+            "invoice #",
+            "facture n°",
+            "bill number",
+            "bill date",
+            "your bill",
+            "electricity bill",
+            "gas bill",
+            "water bill",
+            "phone bill",
+            "honorarnote",
+            "kostennote",
+            "liquidation",
+            "faktura",
+            "faktura vat",
+            "numero de factura",
+            "numero fattura",
+            "date de facture",
+            "fecha de factura",
+            "data fattura",
+            "rechnungs-nummer",
+            "rechnungsbetrag",
+            "factuurbedrag",
+            "invoice total",
+            "total factura",
+            "totale fattura",
+            "proforma",
         ],
     ),
     (
@@ -98,6 +145,38 @@ const WORDS: &[(Kind, &[&str])] = &[
             "ruckgeld",
             "gegeben",
             "talao",
+            "payment confirmation",
+            "payment receipt",
+            "payment received",
+            "confirmacion de pago",
+            "hemos recibido tu pago",
+            "hemos recibido su pago",
+            "zahlungsbestatigung",
+            "zahlungseingang",
+            "confirmation de paiement",
+            "nous avons bien recu votre paiement",
+            "betaalbewijs",
+            "betaalbevestiging",
+            "betaald pin",
+            "betaald",
+            "paid by",
+            "paid card",
+            "card paid",
+            "paid with",
+            "card payment",
+            "kartenzahlung",
+            "bar bezahlt",
+            "carte bancaire",
+            "tarjeta",
+            "folio",
+            "kasse",
+            "caisse",
+            "wechselgeld",
+            "total charges",
+            "ruilen",
+            "sirve como recibo",
+            "spendenquittung",
+            "spesenbeleg",
         ],
     ),
     (
@@ -130,6 +209,23 @@ const WORDS: &[(Kind, &[&str])] = &[
             "nouveau solde",
             "saldo anterior",
             "saldo iniziale",
+            "standmitteilung",
+            "jahresmitteilung",
+            "saldo",
+            "solde",
+            "kontostand",
+            "depotnummer",
+            "balance brought forward",
+            "saldo final",
+            "saldo inicial",
+            "beginsaldo",
+            "eindsaldo",
+            "nieuw saldo",
+            "annual statement",
+            "heizkostenabrechnung",
+            "movimientos",
+            "umsatze",
+            "mouvements",
         ],
     ),
     (
@@ -164,6 +260,20 @@ const WORDS: &[(Kind, &[&str])] = &[
             "the parties agree",
             "die parteien",
             "les parties",
+            "mietvereinbarung",
+            "darlehensvertrag",
+            "rahmenvertrag",
+            "wartungsvertrag",
+            "werkvertrag",
+            "befristeter arbeitsvertrag",
+            "koopovereenkomst",
+            "contrat de vente",
+            "contrat d'abonnement",
+            "contrat d'entretien",
+            "contrato de trabajo",
+            "contrato de servicios",
+            "contratto di lavoro",
+            "terms and conditions of employment",
         ],
     ),
     (
@@ -196,6 +306,15 @@ const WORDS: &[(Kind, &[&str])] = &[
             "passaporte",
             "cartao de cidadao",
             "carta de conducao",
+            "carta di identita",
+            "permiso de conduccion",
+            "carnet de conducir",
+            "carte de sejour",
+            "passport no",
+            "identiteitsbewijs",
+            "national id",
+            "ausweisnummer",
+            "lichtbildausweis",
         ],
     ),
     (
@@ -233,6 +352,111 @@ const WORDS: &[(Kind, &[&str])] = &[
             "jaaropgaaf",
             "declaracao de irs",
             "autoridade tributaria",
+            "tax calculation",
+            "tax bill",
+            "council tax",
+            "notice of assessment",
+            "unique taxpayer reference",
+            "einkommensteuer",
+            "gewerbesteuer",
+            "kirchensteuer",
+            "grundsteuer",
+            "abgabenbescheid",
+            "steuernummer des finanzamts",
+            "avis d'impot",
+            "avis d’impot",
+            "avis d’imposition",
+            "impot sur le revenu",
+            "finances publiques",
+            "taxe d'habitation",
+            "numero fiscal",
+            "recibo de tributos",
+            "bienes inmuebles",
+            "impuesto",
+            "ibi",
+            "irpf",
+            "ayuntamiento",
+            "aanslag",
+            "aanslagnummer",
+            "definitieve aanslag",
+            "voorlopige aanslag",
+            "inkomstenbelasting",
+            "gemeentelijke belastingen",
+            "imposta",
+            "tari",
+            "imu",
+            "imposto",
+        ],
+    ),
+    // Papers that name bills and sums and are none.
+    (
+        Kind::Other,
+        &[
+            "angebot",
+            "kostenvoranschlag",
+            "quote",
+            "quotation",
+            "estimate",
+            "offer",
+            "devis",
+            "presupuesto",
+            "preventivo",
+            "offerte",
+            "orcamento",
+            "lieferschein",
+            "delivery note",
+            "packing slip",
+            "bon de livraison",
+            "albaran",
+            "albaran de entrega",
+            "bolla",
+            "documento di trasporto",
+            "pakbon",
+            "mahnung",
+            "zahlungserinnerung",
+            "reminder",
+            "payment reminder",
+            "rappel",
+            "relance",
+            "mise en demeure",
+            "recordatorio de pago",
+            "aviso de pago",
+            "sollecito",
+            "aanmaning",
+            "betalingsherinnering",
+            "payslip",
+            "pay slip",
+            "lohnabrechnung",
+            "gehaltsabrechnung",
+            "entgeltabrechnung",
+            "verdienstabrechnung",
+            "bulletin de paie",
+            "bulletin de salaire",
+            "fiche de paie",
+            "nomina",
+            "busta paga",
+            "cedolino",
+            "loonstrook",
+            "salarisstrook",
+            "certificate",
+            "zertifikat",
+            "attestation",
+            "certificado",
+            "certificato",
+            "certificaat",
+            "auftragsbestatigung",
+            "order confirmation",
+            "bestellung",
+            "purchase order",
+            "bon de commande",
+            "ordonnance",
+            "rezept",
+            "curriculum vitae",
+            "lebenslauf",
+            "no es una factura",
+            "this is not an invoice",
+            "keine rechnung",
+            "geen factuur",
         ],
     ),
 ];
@@ -244,20 +468,35 @@ pub fn of_text(pages: &[Page]) -> Option<Kind> {
         return Some(Kind::Id);
     }
     let largest = page.lines.iter().take(30).map(Line::size).fold(0.0, f32::max);
-    let mut scores = [(0_u32, Kind::Other); 6];
+    let mut sizes: Vec<f32> = page.lines.iter().map(Line::size).collect();
+    sizes.sort_by(f32::total_cmp);
+    let usual = sizes.get(sizes.len() / 2).copied().unwrap_or_default();
+    let mut scores: Vec<(u32, Kind)> = WORDS.iter().map(|(kind, _)| (0, *kind)).collect();
     for (score, (kind, words)) in scores.iter_mut().zip(WORDS) {
-        score.1 = *kind;
         for (row, line) in page.lines.iter().enumerate().take(80) {
             let top = line.at().y < 0.4 * page.height || row < 8;
-            let large = line.size() >= 0.9 * largest && line.size() > 0.0;
+            let large = line.size() >= 0.9 * largest && largest > 1.1 * usual;
+            let upper = line.at().y < 0.6 * page.height;
+            // What a table lists says little of the paper: a statement lists receipts.
+            let listed =
+                line.cells.len() >= 3 && line.text().bytes().any(|byte| byte.is_ascii_digit()) && row > 1;
             for cell in &line.cells {
                 let folded = Folded::of(&cell.text);
                 let plain = words.iter().filter_map(|word| folded.find(word)).map(|(_, start)| start).min();
                 let compound = if *kind == Kind::Invoice { bill(&folded.text) } else { None };
                 let Some(start) = plain.or(compound) else { continue };
                 // A line that is little more than the word is a heading.
-                let short = cell.text.split_whitespace().count() <= 6 && start < 3;
+                let count = cell.text.split_whitespace().count();
+                let short = count <= 6 && start < 3 || count <= 3 || large && start == 0;
+                let numbered = start == 0 && upper && cell.text.bytes().any(|byte| byte.is_ascii_digit());
+                // `Lieferschein-Nr.` names another paper.
+                let number = folded.text.contains("-nr") || folded.text.contains("-datum");
+                if *kind == Kind::Other && (!short || !top || number) {
+                    continue;
+                }
                 score.0 += match (top, short, large) {
+                    _ if listed && !large && (*kind != Kind::Invoice || start > 0) => 1,
+                    (false, true, false) if numbered && *kind == Kind::Invoice => 4,
                     (true, true, true) => 6,
                     (true, true, false) => 4,
                     (true, false, _) | (false, true, true) => 2,
@@ -265,10 +504,14 @@ pub fn of_text(pages: &[Page]) -> Option<Kind> {
                 };
             }
         }
+        // A strip of paper is a till's.
+        if *kind == Kind::Receipt && page.width < 0.5 * page.height {
+            score.0 += 4;
+        }
         score.0 = score.0.min(12);
     }
     scores.sort_by_key(|one| std::cmp::Reverse(one.0));
-    let [(first, kind), (second, next), ..] = scores;
+    let [(first, kind), (second, next), ..] = scores[..] else { return None };
     if first >= SURE && first > second {
         return Some(kind);
     }
@@ -297,43 +540,6 @@ fn has_machine_readable_zone(pages: &[Page]) -> bool {
             && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'<')
     };
     pages.iter().flat_map(|page| &page.lines).filter(is_zone).count() >= 2
-}
-
-/// A title in words, when there is enough to make one of; else the name of the file stays.
-pub fn title(kind: Option<Kind>, fields: &Fields, pages: &[Page]) -> Option<String> {
-    let name = match kind? {
-        Kind::Invoice => "Invoice",
-        Kind::Receipt => "Receipt",
-        Kind::Statement => "Statement",
-        Kind::Contract | Kind::Tax | Kind::Other => return heading(pages),
-        Kind::Id | Kind::Photo => return None,
-    };
-    let reference = fields.reference.as_ref().map(|found| found.value.as_str());
-    let vendor = fields.vendor.as_ref().map(|found| found.value.as_str());
-    let date = fields.date.as_ref().map(|found| found.value.to_string());
-    let title = match (vendor, reference, date) {
-        (Some(vendor), Some(reference), _) => format!("{name} {reference}, {vendor}"),
-        (Some(vendor), None, Some(date)) => format!("{name} of {date}, {vendor}"),
-        (Some(vendor), None, None) => format!("{name}, {vendor}"),
-        (None, Some(reference), _) => format!("{name} {reference}"),
-        (None, None, Some(date)) => format!("{name} of {date}"),
-        (None, None, None) => return None,
-    };
-    Some(title.chars().take(150).collect())
-}
-
-/// The line in the largest letters of the upper half, when it reads like one.
-fn heading(pages: &[Page]) -> Option<String> {
-    let page = pages.first()?;
-    let upper = page.lines.iter().filter(|line| line.at().y < 0.5 * page.height);
-    let readable = upper.filter(|line| {
-        let text = line.text();
-        let letters = text.chars().filter(|letter| letter.is_alphabetic()).count();
-        (4..=90).contains(&text.chars().count()) && letters * 2 > text.chars().count()
-    });
-    let line = readable.reduce(|best, line| if line.size() > best.size() * 1.05 { line } else { best })?;
-    let usual = page.lines.iter().map(Line::size).fold((0.0, 0.0), |(sum, n), size| (sum + size, n + 1.0));
-    (line.size() > 1.15 * usual.0 / usual.1).then(|| crate::text::line(&line.text()))
 }
 
 #[cfg(test)]

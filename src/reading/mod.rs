@@ -3,20 +3,19 @@
 //! text alone may run anywhere.
 
 pub mod amounts;
-pub mod archive;
 pub mod check;
 pub mod dates;
-pub mod drawing;
-pub mod einvoice;
 pub mod fields;
+pub mod files;
 pub mod folded;
 pub mod found;
 pub mod kinds;
 pub mod labels;
-pub mod office;
+pub mod met;
 pub mod page;
-pub mod pdf;
-pub mod picture;
+pub mod parties;
+pub mod reference;
+pub mod sums;
+pub mod title;
 pub mod vendor;
 pub mod whole;
-pub mod words;

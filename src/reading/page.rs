@@ -176,10 +176,20 @@ fn line_of(mut letters: Vec<Letter>) -> Line {
         last = Some((letter.text, letter.x));
     }
     for cell in &mut cells {
-        cell.text = crate::text::line(&cell.text);
+        cell.text = together(crate::text::line(&cell.text));
     }
     cells.retain(|cell| !cell.text.is_empty());
     Line { cells }
+}
+
+/// `R E C H N U N G` is a word that somebody wanted to be seen.
+fn together(text: String) -> String {
+    let is_letter = |word: &str| {
+        let mut letters = word.chars();
+        letters.next().is_some_and(char::is_alphabetic) && letters.next().is_none()
+    };
+    let spaced = text.split(' ').count() >= 5 && text.split(' ').all(is_letter);
+    if spaced { text.replace(' ', "") } else { text }
 }
 
 #[cfg(test)]

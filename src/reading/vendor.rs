@@ -5,15 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::reading::folded::{Folded, fold};
 use crate::reading::found::{Found, Place, line_with};
-use crate::reading::labels;
-use crate::reading::page::{Cell, Page};
+use crate::reading::kinds::Kind;
+use crate::reading::page::{Cell, Line, Page};
+use crate::reading::parties;
 
 /// What it takes to be told.
 const SURE: u32 = 6;
 /// Lines that belong to a heading.
 const SECTION: usize = 7;
 /// How far the next name has to be behind.
-const AHEAD: u32 = 2;
+const AHEAD: u32 = 3;
 
 /// What firms have in their names, as words of their own.
 const LEGAL_FORMS: &[&str] = &[
@@ -76,6 +77,15 @@ const LEGAL_FORMS: &[&str] = &[
     "genossenschaft",
     "stiftung",
     "partg",
+    "ggmbh",
+    "s.n.c.",
+    "snc",
+    "s.c.",
+    "z o.o.",
+    "ek",
+    "scop",
+    "sagl",
+    "a.g.",
 ];
 /// What stands first in a section of somebody and is a label itself.
 const NO_NAMES: &[&str] = &[
@@ -141,7 +151,10 @@ const OWN_NUMBERS: &[&str] = &[
     "btw-nummer",
 ];
 
-pub fn find(pages: &[Page]) -> Option<Found<String>> {
+pub fn find(pages: &[Page], kind: Kind) -> Option<Found<String>> {
+    if kind == Kind::Id {
+        return None;
+    }
     let first = pages.first()?;
     let mut names: BTreeMap<String, (u32, String)> = BTreeMap::new();
     let mut add = |name: &str, weight: u32| {
@@ -151,6 +164,9 @@ pub fn find(pages: &[Page]) -> Option<Found<String>> {
         }
     };
     let buyers = buyers(first);
+    if let Some((name, sure)) = head(first, kind, &buyers) {
+        add(&name, sure);
+    }
     for (row, line) in first.lines.iter().enumerate() {
         for (column, cell) in line.cells.iter().enumerate() {
             if let Some((name, sure)) = labelled(first, row, column, cell) {
@@ -160,8 +176,14 @@ pub fn find(pages: &[Page]) -> Option<Found<String>> {
                 continue;
             }
             let top = cell.at.y < 0.3 * first.height;
-            if top && let Some(name) = sender_line(&cell.text) {
-                add(&name, 6);
+            if top
+                && let Some(name) = sender_line(&cell.text)
+                && (row == 0 || !cell.text.contains(", ") || cell.at.height < 0.95 * usual(first))
+            {
+                add(&name, 8);
+            } else if is_beside_buyer(first, row, column) && has_legal_form(&cell.text) && is_name(&cell.text)
+            {
+                add(&cell.text, 6);
             } else if top && has_legal_form(&cell.text) && is_name(&cell.text) {
                 // At the very top, or in the largest letters.
                 add(&cell.text, if row < 3 || cell.at.height > 13.0 { 4 } else { 2 });
@@ -175,6 +197,10 @@ pub fn find(pages: &[Page]) -> Option<Found<String>> {
             let numbers = OWN_NUMBERS.iter().any(|word| whole.has(word));
             let low = line.at().y > 0.8 * page.height;
             for cell in line.cells.iter().filter(|_| numbers || low) {
+                // French firms say what they are worth behind their name.
+                if let Some((name, _)) = cell.text.split_once(" au capital") {
+                    add(name, 7);
+                }
                 for part in cell.text.split(['·', '|', '•', ',', ';']).map(str::trim) {
                     if has_legal_form(part) && is_name(part) {
                         add(part, if numbers && low { 5 } else { 3 });
@@ -184,6 +210,19 @@ pub fn find(pages: &[Page]) -> Option<Found<String>> {
         }
     }
     let mut all: Vec<(u32, String)> = names.into_values().collect();
+    // A brand in large letters and the firm of that name below it are one; the firm is who bills.
+    let brands = all.clone();
+    for (weight, firm) in all.iter_mut().filter(|(_, firm)| has_legal_form(firm)) {
+        let own =
+            |brand: &str| fold(firm).strip_prefix(&fold(brand)).is_some_and(|rest| rest.starts_with(' '));
+        *weight += brands.iter().filter(|(_, brand)| own(brand)).map(|(weight, _)| *weight).sum::<u32>();
+    }
+    let firms = all.clone();
+    all.retain(|(_, brand)| {
+        let longer =
+            |firm: &str| fold(firm).strip_prefix(&fold(brand)).is_some_and(|rest| rest.starts_with(' '));
+        !firms.iter().any(|(_, firm)| has_legal_form(firm) && longer(firm))
+    });
     all.sort_by_key(|one| std::cmp::Reverse(one.0));
     let (weight, value) = all.first().cloned()?;
     let next = all.get(1).map_or(0, |(weight, _)| *weight);
@@ -192,6 +231,135 @@ pub fn find(pages: &[Page]) -> Option<Found<String>> {
     }
     let place: Place = line_with(pages, |cell| fold(&cell.text).contains(&fold(&value)))?;
     Some(Found { value, place })
+}
+
+/// Who stands at the head of the page, and how surely: in larger letters than the rest, above an address or a number of
+/// its own, or on the first line of a receipt. A title, or somebody who is addressed, is no sender.
+fn head(page: &Page, kind: Kind, buyers: &BTreeSet<(usize, usize)>) -> Option<(String, u32)> {
+    if kind == Kind::Contract {
+        return None;
+    }
+    let usual = usual(page);
+    for (row, line) in page.lines.iter().enumerate().take(2) {
+        for (column, cell) in line.cells.iter().enumerate() {
+            let name = name_before_title(&cell.text);
+            if buyers.contains(&(row, column)) || !is_sender(name) {
+                continue;
+            }
+            let large = cell.at.height > 1.15 * usual;
+            let below: Vec<&Cell> = page.lines[row + 1..]
+                .iter()
+                .take(3)
+                .filter_map(|line| line.cells.iter().find(|other| other.at.shares_column(&cell.at)))
+                .collect();
+            let numbers = below.iter().any(|cell| has_own_number(&cell.text));
+            let address = below.iter().take(2).any(|cell| is_address(&cell.text));
+            let firm = has_legal_form(name);
+            return match kind {
+                _ if large || numbers => Some((name.to_owned(), 7)),
+                Kind::Tax if is_office(name) => Some((name.to_owned(), 7)),
+                Kind::Receipt if row == 0 && line.cells.len() == 1 => Some((name.to_owned(), 6)),
+                // A person who writes a letter begins it so, too.
+                Kind::Other if !firm => None,
+                _ if row == 0 && (firm || address) => Some((name.to_owned(), if firm { 2 } else { 6 })),
+                _ => None,
+            };
+        }
+        // Nothing but a title: the next line counts as the first.
+        if row == 0 && !line.cells.iter().all(|cell| is_titled(&cell.text)) {
+            return None;
+        }
+    }
+    None
+}
+
+/// The height that half of the lines do not pass.
+fn usual(page: &Page) -> f32 {
+    let mut sizes: Vec<f32> = page.lines.iter().map(Line::size).collect();
+    sizes.sort_by(f32::total_cmp);
+    sizes.get(sizes.len() / 2).copied().unwrap_or_default()
+}
+
+/// `Rutas Verdes - confirmación de pago`
+fn name_before_title(text: &str) -> &str {
+    match text.split_once(" - ").or_else(|| text.split_once(" – ")) {
+        Some((name, rest)) if is_titled(rest) => name,
+        _ => text,
+    }
+}
+
+fn is_titled(text: &str) -> bool {
+    let folded = fold(text);
+    let words = || folded.split(|letter: char| !letter.is_alphanumeric());
+    parties::NO_FIRM.iter().any(|word| {
+        // German puts words together: `Standmitteilung`, `Schlussrechnung`.
+        Folded::of(text).has(word) || word.len() > 5 && words().any(|own| own.ends_with(word))
+    })
+}
+
+/// Who sends notices of tax.
+fn is_office(text: &str) -> bool {
+    const OFFICES: &[&str] = &[
+        "finanzamt",
+        "stadt",
+        "gemeinde",
+        "kreis",
+        "finances publiques",
+        "impots",
+        "mairie",
+        "ville de",
+        "commune",
+        "ayuntamiento",
+        "agencia tributaria",
+        "hacienda",
+        "diputacion",
+        "agenzia delle entrate",
+        "comune di",
+        "belastingdienst",
+        "gemeente",
+        "waterschap",
+        "revenue",
+        "council",
+        "city of",
+        "county",
+        "treasury",
+    ];
+    let folded = Folded::of(text);
+    OFFICES.iter().any(|office| folded.has(office))
+}
+
+fn is_sender(text: &str) -> bool {
+    let folded = fold(text);
+    let first = folded.split([' ', '.', ',']).next().unwrap_or_default();
+    is_name(text)
+        && !text.chars().any(|letter| letter.is_ascii_digit())
+        && text.chars().next().is_some_and(char::is_uppercase)
+        && !text.ends_with(['.', '!', '?']) | has_legal_form(text)
+        && !parties::ADDRESSED.contains(&first)
+        && !is_titled(text)
+        && !is_label(text)
+}
+
+fn has_own_number(text: &str) -> bool {
+    let folded = Folded::of(text);
+    OWN_NUMBERS.iter().chain(&["vat", "nip", "tva", "btw"]).any(|word| folded.has(word))
+        && text.chars().filter(char::is_ascii_digit).count() >= 6
+}
+
+/// A post code, or a number of a house, and no more than an address has.
+fn is_address(text: &str) -> bool {
+    let digits = |word: &str| word.trim_matches(',').bytes().all(|byte| byte.is_ascii_digit());
+    let code =
+        text.split_whitespace().any(|word| (4..=6).contains(&word.trim_matches(',').len()) && digits(word));
+    code && text.split_whitespace().count() <= 8 && !text.contains([':', '€', '$', '£'])
+}
+
+/// `Cobalt Hosting Inc.` left of `Bill to`: the two sides stand beside each other.
+fn is_beside_buyer(page: &Page, row: usize, column: usize) -> bool {
+    column == 0
+        && page.lines[row].cells.len() == 2
+        && is_label(&page.lines[row].cells[1].text)
+        && is_buyer(&page.lines[row].cells[1].text)
 }
 
 /// Cells that belong to the other side: those under a label of it, and the label itself.
@@ -217,7 +385,7 @@ fn buyers(page: &Page) -> BTreeSet<(usize, usize)> {
 /// What a label of the seller names, and how surely: behind it, right of it, below it, or as `Name:` in its section.
 fn labelled(page: &Page, row: usize, column: usize, cell: &Cell) -> Option<(String, u32)> {
     let folded = Folded::of(&cell.text);
-    let (end, start, weight) = labels::SELLER
+    let (end, start, weight) = parties::SELLER
         .iter()
         .find_map(|(label, weight)| folded.find(label).map(|(end, start)| (end, start, *weight)))?;
     // Whoever holds the account is not always who sells.
@@ -260,14 +428,14 @@ fn is_name_label(text: &str) -> bool {
 
 fn is_buyer(text: &str) -> bool {
     let folded = Folded::of(text);
-    labels::BUYER.iter().any(|label| folded.find(label).is_some_and(|(_, start)| start < 3))
+    parties::BUYER.iter().any(|label| folded.find(label).is_some_and(|(_, start)| start < 3))
 }
 
 /// A cell that is a label and not a name that begins like one: `Lieferant`, but not `Lieferant GmbH`.
 fn is_label(text: &str) -> bool {
     let folded = fold(text);
-    let sellers = labels::SELLER.iter().map(|(label, _)| label);
-    sellers.chain(labels::BUYER).any(|label| {
+    let sellers = parties::SELLER.iter().map(|(label, _)| label);
+    sellers.chain(parties::BUYER).any(|label| {
         let rest = folded.strip_prefix(label);
         rest.is_some_and(|rest| rest.trim_matches([':', ' ']).is_empty() || rest.starts_with(['/', ':']))
     })
@@ -311,6 +479,17 @@ fn is_name(text: &str) -> bool {
 }
 
 fn tidy(name: &str) -> Option<String> {
+    // What stands behind the name on its line, and what leads to it in a contract.
+    let name =
+        [" · ", " • ", " | ", " ● "].iter().fold(name, |name, sign| name.split(sign).next().unwrap_or(name));
+    let name =
+        ["Zwischen der ", "Zwischen dem ", "Zwischen ", "zwischen der ", "zwischen ", "Between ", "Entre "]
+            .iter()
+            .find_map(|words| name.strip_prefix(words))
+            .unwrap_or(name);
+    // `Acme Ltd, 5 Mill Lane`, but `Acme, Inc.`
+    let name =
+        name.split_once(", ").map(|(firm, _)| firm).filter(|firm| has_legal_form(firm)).unwrap_or(name);
     let name = name.trim().trim_end_matches([',', ';', '-', '·', '|']).trim();
     is_name(name).then(|| name.to_owned())
 }
@@ -320,7 +499,7 @@ mod tests {
     use super::*;
 
     fn vendor(text: &str) -> Option<String> {
-        find(&[Page::of_text(1, text)]).map(|found| found.value)
+        find(&[Page::of_text(1, text)], Kind::Invoice).map(|found| found.value)
     }
 
     #[test]
@@ -348,7 +527,7 @@ mod tests {
         for line in &mut page.lines {
             line.cells[1].at.x = 300.0;
         }
-        assert_eq!(find(&[page]).map(|found| found.value), Some("Muster Handel".into()));
+        assert_eq!(find(&[page], Kind::Invoice).map(|found| found.value), Some("Muster Handel".into()));
         let colons =
             "Verkäufer:\nNummer\t: 549910\nGlobale Nummer: 43 (GTIN)\nMUSTER-Autovermietung\nMusterstr. 99";
         assert_eq!(vendor(colons), Some("MUSTER-Autovermietung".into()));
@@ -366,5 +545,18 @@ mod tests {
         assert_eq!(vendor("Acme GmbH\nOther AG\nInvoice 7"), None);
         assert_eq!(vendor("Invoice 7\nTotal 5,00 €"), None);
         assert_eq!(vendor(""), None);
+    }
+
+    #[test]
+    fn whoever_is_addressed_or_a_title_heads_no_page() {
+        for text in
+            ["Madame Hélène Barthe\n14 rue du Parc, 86999 Ville", "Kaufvertrag\nBahnweg 2, 99975 Gleis"]
+        {
+            assert_eq!(vendor(text), None, "{text}");
+        }
+        assert_eq!(
+            vendor("Autohaus Brenner\nTor 5, 99987 Hafen\nRechnung 7"),
+            Some("Autohaus Brenner".into())
+        );
     }
 }

@@ -5,16 +5,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::reading::check::{self, FileKind, Why};
-use crate::reading::einvoice::{self, Einvoice};
 use crate::reading::fields::{self, Fields};
+use crate::reading::files::einvoice::{self, Einvoice};
+use crate::reading::files::{office, pdf, picture, plain};
 use crate::reading::folded::{Folded, fold};
 use crate::reading::found::{Found, Place, line_with};
 use crate::reading::kinds::{self, Kind};
 use crate::reading::page::{Bounds, Page};
-use crate::reading::{amounts, dates, office, pdf, picture};
+use crate::reading::{amounts, dates, title};
 
 /// Counts up when the rules say something else of the same file.
-pub const RULES: u32 = 1;
+pub const RULES: u32 = 2;
 /// The names of fields, as the API has them.
 pub const FIELDS: [&str; 6] = ["vendor", "amount", "currency", "date", "dueDate", "reference"];
 /// Bytes of the text that is kept; the child's answer has its limit.
@@ -70,9 +71,10 @@ pub fn read(bytes: &[u8]) -> Reading {
             Some(text) => understand(&[Page::of_text(1, &text)], None),
             None => Reading::default(),
         },
-        Ok(FileKind::Csv | FileKind::Txt) => {
+        Ok(file @ (FileKind::Csv | FileKind::Txt)) => {
             let text = String::from_utf8_lossy(&bytes[..bytes.len().min(200_000)]);
-            understand(&[Page::of_text(1, &text.replace(';', "\t"))], None)
+            let text = if file == FileKind::Csv { plain::table(&text) } else { plain::columns(&text) };
+            understand(&[Page::of_text(1, &text)], None)
         }
         Ok(FileKind::Jpeg | FileKind::Png | FileKind::Webp | FileKind::Tiff | FileKind::Heic) => {
             let photo = matches!(check::kind(bytes), Ok(FileKind::Heic)) || picture::by_camera(bytes);
@@ -112,16 +114,13 @@ pub fn understand(pages: &[Page], einvoice: Option<&Einvoice>) -> Reading {
     if words == 0 && einvoice.is_none() {
         return Reading { state: State::NoText, pages: count, ..Reading::default() };
     }
-    let mut read = fields::find(pages);
     let kind = match einvoice {
         Some(_) => Some(Kind::Invoice),
         None => kinds::of_text(pages),
     };
-    let has_fields =
-        matches!(kind, Some(Kind::Invoice | Kind::Receipt | Kind::Statement | Kind::Contract | Kind::Tax));
-    if !has_fields {
-        // Sums and names in a letter are nobody's bill, and nothing is said of them.
-        let title = kinds::title(kind, &Fields::default(), pages);
+    // A few words, or a picture: nothing is asked of them.
+    let Some(paper) = kind.filter(|kind| *kind != Kind::Photo) else {
+        let title = title::title(kind, &Fields::default(), pages);
         return Reading {
             state: State::Read,
             pages: count,
@@ -130,7 +129,8 @@ pub fn understand(pages: &[Page], einvoice: Option<&Einvoice>) -> Reading {
             text: text(pages),
             ..Reading::default()
         };
-    }
+    };
+    let mut read = fields::find_in(pages, paper);
     let mut said = Said::default();
     said.text("vendor", read.vendor.as_ref());
     said.tell("amount", read.amount.as_ref().map(|found| (json!(decimal(found.value)), &found.place)));
@@ -146,7 +146,7 @@ pub fn understand(pages: &[Page], einvoice: Option<&Einvoice>) -> Reading {
     Reading {
         state: State::Read,
         pages: count,
-        title: kinds::title(kind, &read, pages),
+        title: title::title(kind, &read, pages),
         kind,
         fields: said.fields,
         sources: said.sources,

@@ -131,6 +131,12 @@ pub(super) fn at_work(workspace: WorkspaceId, id: PersonId, name: String, role: 
     Person { actor, id, role }
 }
 
+/// The person who made a test key, in the sandbox: where developers try what people do, and nobody of the team looks.
+pub async fn simulated(conn: &mut PgConnection, key: &Actor) -> Result<Person> {
+    let maker = teammate(conn, key.workspace, key.private_of).await?;
+    Ok(Person { actor: maker.actor.in_sandbox(), ..maker })
+}
+
 /// The name of someone who is or was on the team.
 pub async fn name_of(tx: &mut Tx<'_>, person: PersonId) -> Result<String> {
     let workspace = tx.workspace().0;

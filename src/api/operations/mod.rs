@@ -17,6 +17,7 @@ pub mod reply;
 pub mod request_documents;
 pub mod search_documents;
 pub mod set_status;
+pub mod simulate_decision;
 pub mod simulate_inbound;
 pub mod tag_conversation;
 

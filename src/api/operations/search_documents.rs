@@ -1,7 +1,9 @@
 //! `GET /documents` (specification 4.12): the document library.
 //! A key finds the documents of the inboxes it can see; its file is at `/documents/{id}/content`.
 
-use schemars::JsonSchema;
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -11,6 +13,7 @@ use crate::api::wire::Timestamp;
 use crate::documents::library::{self, Filter};
 use crate::error::Result;
 use crate::ids::{ConversationId, DocumentId};
+use crate::reading::kinds::Kind;
 use crate::store::db::Reading;
 
 pub struct SearchDocuments;
@@ -26,17 +29,18 @@ pub struct Input {
     limit: i64,
 }
 
-#[derive(Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum Kind {
-    Invoice,
-    Receipt,
-    Statement,
-    Contract,
-    Id,
-    Tax,
-    Photo,
-    Other,
+impl JsonSchema for Kind {
+    fn schema_name() -> Cow<'static, str> {
+        "DocumentKind".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "enum": Self::ALL })
+    }
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -98,20 +102,5 @@ impl Operation for SearchDocuments {
             created_at: Timestamp(document.created_at),
         };
         Ok(found.into_iter().map(document).collect())
-    }
-}
-
-impl Kind {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Invoice => "invoice",
-            Self::Receipt => "receipt",
-            Self::Statement => "statement",
-            Self::Contract => "contract",
-            Self::Id => "id",
-            Self::Tax => "tax",
-            Self::Photo => "photo",
-            Self::Other => "other",
-        }
     }
 }

@@ -11,11 +11,11 @@ use crate::assistants::model::{Caps, Prompt};
 use crate::assistants::runs::Assistant;
 use crate::assistants::settings::{self, Engine};
 use crate::assistants::tasks::{self, Kind, Task};
-use crate::documents::fields::KINDS;
 use crate::documents::to_read::{self, Missing};
 use crate::due::lease::{self, Claim, Lease, Tried, Work};
 use crate::error::Result;
 use crate::reading::amounts;
+use crate::reading::kinds;
 use crate::reading::whole::{FIELDS, in_text};
 use crate::store::db::Tx;
 use crate::text;
@@ -120,7 +120,7 @@ fn prompt(text: &str) -> Prompt {
 }
 
 fn form() -> Value {
-    let kinds: Vec<Value> = KINDS.iter().map(|kind| json!(kind)).chain([Value::Null]).collect();
+    let kinds: Vec<Value> = kinds::Kind::ALL.iter().map(|kind| json!(kind)).chain([Value::Null]).collect();
     let text = |most: u32| json!({ "type": ["string", "null"], "maxLength": most });
     json!({
         "type": "object",

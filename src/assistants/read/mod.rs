@@ -3,33 +3,25 @@
 //! is asked for (`ask`), where an owner agreed to one.
 
 pub mod ask;
+pub mod file;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use serde_json::{Map, Value, json};
 use sqlx::PgConnection;
 
 use crate::app::App;
+use crate::assistants::read::file::{read, read_as};
 use crate::assistants::settings::{self, Engine, Settings};
-use crate::assistants::tasks::{self, Kind as Task};
-use crate::confined::job::{Job, MOST_INPUT};
-use crate::confined::run::{Broken, Outcome};
-use crate::confined::scans;
+use crate::assistants::tasks::{self, Kind};
+use crate::confined::job::MOST_INPUT;
 use crate::documents::to_read::{self, Claimed, Read};
 use crate::due::lease::{self, Claim, Lease, Tried, Work};
 use crate::error::Result;
-use crate::reading::kinds::Kind;
-use crate::reading::whole::{FIELDS, RULES, Reading, Source, State};
+use crate::reading::whole::Reading;
 use crate::store::db::Tx;
-use crate::text;
 
 /// The worker's loop.
 pub const LOOP: &str = "read documents";
-
-/// Pages of a scan that are looked at; each takes a second or more.
-const MOST_SCANNED: u32 = 3;
-/// Words in a picture that make it a paper.
-const PAPER: usize = 12;
 
 /// Works off everything that is due now.
 pub async fn read_due(app: &App, at_once: usize) -> Result<()> {
@@ -68,7 +60,9 @@ impl Work for Documents<'_> {
             return Ok(Tried::Done(Some(read_as(&Reading::default(), Vec::new(), 0))));
         }
         let bytes: Bytes = app.blobs.get(&claimed.blob).await?.into();
-        match read(app, bytes).await? {
+        // Each page of a scan fits into what the lease has room for; a slow machine reads fewer.
+        let room = (app.config.handover() / 3).to_std().unwrap_or_default();
+        match read(&app.confined, room, bytes).await? {
             Some(read) => Ok(Tried::Done(Some(read))),
             // A busy machine is slow too, so it has more than one chance.
             None if claimed.tries < 2 => {
@@ -86,7 +80,7 @@ impl Work for Documents<'_> {
         };
         let stored = to_read::store(tx, claimed, &read).await?;
         if stored && settings.reading == Engine::Model && read.state == "read" {
-            tasks::note(tx, &[claimed.document.0], Task::Read).await?;
+            tasks::note(tx, &[claimed.document.0], Kind::Read).await?;
         }
         Ok(stored)
     }
@@ -108,110 +102,4 @@ impl Work for Documents<'_> {
 
 fn reads(app: &App, settings: &Settings) -> bool {
     settings.reading != Engine::Off && !settings.is_stopped(app)
-}
-
-/// Reads a file, as far as this machine can. Nothing when that took too long.
-pub async fn read(app: &App, bytes: Bytes) -> Result<Option<Read>> {
-    let began = app.clock.now();
-    let took = || i32::try_from((app.clock.now() - began).num_milliseconds()).unwrap_or(i32::MAX);
-    let mut reading: Reading = match app.confined.run(&Job::Read, bytes.clone()).await? {
-        Outcome::Said(said) => serde_json::from_slice(&said).unwrap_or_default(),
-        Outcome::Broken(Broken::Unsafe) => {
-            return Ok(Some(Read { state: "failed", ..read_as(&Reading::default(), Vec::new(), took()) }));
-        }
-        Outcome::Broken(Broken::Late) => return Ok(None),
-        Outcome::Broken(_) => Reading::default(),
-    };
-    let mut by = vec![format!("rules {RULES}")];
-    if reading.xml {
-        by.push("the XML in the file".to_owned());
-    }
-    if reading.state == State::NoText
-        && let Some(languages) = scans::languages()
-    {
-        let pages = scanned(app, &bytes, &reading, &languages).await?;
-        let (found, understood) = understood(app, &pages).await?;
-        if found >= PAPER {
-            reading = Reading { pages: reading.pages, ..understood };
-            by.push("tesseract".to_owned());
-        } else if reading.kind.is_none() && !pages.is_empty() && !bytes.starts_with(b"%PDF-") {
-            reading.kind = Some(Kind::Photo);
-        }
-    }
-    Ok(Some(read_as(&reading, by, took())))
-}
-
-/// How many words there are, and what they say. What tesseract says is as strange as the file it looked at.
-async fn understood(app: &App, pages: &[(u32, String)]) -> Result<(usize, Reading)> {
-    if pages.is_empty() {
-        return Ok((0, Reading::default()));
-    }
-    match app.confined.run(&Job::Understand, serde_json::to_vec(pages)?.into()).await? {
-        Outcome::Said(said) => Ok(serde_json::from_slice(&said).unwrap_or_default()),
-        Outcome::Broken(_) => Ok((0, Reading::default())),
-    }
-}
-
-/// The words of a scan or a picture.
-async fn scanned(app: &App, bytes: &Bytes, reading: &Reading, languages: &str) -> Result<Vec<(u32, String)>> {
-    let mut pages = Vec::new();
-    let began = app.clock.now();
-    // Each page fits into what the lease has room for; a slow machine reads fewer.
-    let room = app.config.handover() / 3;
-    for number in 1..=reading.pages.clamp(1, MOST_SCANNED) {
-        if app.clock.now() - began > room {
-            break;
-        }
-        let picture = match bytes.starts_with(b"%PDF-") {
-            true => match app.confined.run(&Job::Scan(number), bytes.clone()).await? {
-                Outcome::Said(picture) => picture.into(),
-                Outcome::Broken(_) => continue,
-            },
-            false => bytes.clone(),
-        };
-        let job = Job::Words { languages: languages.to_owned() };
-        if let Outcome::Said(said) = app.confined.run(&job, picture).await? {
-            pages.push((number, String::from_utf8_lossy(&said).into_owned()));
-        }
-    }
-    Ok(pages)
-}
-
-fn read_as(reading: &Reading, by: Vec<String>, milliseconds: i32) -> Read {
-    Read {
-        by: by.join(", "),
-        milliseconds,
-        state: match reading.state {
-            State::Read => "read",
-            State::NoText => "no-text",
-            State::Encrypted => "encrypted",
-            State::Unreadable => "unreadable",
-        },
-        pages: i32::try_from(reading.pages).unwrap_or(i32::MAX),
-        kind: reading.kind.map(|kind| kind.as_str().to_owned()),
-        title: reading.title.as_deref().map(text::line),
-        fields: cleaned(&reading.fields),
-        sources: Value::Object(cleaned_sources(&reading.sources)),
-        text: text::lines(&reading.text),
-    }
-}
-
-/// What a child says is a stranger's: only what a document has, one line each, and nothing that PostgreSQL cannot keep.
-fn cleaned(fields: &Map<String, Value>) -> Map<String, Value> {
-    let clean = |value: &Value| match value {
-        Value::String(text) => Some(Value::String(text::snippet(text, 200))),
-        Value::Number(_) | Value::Null => Some(value.clone()),
-        _ => None,
-    };
-    let known = FIELDS.iter().filter_map(|name| Some(((*name).to_owned(), clean(fields.get(*name)?)?)));
-    known.collect()
-}
-
-fn cleaned_sources(sources: &Map<String, Value>) -> Map<String, Value> {
-    let clean = |name: &str| {
-        let source: Source = serde_json::from_value(sources.get(name)?.clone()).ok()?;
-        let line = source.text.as_deref().map(|line| text::snippet(line, 200));
-        Some(json!(Source { by: text::snippet(&source.by, 20), text: line, ..source }))
-    };
-    FIELDS.iter().filter_map(|name| Some(((*name).to_owned(), clean(name)?))).collect()
 }

@@ -15,8 +15,7 @@ use crate::store::blobs::Written;
 use crate::store::db::Tx;
 use crate::workspace::access::By;
 
-/// Of one file, for one item and for a whole request (D164).
-pub const MOST_BYTES: u64 = 25_000_000;
+/// Files for one item and for a whole request (D164).
 pub const MOST_OF_ITEM: i64 = 10;
 pub const MOST_OF_REQUEST: i64 = 50;
 

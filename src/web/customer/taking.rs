@@ -14,10 +14,10 @@ use futures::TryStreamExt;
 use tokio::time::timeout;
 
 use crate::app::App;
-use crate::documents::checks::{self, Verdict, Why};
+use crate::documents::checks::{self, MOST_BYTES, Verdict, Why};
 use crate::documents::uploads::kinds;
 use crate::documents::uploads::link::{self, Link};
-use crate::documents::uploads::receive::{self, MOST_BYTES, MOST_OF_ITEM, Received, Sent};
+use crate::documents::uploads::receive::{self, MOST_OF_ITEM, Received, Sent};
 use crate::error::{Error, Result};
 use crate::http::slow_bodies::{Pile, paced};
 use crate::ids::RequestItemId;

@@ -7,10 +7,11 @@ use axum::response::Response;
 use chrono::{NaiveDate, TimeDelta};
 use sqlx::PgConnection;
 
+use crate::documents::checks::MOST_BYTES;
 use crate::documents::items::{ItemState, Refused};
 use crate::documents::progress::{File, RequestState};
 use crate::documents::uploads::link::{self, Behind, Shown};
-use crate::documents::uploads::receive::{MOST_BYTES, MOST_OF_ITEM};
+use crate::documents::uploads::receive::MOST_OF_ITEM;
 use crate::error::Result;
 use crate::ids::{DocumentRequestId, RequestItemId, WorkspaceId};
 use crate::limits::customers::Visits;

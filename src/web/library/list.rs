@@ -9,16 +9,18 @@ use chrono::NaiveDate;
 use serde_json::Value;
 use url::form_urlencoded;
 
-use crate::documents::fields::KINDS;
 use crate::documents::library::{self, CameWith, Document, Filter};
 use crate::error::{NO_ENDPOINT, Result};
 use crate::ids::ConversationId;
+use crate::reading::kinds::Kind;
 use crate::web::respond;
 use crate::web::shell::{Here, Shell};
 use crate::web::show::filters;
 use crate::web::visit::Asked;
 
+/// As many are shown, and as many more each time somebody asks for them.
 const PAGE: i64 = 50;
+const MOST: i64 = 500;
 const LONGEST: usize = 200;
 
 #[derive(Template)]
@@ -26,8 +28,9 @@ const LONGEST: usize = 200;
 struct ListPage {
     shell: Shell,
     q: String,
-    kind: Option<String>,
+    kind: Option<Kind>,
     rows: Vec<Row>,
+    shown: i64,
     too_long: bool,
 }
 
@@ -39,12 +42,18 @@ struct Row {
 pub async fn show(asked: Asked) -> Result<Response> {
     let mut reading = asked.reading().await?;
     let q = asked.query("q").unwrap_or_default().trim().to_owned();
-    let kind = asked.query("kind").filter(|kind| !kind.is_empty()).map(str::to_owned);
-    if kind.as_deref().is_some_and(|kind| !KINDS.contains(&kind)) {
-        return Err(NO_ENDPOINT);
-    }
+    let kind = match asked.query("kind").filter(|kind| !kind.is_empty()) {
+        Some(name) => Some(Kind::named(name).ok_or(NO_ENDPOINT)?),
+        None => None,
+    };
+    let shown: i64 = asked.query("show").and_then(|shown| shown.parse().ok()).unwrap_or(PAGE);
+    let shown = shown.clamp(PAGE, MOST);
     let too_long = q.chars().count() > LONGEST;
-    let filter = Filter { words: Some(q.clone()).filter(|_| !too_long), kind: kind.clone(), limit: PAGE };
+    let filter = Filter {
+        words: Some(q.clone()).filter(|_| !too_long),
+        kind: kind.map(|kind| kind.as_str().to_owned()),
+        limit: shown,
+    };
     let found = match too_long {
         true => Vec::new(),
         false => library::search(&mut reading, &asked.person, &filter).await?,
@@ -59,25 +68,28 @@ pub async fn show(asked: Asked) -> Result<Response> {
     };
     let rows = found.into_iter().map(row).collect();
     let shell = Shell::load(&mut reading, &asked, Here::Library).await?;
-    respond::page(&ListPage { shell, q, kind, rows, too_long })
+    respond::page(&ListPage { shell, q, kind, rows, shown, too_long })
 }
 
 impl ListPage {
     /// The kinds as tabs: what the address says, what people read, whether it is this one.
     fn tabs(&self) -> Vec<(String, &'static str, bool)> {
-        let mut tabs = vec![(self.at(""), "All", self.kind.is_none())];
-        for (kind, title) in KINDS.iter().zip(TITLES) {
-            tabs.push((self.at(kind), title, self.kind.as_deref() == Some(kind)));
-        }
+        let mut tabs = vec![(self.at(None, PAGE), "All", self.kind.is_none())];
+        tabs.extend(
+            Kind::ALL.map(|kind| (self.at(Some(kind), PAGE), kind_title(kind), self.kind == Some(kind))),
+        );
         tabs
     }
 
-    fn at(&self, kind: &str) -> String {
+    fn at(&self, kind: Option<Kind>, shown: i64) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
-        for (name, value) in [("q", self.q.as_str()), ("kind", kind)] {
+        for (name, value) in [("q", self.q.as_str()), ("kind", kind.map_or("", Kind::as_str))] {
             if !value.is_empty() {
                 query.append_pair(name, value);
             }
+        }
+        if shown > PAGE {
+            query.append_pair("show", &shown.to_string());
         }
         match query.finish() {
             none if none.is_empty() => "/documents".to_owned(),
@@ -85,18 +97,19 @@ impl ListPage {
         }
     }
 
+    /// There may be more than this.
     fn is_full(&self) -> bool {
-        self.rows.len() as i64 == PAGE
+        self.rows.len() as i64 == self.shown
+    }
+
+    fn more(&self) -> Option<String> {
+        (self.is_full() && self.shown < MOST).then(|| self.at(self.kind, self.shown + PAGE))
     }
 }
 
-/// As tabs name the kinds, in the order of [`KINDS`].
-const TITLES: [&str; 8] =
-    ["Invoices", "Receipts", "Statements", "Contracts", "IDs", "Tax", "Photos", "Other"];
-
 impl Row {
     fn kind(&self) -> Option<&'static str> {
-        kind_name(self.document.kind.as_deref()?)
+        Kind::named(self.document.kind.as_deref()?).map(kind_name)
     }
 
     fn text(&self, name: &str) -> Option<&str> {
@@ -134,7 +147,7 @@ impl Row {
 pub fn gist(document: &Document) -> String {
     let text = |name: &str| document.fields.get(name).and_then(Value::as_str);
     let amount = document.fields.get("amount").and_then(Value::as_f64);
-    let kind = document.kind.as_deref().and_then(kind_name).unwrap_or("File");
+    let kind = document.kind.as_deref().and_then(Kind::named).map_or("File", kind_name);
     match amount {
         Some(amount) => format!("{kind}, {}", money(amount, text("currency"))),
         None => kind.to_owned(),
@@ -142,9 +155,30 @@ pub fn gist(document: &Document) -> String {
 }
 
 /// What people call a kind.
-pub fn kind_name(kind: &str) -> Option<&'static str> {
-    const NAMES: [&str; 8] = ["Invoice", "Receipt", "Statement", "Contract", "ID", "Tax", "Photo", "Other"];
-    KINDS.iter().position(|known| *known == kind).map(|at| NAMES[at])
+pub fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Invoice => "Invoice",
+        Kind::Receipt => "Receipt",
+        Kind::Statement => "Statement",
+        Kind::Contract => "Contract",
+        Kind::Id => "ID",
+        Kind::Tax => "Tax",
+        Kind::Photo => "Photo",
+        Kind::Other => "Other",
+    }
+}
+
+/// As tabs name it.
+fn kind_title(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Invoice => "Invoices",
+        Kind::Receipt => "Receipts",
+        Kind::Statement => "Statements",
+        Kind::Contract => "Contracts",
+        Kind::Id => "IDs",
+        Kind::Photo => "Photos",
+        Kind::Tax | Kind::Other => kind_name(kind),
+    }
 }
 
 /// `1,487.50 EUR`

@@ -9,9 +9,9 @@ use crate::confined::run::Outcome;
 use crate::documents::whole::Whole;
 use crate::error::Result;
 use crate::reading::check::MOST_PIXELS;
-use crate::reading::drawing::{Drawing, Piece};
+use crate::reading::files::drawing::{Drawing, Piece};
+use crate::reading::files::picture;
 use crate::reading::page::Bounds;
-use crate::reading::picture;
 
 /// Of a file that is shown; larger ones are downloaded.
 pub const MOST_SHOWN: i64 = 25_000_000;

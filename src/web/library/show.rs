@@ -6,11 +6,11 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::Value;
 
-use crate::documents::fields::KINDS;
 use crate::documents::library::{self, CameWith};
 use crate::documents::whole::{self, Whole};
 use crate::error::{Problem, Result};
 use crate::ids::DocumentId;
+use crate::reading::kinds::Kind;
 use crate::web::library::list::kind_name;
 use crate::web::library::sheet::{Sheet, sheet};
 use crate::web::respond;
@@ -169,8 +169,7 @@ fn text_of(value: Option<&Value>) -> String {
 
 impl DocumentPage {
     fn kinds(&self) -> Vec<(&'static str, &'static str, bool)> {
-        let named = |kind: &&'static str| Some((*kind, kind_name(kind)?, self.kind == **kind));
-        KINDS.iter().filter_map(named).collect()
+        Kind::ALL.map(|kind| (kind.as_str(), kind_name(kind), self.kind == kind.as_str())).to_vec()
     }
 
     /// What came of reading it, in words.

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rookery::reading::fields::{self, Fields};
+use rookery::reading::files::{einvoice, pdf};
 use rookery::reading::page::Page;
 use rookery::reading::whole::{self, State};
-use rookery::reading::{einvoice, pdf};
 use serde_json::{Value, json};
 
 const NAMES: [&str; 6] = ["vendor", "amount", "currency", "date", "dueDate", "reference"];

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rookery::confined::scans;
-use rookery::documents::correct;
+use rookery::documents::{correct, to_read};
 use rookery::ids::{ConversationId, DocumentId, MailboxId};
 use rookery::replies::merge::merge;
 use rookery::workspace::people::{self, Role};
@@ -330,4 +330,22 @@ async fn what_a_person_set_outlives_readings_and_requests_at_once_and_a_merge() 
 
 async fn only_of(key: &Key<'_>, id: DocumentId) -> Value {
     key.get(&format!("/documents/{id}")).await.json()
+}
+
+#[tokio::test]
+async fn many_files_of_one_workspace_delay_nobody_elses() {
+    story(async |world| {
+        let (flooded, quiet) = (world.workspace("Flooded").await, world.workspace("Quiet").await);
+        let inbox = flooded.mailbox("help@flooded.example", "Help").await;
+        for number in 0..12 {
+            files(&flooded, inbox, &format!("{number}.txt"), format!("Note {number}").as_bytes()).await;
+        }
+        let other = quiet.mailbox("help@quiet.example", "Help").await;
+        files(&quiet, other, "one.txt", b"Note").await;
+        let (mut conn, now) = (world.app.connection().await.unwrap(), world.now());
+        let claimed = to_read::claim(&mut conn, now, now + chrono::TimeDelta::minutes(3)).await.unwrap();
+        let of = |workspace| claimed.iter().filter(|one| one.workspace == workspace).count();
+        assert_eq!((of(flooded.id), of(quiet.id)), (2, 1), "{claimed:?}");
+    })
+    .await;
 }

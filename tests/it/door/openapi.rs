@@ -184,9 +184,14 @@ async fn every_limit_in_the_description_is_the_one_that_is_enforced() {
     story_with(&[("RATE_LIMIT_REQUESTS", "10000")], async |world| {
         let home = furnished(world).await;
         let document = document(world).await;
+        let asked = json!({ "documents": [{ "label": "Passport" }] });
+        let asked =
+            home.test.post(&format!("/conversations/{}/document-requests", home.sandbox), asked).await;
+        let request = asked.json()["requestId"].as_str().unwrap().to_owned();
         let mut tried = Vec::new();
         for (path, operations) in document["paths"].as_object().unwrap() {
-            let path = path.replace("{id}", &home.sandbox);
+            let id = if path.contains("/document-requests/{id}") { &request } else { &home.sandbox };
+            let path = path.replace("{id}", id);
             for (method, operation) in operations.as_object().unwrap() {
                 if method == "get" {
                     for parameter in operation["parameters"].as_array().into_iter().flatten() {

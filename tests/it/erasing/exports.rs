@@ -75,6 +75,7 @@ async fn an_export_has_what_the_asker_sees_and_is_theirs_alone_for_seven_days() 
         let path = format!("/settings/data/exports/{id}/download");
         let (names, text) = unpacked(world, &owner, &path, &[]).await;
         assert!(text.contains("The parcel is late") && text.contains("The bytes of the file"), "{text}");
+        assert!(text.contains("\"topic\"") && text.contains("\"urgency\"") && text.contains("\"riskReasons\""), "{text}");
         assert!(!text.contains("Bob's words") && !text.contains("Adam's secret"), "{text}");
         assert!(names.iter().all(|name| !name.split('/').any(|part| part == "..")), "{names:?}");
         assert!(names.iter().any(|name| name.ends_with(".eml")) && names.iter().any(|name| name.ends_with("conversation.json")), "{names:?}");

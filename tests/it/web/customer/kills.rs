@@ -12,6 +12,8 @@ use crate::world::site::Site;
 
 const KILLS: u32 = 50;
 const ITEMS: usize = 6;
+/// In milliseconds: some kills meet the first file on its way, others come after several were received.
+const LONGEST_PAUSE: u64 = 2500;
 
 fn form(file: &[u8]) -> Vec<u8> {
     let head = b"--edge\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.pdf\"\r\n\r\n";
@@ -92,7 +94,7 @@ async fn what_was_called_received_is_there_after_fifty_kills() {
         let mut received = [false; ITEMS];
         while !received.iter().all(|is| *is) {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let pause = Duration::from_millis((seed >> 33) % 120);
+            let pause = Duration::from_millis((seed >> 33) % LONGEST_PAUSE);
             let address = node.address.clone();
             let sending = async {
                 // Two tabs.
@@ -162,6 +164,7 @@ async fn what_was_called_received_is_there_after_fifty_kills() {
         assert_eq!(&sha256(&bytes), hash, "its bytes are whole");
     }
     assert!(cut_off > 0, "no kill met a file on its way");
+    assert!(ledger.len() >= KILLS as usize, "only {} files came through", ledger.len());
     println!(
         "{killed} kills, {} files called received and all there, {cut_off} cut off and sent again, {round} requests each completed once",
         ledger.len()

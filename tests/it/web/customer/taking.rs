@@ -285,6 +285,90 @@ async fn in_the_sandbox_a_request_is_asked_answered_and_completed() {
     .await;
 }
 
+/// proves: DREQ-14, DREQ-15, DREQ-18
+#[tokio::test]
+async fn in_the_sandbox_a_test_key_does_what_a_person_would() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let key = acme.key("bot", "read,write,draft,send", Mode::Test).await;
+        let live = acme.key("live", "read,write", Mode::Live).await;
+        let id = key.simulate(json!({ "from": "ada@customer.test", "text": "Hello" })).await;
+        let body = json!({ "documents": [{ "label": "Passport" }, { "label": "Payslip" }], "send": true });
+        let written = key.post(&format!("/conversations/{id}/document-requests"), body).await.json();
+        let text = key.message(&id, written["messageId"].as_str().unwrap()).await["text"].clone();
+        let place =
+            format!("/sandbox/document-requests/{}/decisions", written["requestId"].as_str().unwrap());
+        let decide = async |body: serde_json::Value| key.post(&place, body).await;
+        let states = |answer: &serde_json::Value| -> Vec<String> {
+            let each = answer["documents"].as_array().unwrap().iter();
+            each.map(|document| document["state"].as_str().unwrap().to_owned()).collect()
+        };
+        let early = decide(json!({ "decision": "accept", "item": 1 })).await;
+        assert_eq!(early.status, 400);
+        assert!(early.error().starts_with("decision: "), "{}", early.error());
+        leaves(world).await;
+        let ada = Customer::with(world, &link_in(text.as_str().unwrap()));
+        let items = ada.items().await;
+        ada.gives(&items[0], "blurred").await;
+
+        let again =
+            decide(json!({ "decision": "ask-again", "item": 1, "message": "All corners, please." })).await;
+        assert_eq!(again.status, 200, "{}", again.text);
+        let again = again.json();
+        assert_eq!(states(&again), ["refused", "open"]);
+        let mail = key.message(&id, again["messageId"].as_str().unwrap()).await;
+        let said = mail["text"].as_str().unwrap();
+        assert!(said.contains("All corners, please.") && said.contains(&ada.link), "{said}");
+        ada.gives(&items[0], "sharp").await;
+        let ticked = decide(json!({ "decision": "tick-off", "item": 2 })).await.json();
+        assert_eq!(
+            (states(&ticked), &ticked["state"]),
+            (vec!["received".into(), "ticked".into()], &json!("completed"))
+        );
+        let told = world.events("ask.completed").await;
+        assert_eq!((told.len(), &told[0]["livemode"]), (1, &json!(false)), "{told:?}");
+        assert_eq!(
+            states(&decide(json!({ "decision": "accept", "item": 1 })).await.json()),
+            ["accepted", "ticked"]
+        );
+        let back = decide(json!({ "decision": "put-back", "item": 2 })).await.json();
+        assert_eq!((states(&back), &back["state"]), (vec!["accepted".into(), "open".into()], &json!("open")));
+        let ends = (world.now() + TimeDelta::days(60)).format("%Y-%m-%d").to_string();
+        assert_eq!(decide(json!({ "decision": "extend", "linkEnds": ends })).await.status, 200);
+        world.wait(TimeDelta::days(50));
+        assert!(ada.page().await.contains("Payslip"), "the link lives on");
+        assert_eq!(decide(json!({ "decision": "cancel" })).await.json()["state"], "cancelled");
+        assert_eq!(ada.opens(&ada.link).await.status, 410, "the link has ended");
+
+        for (body, problem) in [
+            (json!({ "decision": "accept" }), "item: is required"),
+            (json!({ "decision": "extend" }), "linkEnds: is required"),
+            (json!({ "decision": "accept", "item": 3 }), "item: is not one of the checklist"),
+        ] {
+            assert_eq!(decide(body).await.error(), problem);
+        }
+        assert_eq!(live.post(&place, json!({ "decision": "cancel" })).await.status, 403);
+        let unknown = "/sandbox/document-requests/req_1/decisions";
+        assert_eq!(key.post(unknown, json!({ "decision": "cancel" })).await.status, 404);
+    })
+    .await;
+}
+
+/// Neither a test key nor anybody decides on what is live there.
+#[tokio::test]
+async fn a_test_key_decides_nothing_about_a_live_request() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let (_, _, ada) = asked(&acme, json!([{ "label": "Passport" }])).await;
+        let key = acme.key("bot", "read,write", Mode::Test).await;
+        let request = ada.link.split('/').nth(3).unwrap();
+        let place = format!("/sandbox/document-requests/{request}/decisions");
+        assert_eq!(key.post(&place, json!({ "decision": "cancel" })).await.status, 404);
+        assert_eq!(world.requests().await, ["open"]);
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_link_takes_so_many_tries_and_the_page_says_when_it_is_too_much() {
     story(async |world| {

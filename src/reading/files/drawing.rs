@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::reading::files::pdf;
 use crate::reading::page::{Bounds, Page};
-use crate::reading::pdf;
 
 /// Of a page that says nothing sensible of its size.
 const PAPER: (f32, f32) = (595.0, 842.0);

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use lopdf::{Dictionary, Document, Object, ObjectId};
 use pdf_extract::{ColorSpace, MediaBox, OutputDev, OutputError, Path, PathOp, Transform, output_doc_page};
 
+use crate::reading::files::pixels;
 use crate::reading::page::{Bounds, Letter, Page};
 
 /// Pages that are read from the beginning: who sends, what and how much stands there.
@@ -68,10 +69,16 @@ pub fn pages(document: &Document) -> Vec<Page> {
 }
 
 pub fn show(document: &Document, number: u32, most: usize) -> Shown {
-    let mut pen = Pen { shown: Shown { number, ..Shown::default() }, left: 0.0, top: 0.0, most };
+    let mut pen = Pen {
+        shown: Shown { number, ..Shown::default() },
+        left: 0.0,
+        top: 0.0,
+        most,
+        turned: Default::default(),
+    };
     // What was written down before a panic stays.
     let _ = catch_unwind(AssertUnwindSafe(|| output_doc_page(document, &mut pen, number)));
-    pen.shown
+    pen.upright()
 }
 
 struct Pen {
@@ -80,9 +87,33 @@ struct Pen {
     left: f64,
     top: f64,
     most: usize,
+    /// Letters by the way their line runs: to the right, up, to the left, down.
+    turned: [Vec<Letter>; 4],
 }
 
 impl Pen {
+    /// The page as people hold it: as most of its letters stand. The others are a stamp or a margin, and would cut
+    /// through the lines.
+    fn upright(mut self) -> Shown {
+        let most = self.turned.iter().map(Vec::len).max().unwrap_or_default();
+        let turn = self.turned.iter().position(|letters| letters.len() == most).unwrap_or_default();
+        let (width, height) = (self.shown.width, self.shown.height);
+        let to = |x: f32, y: f32| turned(turn, x, y, width, height);
+        for rule in &mut self.shown.rules {
+            let (one, other) = (to(rule.x, rule.y), to(rule.right(), rule.y + rule.height));
+            let point = |(x, y): (f32, f32)| Bounds { x, y, width: 0.0, height: 0.0 };
+            *rule = point(one).with(&point(other));
+        }
+        let mut letters = std::mem::take(&mut self.turned[turn]);
+        for letter in &mut letters {
+            (letter.x, letter.y) = to(letter.x, letter.y);
+        }
+        if turn % 2 == 1 {
+            (self.shown.width, self.shown.height) = (height, width);
+        }
+        Shown { letters, ..self.shown }
+    }
+
     fn place(&self, x: f64, y: f64) -> (f32, f32) {
         ((x - self.left) as f32, (self.top - y) as f32)
     }
@@ -126,6 +157,17 @@ impl Pen {
     }
 }
 
+/// Where a point stands when the page is turned, so that lines that ran to the right, up, to the left or down run to the
+/// right.
+fn turned(turn: usize, x: f32, y: f32, width: f32, height: f32) -> (f32, f32) {
+    match turn {
+        1 => (height - y, x),
+        2 => (width - x, height - y),
+        3 => (y, width - x),
+        _ => (x, y),
+    }
+}
+
 impl OutputDev for Pen {
     fn begin_page(
         &mut self,
@@ -151,19 +193,24 @@ impl OutputDev for Pen {
         font_size: f64,
         text: &str,
     ) -> Result<(), OutputError> {
-        if self.shown.letters.len() >= self.most {
+        if self.turned.iter().map(Vec::len).sum::<usize>() >= self.most {
             return Err(OutputError::FormatError(std::fmt::Error));
         }
-        // What stands upright or aslant is a stamp or a margin, and would cut through the lines.
-        if transform.m12.abs() > 0.2 * transform.m11.abs() {
+        let (along, up) = (transform.m11 * font_size.signum(), transform.m12 * font_size.signum());
+        let turn = if up.abs() <= 0.2 * along.abs() {
+            // Mirrored is not turned: then the letters' height runs on as ever.
+            if along < 0.0 && transform.m22 * font_size < 0.0 { 2 } else { 0 }
+        } else if along.abs() <= 0.2 * up.abs() {
+            if up > 0.0 { 1 } else { 3 }
+        } else {
             return Ok(());
-        }
+        };
         let size = transform.m21.hypot(transform.m22) * font_size.abs();
         let advance = transform.m11.hypot(transform.m12) * font_size.abs();
         // A font without widths: half the height is near enough.
         let width = if width > 0.0 { width * advance } else { 0.5 * size };
         let (x, y) = self.place(transform.m31, transform.m32);
-        self.shown.letters.push(Letter {
+        self.turned[turn].push(Letter {
             text: text.to_owned(),
             x,
             y,
@@ -240,15 +287,27 @@ fn is_file(dictionary: &Dictionary) -> bool {
     is(b"Type", b"EmbeddedFile") || is(b"Subtype", b"text/xml") || is(b"Subtype", b"application/xml")
 }
 
-/// The bytes of the JPEG that fills a page, when there is one: a scan.
+/// The picture that fills a page, when there is one: a scan.
 pub fn scan(bytes: &[u8], number: u32) -> Option<Vec<u8>> {
     let document = open(bytes).ok()?;
     let page = *document.get_pages().get(&number)?;
     let images = document.get_page_images(page).ok()?;
-    let largest = images
-        .into_iter()
-        .filter(|image| image.filters.as_deref().is_some_and(|all| all == ["DCTDecode"]))
-        .max_by_key(|image| image.width.saturating_mul(image.height))?;
+    let largest = images.into_iter().max_by_key(|image| image.width.saturating_mul(image.height))?;
     let is_page = largest.width >= 600 && largest.height >= 600;
-    is_page.then(|| largest.content.to_vec())
+    is_page.then(|| pixels::picture(&largest)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_on_its_side_is_turned() {
+        // A line that runs up a page of 100 by 200: its first letter is below, and becomes the left one.
+        let (first, next) = (turned(1, 10.0, 190.0, 100.0, 200.0), turned(1, 10.0, 180.0, 100.0, 200.0));
+        assert_eq!((first, next), ((10.0, 10.0), (20.0, 10.0)));
+        let (first, next) = (turned(3, 90.0, 10.0, 100.0, 200.0), turned(3, 90.0, 20.0, 100.0, 200.0));
+        assert_eq!((first, next), ((10.0, 10.0), (20.0, 10.0)));
+        assert_eq!(turned(2, 90.0, 190.0, 100.0, 200.0), (10.0, 10.0));
+    }
 }

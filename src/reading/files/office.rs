@@ -1,14 +1,15 @@
 //! The text of letters and tables: DOCX, XLSX, ODT and ODS. A paragraph or a row is a line, a cell of a table a cell.
 //! Neither formulas nor macros nor anything that is linked is followed.
 
-use roxmltree::{Document, Node, ParsingOptions};
+use roxmltree::Node;
 
-use crate::reading::archive::{self, Part};
+use crate::reading::files::archive::{self, Part};
+use crate::reading::files::sheet::{self, Style};
+use crate::reading::files::xml::parse;
 
 const MOST_UNPACKED: usize = 20_000_000;
 /// Of the list of types.
 const MOST_TYPES: usize = 1_000_000;
-const MOST_NODES: u32 = 500_000;
 const MOST_TEXT: usize = 200_000;
 
 /// Parts that hold code; files that have one are refused.
@@ -37,18 +38,19 @@ pub fn text(bytes: &[u8]) -> Option<String> {
         String::from_utf8(archive::unpack(bytes, part, MOST_UNPACKED)?).ok()
     };
     if let Some(xml) = part("word/document.xml") {
-        return paragraphs(&xml, &["p"], &["t"]);
+        // A firm's name and numbers stand in the head and the foot of its letters.
+        let side =
+            |name: &str| (1..=3).filter_map(|at| part(&format!("word/{name}{at}.xml"))).collect::<Vec<_>>();
+        let texts = side("header").into_iter().chain([xml]).chain(side("footer"));
+        let texts: Vec<String> = texts.filter_map(|xml| paragraphs(&xml, &["p"], &["t"])).collect();
+        return (!texts.is_empty()).then(|| texts.join("\n"));
     }
     if let Some(xml) = part("content.xml") {
         return paragraphs(&xml, &["p", "h", "table-row"], &[]);
     }
     let sheet = part("xl/worksheets/sheet1.xml")?;
-    rows(&sheet, &part("xl/sharedStrings.xml").unwrap_or_default())
-}
-
-fn parse(xml: &str) -> Option<Document<'_>> {
-    let options = ParsingOptions { allow_dtd: false, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
-    Document::parse_with_options(xml.trim_start_matches('\u{feff}'), options).ok()
+    let shared = part("xl/sharedStrings.xml").unwrap_or_default();
+    rows(&sheet, &shared, &sheet::styles(&part("xl/styles.xml").unwrap_or_default()))
 }
 
 /// Lines are elements of one kind; their text is that of another, or all there is.
@@ -84,7 +86,7 @@ fn parent_is(node: Node<'_, '_>, names: &[&str]) -> bool {
 }
 
 /// A sheet of XLSX names most of its words by their number in another part.
-fn rows(sheet: &str, shared: &str) -> Option<String> {
+fn rows(sheet: &str, shared: &str, styles: &[Style]) -> Option<String> {
     let shared = parse(shared);
     let words: Vec<String> = shared
         .iter()
@@ -104,7 +106,11 @@ fn rows(sheet: &str, shared: &str) -> Option<String> {
                     .ok()
                     .and_then(|at| words.get(at).cloned())
                     .unwrap_or_default(),
-                _ => plain,
+                Some(_) => plain,
+                None => {
+                    let style = cell.attribute("s").and_then(|at| at.parse::<usize>().ok());
+                    sheet::shown(&plain, style.and_then(|at| styles.get(at)))
+                }
             }
         });
         let cells: Vec<String> = cells.collect();
@@ -136,7 +142,7 @@ impl LocalName for Node<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reading::archive::tests::archive;
+    use crate::reading::files::archive::tests::archive;
 
     #[test]
     fn the_words_of_a_letter_are_read_by_paragraphs() {
@@ -151,7 +157,7 @@ mod tests {
         let shared = "<sst><si><t>Total</t></si><si><t>Sum</t></si></sst>";
         let sheet = "<worksheet><sheetData><row><c t='s'><v>0</v></c><c><f>A1+1</f><v>5.5</v></c></row></sheetData></worksheet>";
         let bytes = archive(&[("xl/worksheets/sheet1.xml", sheet), ("xl/sharedStrings.xml", shared)]);
-        assert_eq!(text(&bytes).unwrap().trim(), "Total\t5.5");
+        assert_eq!(text(&bytes).unwrap().trim(), "Total\t5.50");
     }
 
     #[test]
