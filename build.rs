@@ -1,5 +1,5 @@
 //! Joins the app's style sheets and scripts, gives every static file a name with its hash in it, and compresses what
-//! shrinks. `src/web/assets.rs` includes the result.
+//! shrinks. `src/web/assets.rs` includes the result. `src/site/pages.rs` includes the list of documentation pages.
 
 #![expect(clippy::disallowed_methods, reason = "cargo tells a build script everything by the environment")]
 
@@ -20,6 +20,9 @@ fn main() {
     println!("cargo::rerun-if-changed=static");
     println!("cargo::rerun-if-changed=templates");
     println!("cargo::rerun-if-changed=migrations");
+    for page in ["docs", "CHANGELOG.md", "SECURITY.md"] {
+        println!("cargo::rerun-if-changed={page}");
+    }
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo names the folder"));
     let mut assets = Assets { out, list: String::new(), names: BTreeMap::new() };
     for font in files("static/fonts", "woff2") {
@@ -47,6 +50,20 @@ fn main() {
         let alone = lean(&read(&Path::new(folder).join(file)));
         assets.add(file, "text/javascript; charset=utf-8", alone.into_bytes(), true);
     }
+    let docs =
+        ["static/js/copy-text.js", "static/docs/try-it.js"].map(|script| lean(&read(Path::new(script))));
+    assets.add("docs.js", "text/javascript; charset=utf-8", docs.join(";\n").into_bytes(), true);
+    let explore = read(Path::new("static/docs/explore.js"));
+    assets.add("explore.js", "text/javascript; charset=utf-8", explore.into_bytes(), true);
+    let pages = documentation();
+    for picture in files("docs/pictures", "webp") {
+        if pages.iter().any(|(_, text)| text.contains(&name(&picture))) {
+            assets.add(&name(&picture), "image/webp", fs::read(&picture).expect("a picture"), false);
+        }
+    }
+    let pages: String = pages.iter().map(|(path, text)| format!("    ({path:?}, {text:?}),\n")).collect();
+    let pages = format!("pub static TEXTS: &[(&str, &str)] = &[\n{pages}];\n");
+    fs::write(assets.out.join("docs.rs"), pages).expect("the pages can be written");
     let list = format!("pub static ASSETS: &[Asset] = &[\n{}];\n", assets.list);
     fs::write(assets.out.join("assets.rs"), list).expect("the list can be written");
 }
@@ -93,6 +110,20 @@ impl Assets {
         fs::write(&path, bytes).expect("an asset can be written");
         path
     }
+}
+
+/// Every page of docs/ by its path there, and the two of the root that the site shows.
+fn documentation() -> Vec<(String, String)> {
+    let mut pages = Vec::new();
+    for (folder, before) in [("docs", ""), ("docs/decisions", "decisions/")] {
+        for file in files(folder, "md") {
+            pages.push((format!("{before}{}", name(&file)), read(&file)));
+        }
+    }
+    for (file, path) in [("CHANGELOG.md", "changelog.md"), ("SECURITY.md", "security.md")] {
+        pages.push((path.to_owned(), read(Path::new(file))));
+    }
+    pages
 }
 
 /// A script without its comments and indentation, which are for people. No literal of ours goes over several lines.

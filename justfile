@@ -150,6 +150,19 @@ sso: build
 clients: build
     tests/clients/run "{{ target }}/debug/rookery"
 
+# Every block of code in docs/ against a real server; or only the PAGES named. And what is vendored for the site.
+docs *pages: build
+    tests/docs/run "{{ target }}/debug/rookery" {{ pages }}
+    tests/docs/vendored
+
+# The types of the clients, made anew from the description.
+client-types: build
+    clients/generate "{{ target }}/debug/rookery"
+
+# The clients as files of a release, into FOLDER.
+clients-build folder:
+    clients/build {{ quote(folder) }}
+
 # The app in a real browser against a real server (needs chromium and Node); or only the SPECS named.
 web *specs: build
     tests/web/run "{{ target }}/debug/rookery" {{ specs }}

@@ -37,6 +37,7 @@ pub mod sandbox;
 pub mod search_terms;
 pub mod secrets;
 pub mod shutdown;
+pub mod site;
 pub mod store;
 pub mod text;
 pub mod web;

@@ -1,4 +1,4 @@
-//! All HTTP routes: operations, reports of connected services, pages, health and metrics. A request that panics is
+//! All HTTP routes: operations, reports of connected services, pages, documentation, health and metrics. A request that panics is
 //! answered with a 500 like any other.
 
 use std::any::Any;
@@ -17,6 +17,7 @@ use crate::http::bodies::Bodies;
 use crate::http::health;
 use crate::http::short_cache::ShortCache;
 use crate::http::unauthorized_log::UnauthorizedLog;
+use crate::site;
 use crate::web;
 use crate::worker::metrics;
 
@@ -27,6 +28,7 @@ pub fn router(app: Arc<App>) -> Router {
         .merge(door::routes(app.clone(), bodies.clone(), refusals.clone()))
         .merge(sending_reports::routes(app.clone(), bodies.clone(), refusals))
         .merge(web::door::routes(app.clone(), bodies))
+        .merge(site::door::routes(app.clone()))
         .merge(health::routes(app.clone()))
         .merge(figures(app.clone()))
         .fallback(async || refusal(&NO_ENDPOINT));

@@ -25,10 +25,12 @@ use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
 pub use self::tools::Caller;
-use self::tools::{OUR_FAULT, SUPPORTED, Tools};
+use self::tools::{OUR_FAULT, SUPPORTED, Tools, no_such_method};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const VERSION_HEADER: &str = "mcp-protocol-version";
+/// The revision without `initialize`; in it an unknown method is also a 404.
+const STATELESS: &str = "2026-07-28";
 const MAX_BATCH: usize = 20;
 
 /// The door, opened once at start and shared by all requests.
@@ -81,6 +83,11 @@ impl McpDoor {
     }
 
     async fn answer_message(&self, sent: &HeaderMap, caller: Arc<Caller>, message: Bytes) -> Response {
+        // The stateless revision has no handshake. `rmcp` takes it under any, and its params for broken ones.
+        let stateless = sent.get(VERSION_HEADER).is_some_and(|version| version == STATELESS);
+        if stateless && method_of(&message).as_deref() == Some("initialize") {
+            return refuse_with(StatusCode::NOT_FOUND, id_of(&message), no_such_method());
+        }
         let mut request = Request::new(Body::from(message.clone()));
         *request.method_mut() = Method::POST;
         request.extensions_mut().insert(caller);
@@ -153,10 +160,22 @@ fn id_of(message: &[u8]) -> Option<RequestId> {
     serde_json::from_slice(message).ok().and_then(|Identified { id }| id)
 }
 
+fn method_of(message: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Asking {
+        method: String,
+    }
+    serde_json::from_slice(message).ok().map(|Asking { method }| method)
+}
+
 fn refuse_message(id: Option<RequestId>, error: ErrorData) -> Response {
+    refuse_with(StatusCode::BAD_REQUEST, id, error)
+}
+
+fn refuse_with(status: StatusCode, id: Option<RequestId>, error: ErrorData) -> Response {
     let body = json!(JsonRpcError::new(id, error)).to_string();
     let headers = [(header::CONTENT_TYPE, JSON)];
-    (StatusCode::BAD_REQUEST, headers, body).into_response()
+    (status, headers, body).into_response()
 }
 
 fn fail() -> Response {

@@ -1,5 +1,7 @@
 //! The OpenAPI 3.1 description (specification 4.15), a loop over the registry: the schemas in it are the
-//! ones that are enforced.
+//! ones that are enforced. `names` gives those that clients share a name.
+
+mod names;
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
@@ -34,7 +36,7 @@ pub fn describe(public_url: &Url, changes: &[BreakingChange]) -> Value {
         let method = entry.spec.method.as_str().to_lowercase();
         path[&method] = operation(entry, breaking_changes::first(changes, entry.spec.name));
     }
-    json!({
+    let mut document = json!({
         "openapi": "3.1.1",
         "info": {
             "title": "Rookery API",
@@ -43,8 +45,10 @@ pub fn describe(public_url: &Url, changes: &[BreakingChange]) -> Value {
             "description": ABOUT,
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
+        "externalDocs": { "url": format!("{}/docs", public_url.as_str().trim_end_matches('/')) },
         "servers": [{ "url": format!("{}{PREFIX}", public_url.as_str().trim_end_matches('/')) }],
         "security": [{ "key": [] }],
+        "tags": GROUPS.iter().map(|(name, about, _)| json!({ "name": name, "description": about })).collect::<Vec<_>>(),
         "paths": paths,
         "webhooks": webhooks(),
         "components": {
@@ -62,7 +66,24 @@ pub fn describe(public_url: &Url, changes: &[BreakingChange]) -> Value {
             } },
             "responses": errors(),
         },
-    })
+    });
+    names::give(&mut document);
+    document
+}
+
+/// The groups of the reference, with the first parts of their paths.
+const GROUPS: &[(&str, &str, &[&str])] = &[
+    ("Conversations", "Reading, answering and filing what customers wrote.", &["conversations"]),
+    ("Workspace", "Who this key is, and what it can see.", &["me", "mailboxes", "tags", "openapi.json"]),
+    ("Documents", "Files that customers sent, and what was read in them.", &["documents"]),
+    ("App mail", "Mail that your app sends by itself.", &["app-mail"]),
+    ("Sandbox", "Simulated customers, for test keys.", &["sandbox"]),
+];
+
+fn group_of(path: &str) -> &'static str {
+    let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
+    let found = GROUPS.iter().find(|(_, _, starts)| starts.contains(&first));
+    found.map_or(GROUPS[0].0, |(name, _, _)| *name)
 }
 
 fn operation(entry: &Entry, ending: Option<&BreakingChange>) -> Value {
@@ -79,6 +100,7 @@ fn operation(entry: &Entry, ending: Option<&BreakingChange>) -> Value {
     };
     let mut operation = json!({
         "operationId": spec.name,
+        "tags": [group_of(spec.path)],
         "summary": spec.title,
         "description": format!("{} {needs} {repeat}", spec.about),
         "responses": { spec.status.to_string(): {

@@ -195,6 +195,27 @@ pub mod filters {
         Ok(assets::path(name))
     }
 
+    /// Words that stand in backticks, as code.
+    #[askama::filter_fn]
+    pub fn with_code(text: &str, _: &dyn Values) -> askama::Result<Safe<String>> {
+        let mut html = String::with_capacity(text.len());
+        for (number, part) in text.split('`').enumerate() {
+            let tag = ["<code>", "</code>"][usize::from(number % 2 == 0)];
+            html.push_str(if number == 0 { "" } else { tag });
+            for letter in part.chars() {
+                match letter {
+                    '&' => html.push_str("&amp;"),
+                    '<' => html.push_str("&lt;"),
+                    '>' => html.push_str("&gt;"),
+                    letter => html.push(letter),
+                }
+            }
+        }
+        let is_open = text.matches('`').count() % 2 == 1;
+        html.push_str(if is_open { "</code>" } else { "" });
+        Ok(Safe(html))
+    }
+
     /// One or two letters for an avatar.
     #[askama::filter_fn]
     pub fn initials(name: &str, _: &dyn Values) -> askama::Result<String> {
@@ -232,7 +253,8 @@ pub mod filters {
         Ok(super::capped_of(*n))
     }
 
-    fn drawn(name: &str, class: &str) -> String {
+    /// An icon of the sprite as HTML, where no template is.
+    pub fn drawn(name: &str, class: &str) -> String {
         debug_assert!(
             name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
         );

@@ -104,4 +104,6 @@ with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
     file.flush()
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "webhooks.mjs")
     subprocess.run(["node", script, file.name, node_modules], check=True)
+    languages = os.path.join(os.path.dirname(script), "languages.py")
+    subprocess.run([sys.executable, languages, file.name], check=True)
 print(f"{len(requests)} deliveries verified by standardwebhooks and svix of PyPI and npm, and by both samples")

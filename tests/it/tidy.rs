@@ -31,6 +31,7 @@ const ORDER: &[&[&str]] = &[
     &["departures", "erasures"],
     &["http"],
     &["api", "web", "worker"],
+    &["site"],
     &["routes"],
     &["cli"],
 ];

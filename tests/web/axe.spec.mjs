@@ -73,6 +73,10 @@ before(async () => {
     setup: '/welcome',
     'name and zone': '/welcome?step=name',
     'an inbox': `/settings/inboxes/${(await api(world.key, 'GET', '/mailboxes'))[0].id}`,
+    documentation: '/docs',
+    'a page of it': '/docs/start',
+    'the reference': '/docs/api',
+    'a search in it': '/docs/search?q=webhook',
     'no such page': '/conversations/cnv_nosuch',
   };
 });

@@ -26,7 +26,7 @@ async function small(page) {
       .map(([box, one]) => `${one.outerHTML.slice(0, 90)} is ${Math.round(box.width)}x${Math.round(box.height)}`));
 }
 
-for (const where of ['/inbox', '/approvals', '/outgoing', '/search?q=deposit', '/documents', '/compose', '/drafts', '/notices', '/profile', '/settings/saved-replies', '/settings/inboxes', '/settings/domains', '/settings/keys', '/settings/keys/new', '/settings/agents', '/settings/assistants', '/settings/webhooks', '/settings/webhooks/new', '/settings/services', '/settings/services/new', '/settings/services/new?service=own', '/settings/sandbox', '/settings/audit', '/settings/data', '/settings/data?who=nobody@customer.test', '/profile/second-factor', '/settings/people', '/settings/rules', '/settings/rules/new', '/settings/views', '/reports', '/settings/sign-in', '/welcome', '/welcome?step=name']) {
+for (const where of ['/inbox', '/approvals', '/outgoing', '/search?q=deposit', '/documents', '/compose', '/drafts', '/notices', '/profile', '/settings/saved-replies', '/settings/inboxes', '/settings/domains', '/settings/keys', '/settings/keys/new', '/settings/agents', '/settings/assistants', '/settings/webhooks', '/settings/webhooks/new', '/settings/services', '/settings/services/new', '/settings/services/new?service=own', '/settings/sandbox', '/settings/audit', '/settings/data', '/settings/data?who=nobody@customer.test', '/profile/second-factor', '/settings/people', '/settings/rules', '/settings/rules/new', '/settings/views', '/reports', '/settings/sign-in', '/welcome', '/welcome?step=name', '/docs', '/docs/start', '/docs/webhooks', '/docs/api', '/docs/search?q=webhook']) {
   story(test, `${where} fits on a phone`, async () => {
     const { page } = visit;
     await page.goto(where);

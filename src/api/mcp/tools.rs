@@ -11,9 +11,10 @@ use futures::FutureExt;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
-        ErrorCode, Implementation, JsonObject, ListToolsResult, MetaObject, PaginatedRequestParams,
-        ProtocolVersion, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+        CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
+        ContentBlock, CustomRequest, CustomResult, ErrorCode, Implementation, JsonObject, ListPromptsResult,
+        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject,
+        PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
     },
     service::RequestContext,
 };
@@ -94,20 +95,56 @@ impl ServerHandler for Tools {
         Ok(result_of(answered, is_read(tool)).into())
     }
 
+    // `rmcp` answers these with nothing in them. Only tools are offered, and what is not offered is no method.
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(no_such_method())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Err(no_such_method())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(no_such_method())
+    }
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(no_such_method())
+    }
+
     /// `rmcp` also calls this for a known method whose params it cannot parse.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let (code, sentence) = match request.method.as_str() {
+        Err(match request.method.as_str() {
             "initialize" | "ping" | "server/discover" | "tools/list" | "tools/call" => {
-                (ErrorCode::INVALID_PARAMS, "The params are not valid.")
+                ErrorData::invalid_params("The params are not valid.", None)
             }
-            _ => (ErrorCode::METHOD_NOT_FOUND, "There is no such method."),
-        };
-        Err(ErrorData::new(code, sentence, None))
+            _ => no_such_method(),
+        })
     }
+}
+
+pub(super) fn no_such_method() -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "There is no such method.", None)
 }
 
 fn caller_of(context: &RequestContext<RoleServer>) -> Result<&Caller, ErrorData> {

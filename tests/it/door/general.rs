@@ -6,6 +6,7 @@ use rookery::api::operation::Method;
 use rookery::api::registry::OPERATIONS;
 use serde_json::{Value, json};
 
+use super::openapi::whole;
 use crate::world::furnished::furnished;
 use crate::world::probe::{NOBODY, operations};
 use crate::world::{Mode, Reply, story, story_with};
@@ -312,8 +313,8 @@ async fn names_are_camel_case_in_answers_and_snake_case_in_events() {
         let events = [world.events("turn.changed").await, world.events("client.replied").await].concat();
         assert!(events.len() > 3);
         events.iter().flat_map(names).for_each(|name| assert!(snake(&name), "{name}"));
-        let described = home.live.get("/openapi.json").await.json()["webhooks"].clone();
-        let described = fields(&described);
+        let described = whole(&home.live.get("/openapi.json").await.json());
+        let described = fields(&described["webhooks"]);
         assert!(described.iter().any(|(name, _, _)| name == "conversation_id"));
         described.iter().for_each(|(name, _, _)| assert!(snake(name), "{name}"));
     })

@@ -3,6 +3,7 @@
 use rookery::api::registry::{Entry, OPERATIONS};
 use serde_json::{Value, json};
 
+use super::openapi::whole;
 use crate::world::furnished::furnished;
 use crate::world::probe::NOBODY;
 use crate::world::{Key, Mode, Reply, ToolAnswer, World, story};
@@ -257,6 +258,40 @@ async fn what_is_no_request_is_refused_in_json() {
     .await;
 }
 
+/// What the official conformance tests found: a method of a capability that was not declared, and the handshake in the
+/// revision that has none, were answered.
+#[tokio::test]
+async fn only_what_is_offered_is_a_method() {
+    story(async |world| {
+        let key = reader(world).await;
+        let complete = json!({
+            "ref": { "type": "ref/prompt", "name": "p" },
+            "argument": { "name": "a", "value": "b" },
+        });
+        for (method, params) in [
+            ("prompts/list", json!({})),
+            ("resources/list", json!({})),
+            ("resources/templates/list", json!({})),
+            ("completion/complete", complete),
+        ] {
+            for version in ["2025-06-18", "2025-11-25"] {
+                let old = send(&key, &[("mcp-protocol-version", version)], rpc(method, params.clone())).await;
+                assert_eq!(refusal(&old), (200, -32601), "{method} {version}");
+            }
+            let new = modern(&key, method, None, params, NEW).await;
+            assert_eq!(refusal(&new), (404, -32601), "{method}");
+            assert_eq!(new.json()["id"], 7);
+        }
+        let client = json!({ "name": "t", "version": "1" });
+        let hello = json!({ "protocolVersion": NEW, "capabilities": {}, "clientInfo": client });
+        for params in [json!({}), hello] {
+            let reply = modern(&key, "initialize", None, params, NEW).await;
+            assert_eq!((refusal(&reply), &reply.json()["id"]), ((404, -32601), &json!(7)));
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn arrays_belong_to_2025_03_26_and_hold_twenty() {
     story(async |world| {
@@ -347,7 +382,7 @@ fn without(schema: &mut Value, keywords: &[&str]) {
 async fn tool_inputs_are_the_rest_parameters() {
     story(async |world| {
         let home = furnished(world).await;
-        let document = home.live.get("/openapi.json").await.json();
+        let document = whole(&home.live.get("/openapi.json").await.json());
         let tools = tools(&home.live).await;
         for entry in OPERATIONS.iter().filter(|entry| entry.spec.has_tool) {
             let tool = tools

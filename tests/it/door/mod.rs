@@ -3,6 +3,7 @@
 mod auth;
 mod breaking_changes;
 mod browsers;
+mod docs;
 mod errors;
 mod general;
 mod mcp;

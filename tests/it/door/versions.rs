@@ -9,6 +9,8 @@ use rookery::breaking_changes::LIST;
 use rookery::events::event::Kind;
 use serde_json::{Value, json};
 
+use super::openapi::whole;
+
 /// As first released. It is never changed, but for what was announced six months before, or is a matter of safety.
 const FIRST: &str = include_str!("openapi-v1.json");
 
@@ -141,6 +143,12 @@ impl<'d> Compared<'d> {
                     self.problems.push(format!("{place} has a tighter {limit}"));
                 }
             }
+            // Nobody can tell whether one pattern takes all that another takes, so it may only go.
+            for rule in ["pattern", "format", "not", "additionalProperties", "contentEncoding"] {
+                if now.get(rule).is_some() && first.get(rule) != now.get(rule) {
+                    self.problems.push(format!("{place} has another {rule}"));
+                }
+            }
         }
         let required = |of: &Value| -> BTreeSet<String> {
             of["required"].as_array().into_iter().flatten().map(text).collect()
@@ -193,19 +201,110 @@ fn now() -> Value {
     openapi::describe(&"https://rookery.example".parse().unwrap(), LIST)
 }
 
+/// The names of schemas that clients have types by, as first given. Names are added, never taken away or given to
+/// something else.
+const NAMES: &[&str] = &[
+    "Agent",
+    "AppSent",
+    "AskCompleted",
+    "AskCompletedEvent",
+    "AskedDocument",
+    "Assignee",
+    "Attachment",
+    "Author",
+    "Booking",
+    "BookingCancelledEvent",
+    "BookingCreatedEvent",
+    "ClientReplied",
+    "ClientRepliedEvent",
+    "Contact",
+    "Conversation",
+    "ConversationAssigned",
+    "ConversationAssignedEvent",
+    "ConversationSummary",
+    "DecidedRequest",
+    "Document",
+    "DocumentFields",
+    "DocumentReading",
+    "DocumentSummary",
+    "Doer",
+    "Done",
+    "DraftApproved",
+    "DraftApprovedEvent",
+    "Drafter",
+    "Error",
+    "Event",
+    "EventAssignee",
+    "FieldSource",
+    "Mailbox",
+    "Me",
+    "Message",
+    "MessageSent",
+    "MessageSentEvent",
+    "NewAssignee",
+    "NewDocumentRequest",
+    "NewNote",
+    "NewReply",
+    "NewStatus",
+    "Note",
+    "RequestedDocument",
+    "SandboxEvents",
+    "Scope",
+    "ScoutHeld",
+    "ScoutHeldEvent",
+    "Sender",
+    "SentMail",
+    "Simulated",
+    "SimulatedDecision",
+    "SimulatedFile",
+    "SimulatedMail",
+    "Status",
+    "Tag",
+    "TagChange",
+    "Team",
+    "TeamMember",
+    "TimelineEvent",
+    "TimelineItem",
+    "Turn",
+    "TurnChanged",
+    "TurnChangedEvent",
+    "WebhookTest",
+    "WebhookTestEvent",
+    "Written",
+];
+
 /// proves: VER-2, VER-3
 #[test]
 fn the_api_only_ever_adds_to_what_v1_first_was() {
-    let (first, now) = (first(), now());
+    let (first, now) = (whole(&first()), whole(&now()));
     assert!(members(&first["paths"]).count() >= 12, "it is a whole description");
     let problems = Compared::documents(&first, &now);
     assert!(problems.is_empty(), "v1 broke:\n  {}", problems.join("\n  "));
 }
 
+/// A client that was generated has a type by each name, so a name that goes breaks it at its next build.
+#[test]
+fn every_schema_that_clients_share_keeps_its_name() {
+    let now = now();
+    let given: BTreeSet<&str> =
+        members(&now["components"]["schemas"]).map(|(name, _)| name.as_str()).collect();
+    let gone: Vec<_> = NAMES.iter().filter(|name| !given.contains(**name)).collect();
+    assert_eq!(gone, [&""; 0], "schemas lost their names");
+    let listed: BTreeSet<&str> = NAMES.iter().copied().collect();
+    assert_eq!(given.difference(&listed).collect::<Vec<_>>(), [&""; 0], "a new name is listed here too");
+    // A name that nothing refers to is no use.
+    let text = now.to_string();
+    for name in NAMES.iter().filter(|name| **name != "Event") {
+        assert!(text.contains(&format!("\"#/components/schemas/{name}\"")), "{name}");
+    }
+    let conversation = "/paths/~1conversations~1{id}/get/responses/200/content/application~1json/schema";
+    assert_eq!(now.pointer(conversation), Some(&json!({ "$ref": "#/components/schemas/Conversation" })));
+}
+
 /// proves: VER-4
 #[test]
 fn every_event_carries_its_own_version() {
-    let now = now();
+    let now = whole(&now());
     for kind in Kind::ALL {
         let schema =
             &now["webhooks"][kind.name()]["post"]["requestBody"]["content"]["application/json"]["schema"];
@@ -258,6 +357,7 @@ fn what_would_break_a_client_is_found() {
         ("a field that is sent", with(&format!("{body}/properties"), &remove("summary"))),
         ("a required field", with(&body, &|of| of["required"] = json!(["body", "summary"]))),
         ("a limit", with(&format!("{body}/properties/body"), &|of| of["maxLength"] = json!(10))),
+        ("a pattern", with(&format!("{body}/properties/summary"), &|of| of["pattern"] = json!("^x$"))),
         ("a type", with(&format!("{body}/properties/body"), &|of| of["type"] = json!("integer"))),
         (
             "a parameter",

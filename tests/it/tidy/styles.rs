@@ -43,7 +43,7 @@ const COMING: &[&str] = &[
 
 #[test]
 fn every_class_of_the_style_sheets_is_on_some_page() {
-    let named = tree(&["templates", "static/js", "src/web"]);
+    let named = tree(&["templates", "static/js", "static/docs", "src/web", "src/site"]);
     assert_tidy(unnamed(&tree(&["static/css"]), &named, COMING));
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use axum::http::{HeaderMap, HeaderName};
 use chrono::TimeDelta;
 use rookery::webhooks::log::Filter;
 use rookery::webhooks::manage;
@@ -258,13 +259,49 @@ async fn a_webhook_that_hangs_does_not_delay_another() {
     .await;
 }
 
+#[path = "../../clients/verify.rs"]
+mod sample;
+
 /// proves: WH-33
 #[test]
 fn the_verifiers_of_the_docs_are_those_that_are_tested() {
-    // tests/clients/verify.py and verify.mjs are run against real deliveries; the page shows the same text.
+    // tests/clients runs these against real deliveries, the one in Rust is run below; the page shows the same text.
     let page = include_str!("../../../docs/webhooks.md");
-    for sample in [include_str!("../../clients/verify.py"), include_str!("../../clients/verify.mjs")] {
-        let sample = sample.split("# ---").next().unwrap().split("// ---").next().unwrap().trim();
-        assert!(page.contains(sample), "docs/webhooks.md does not show:\n{sample}");
+    for sample in [
+        include_str!("../../clients/verify.py"),
+        include_str!("../../clients/verify.mjs"),
+        include_str!("../../clients/verify.go"),
+        include_str!("../../clients/verify.php"),
+        include_str!("../../clients/verify.rb"),
+        include_str!("../../clients/verify.rs"),
+    ] {
+        let sample = sample.split("# ---").next().unwrap().split("// ---").next().unwrap();
+        let lines = sample.lines().skip_while(|line| line.starts_with("//!"));
+        let sample = lines.collect::<Vec<_>>().join("\n");
+        assert!(page.contains(sample.trim()), "docs/webhooks.md does not show:\n{sample}");
     }
+}
+
+#[test]
+fn the_verifier_in_rust_takes_what_is_signed_and_nothing_else() {
+    let (secret, other) =
+        ("whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0", "whsec_b3RoZXJvdGhlcm90aGVyb3RoZXJvdGhlcm90");
+    let body = br#"{"type":"webhook.test"}"#;
+    let headers = |age: u64| -> HeaderMap {
+        let since = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs() - age;
+        let signed =
+            standardwebhooks::Webhook::new(secret).unwrap().sign("evt_1", since as i64, body).unwrap();
+        let values = [
+            ("webhook-id", "evt_1".to_owned()),
+            ("webhook-timestamp", since.to_string()),
+            ("webhook-signature", signed),
+        ];
+        let named =
+            |(name, value): (&'static str, String)| (HeaderName::from_static(name), value.parse().unwrap());
+        values.into_iter().map(named).collect()
+    };
+    assert!(sample::verify(secret, &headers(290), body));
+    assert!(!sample::verify(secret, &headers(310), body), "too old");
+    assert!(!sample::verify(other, &headers(0), body), "another secret");
+    assert!(!sample::verify(secret, &headers(0), b"{}"), "another body");
 }

@@ -1,0 +1,200 @@
+"""The client of a Rookery service: every operation of its API as a method, with types made from its description.
+
+It needs nothing but Python's own library. Answers are the JSON that came, typed by `rookery.types`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import random
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from .types import (
+    Conversation,
+    ConversationSummary,
+    DecidedRequest,
+    Document,
+    DocumentSummary,
+    Done,
+    Event,
+    Mailbox,
+    Me,
+    NewAssignee,
+    NewDocumentRequest,
+    NewNote,
+    NewReply,
+    NewStatus,
+    SandboxEvents,
+    SentMail,
+    Simulated,
+    SimulatedDecision,
+    SimulatedMail,
+    Tag,
+    TagChange,
+    Written,
+)
+
+
+class RookeryError(Exception):
+    """An answer that is no success. Go by `status`; the message is a sentence for people."""
+
+    def __init__(self, status: int, sentence: str, request_id: str | None, retry_after: float) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.request_id = request_id
+        self.retry_after = retry_after
+
+
+class WebhookError(Exception):
+    """A request that is not from the service, or too old."""
+
+
+class Rookery:
+    """`url` is where the service is, `key` an API key; a call is tried `tries` times, each for `timeout` seconds."""
+
+    def __init__(self, url: str, key: str, *, tries: int = 5, timeout: float = 30) -> None:
+        self._base = url.rstrip("/") + "/api/v1"
+        self._key = key
+        self._tries = tries
+        self._timeout = timeout
+
+    def me(self) -> Me:
+        """Who this key is."""
+        return cast(Me, self._get("/me"))
+
+    def conversations(self, **query: str | int | None) -> list[ConversationSummary]:
+        """Newest first. Narrow the list with `view`, `mailbox`, `q`, `assigned`, `limit`, `reference`."""
+        return cast(list[ConversationSummary], self._get("/conversations", query))
+
+    def conversation(self, id: str, before: str | None = None) -> Conversation:
+        """One conversation, whole. `before` is `earlier` of an answer before."""
+        return cast(Conversation, self._get(f"/conversations/{_part(id)}", {"before": before}))
+
+    def mailboxes(self) -> list[Mailbox]:
+        return cast(list[Mailbox], self._get("/mailboxes"))
+
+    def tags(self) -> list[Tag]:
+        return cast(list[Tag], self._get("/tags"))
+
+    def documents(self, **query: str | int | None) -> list[DocumentSummary]:
+        """Narrow the list with `q`, `kind`, `limit`."""
+        return cast(list[DocumentSummary], self._get("/documents", query))
+
+    def document(self, id: str) -> Document:
+        return cast(Document, self._get(f"/documents/{_part(id)}"))
+
+    def document_content(self, id: str) -> bytes:
+        """The file, as it came from outside: treat it as hostile."""
+        return cast(bytes, self._get(f"/documents/{_part(id)}/content"))
+
+    def add_note(self, id: str, note: NewNote) -> Done:
+        """Not safe to repeat: after an error of the network, read the conversation before you write again."""
+        return cast(Done, self._post(f"/conversations/{_part(id)}/notes", note, repeatable=False))
+
+    def set_status(self, id: str, status: NewStatus) -> Done:
+        return cast(Done, self._post(f"/conversations/{_part(id)}/status", status))
+
+    def tag(self, id: str, change: TagChange) -> Done:
+        return cast(Done, self._post(f"/conversations/{_part(id)}/tags", change))
+
+    def assign(self, id: str, to: NewAssignee) -> Done:
+        return cast(Done, self._post(f"/conversations/{_part(id)}/assign", to))
+
+    def reply(self, id: str, reply: NewReply) -> Written:
+        """A draft for a person to approve, or with `send` one that leaves after the undo window. Not safe to repeat."""
+        return cast(Written, self._post(f"/conversations/{_part(id)}/replies", reply, repeatable=False))
+
+    def request_documents(self, id: str, request: NewDocumentRequest) -> Written:
+        """Not safe to repeat."""
+        return cast(Written, self._post(f"/conversations/{_part(id)}/document-requests", request, repeatable=False))
+
+    def record_sent(self, mail: SentMail) -> Done:
+        return cast(Done, self._post("/app-mail", mail))
+
+    def simulate_inbound(self, mail: SimulatedMail) -> Simulated:
+        """Test keys only: an email of a simulated customer."""
+        return cast(Simulated, self._post("/sandbox/inbound", mail, repeatable=False))
+
+    def simulate_decision(self, id: str, decision: SimulatedDecision) -> DecidedRequest:
+        """Test keys only: what a person does with a request for documents."""
+        path = f"/sandbox/document-requests/{_part(id)}/decisions"
+        return cast(DecidedRequest, self._post(path, decision, repeatable=False))
+
+    def events(self) -> Iterator[Event]:
+        """Test keys only: what happens in the sandbox from now on, as it happens. Live events come by webhook."""
+        after: str | None = None
+        while True:
+            query = {"after": after, "wait": None if after is None else 15}
+            answer = cast(SandboxEvents, self._get("/sandbox/events", query))
+            for event in answer["events"]:
+                yield cast(Event, event)
+            after = answer["next"]
+
+    def _get(self, path: str, query: Mapping[str, str | int | None] | None = None) -> Any:
+        given = {name: value for name, value in (query or {}).items() if value is not None}
+        return self._call("GET", path + ("?" + urllib.parse.urlencode(given) if given else ""), None, True)
+
+    def _post(self, path: str, body: Mapping[str, Any], *, repeatable: bool = True) -> Any:
+        return self._call("POST", path, json.dumps(body).encode(), repeatable)
+
+    def _call(self, method: str, path: str, body: bytes | None, repeatable: bool) -> Any:
+        tried = 1
+        while True:
+            try:
+                return self._once(method, path, body)
+            except RookeryError as error:
+                # What was refused for its number was not carried out; of anything else nobody knows.
+                again, asked = error.status == 429 or (repeatable and error.status >= 500), error.retry_after
+                if not again or tried >= self._tries:
+                    raise
+            except OSError:
+                asked = 0.0
+                if not repeatable or tried >= self._tries:
+                    raise
+            time.sleep(min(asked or 0.25 * 2**tried * random.uniform(0.75, 1.25), 60))
+            tried += 1
+
+    def _once(self, method: str, path: str, body: bytes | None) -> Any:
+        headers = {"Authorization": f"Bearer {self._key}", "User-Agent": "rookery-python/1"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        asked = urllib.request.Request(self._base + path, data=body, headers=headers, method=method)
+        try:
+            with urllib.request.urlopen(asked, timeout=self._timeout) as answer:
+                is_file = answer.headers.get_content_type() == "application/octet-stream"
+                return answer.read() if is_file else json.load(answer)
+        except urllib.error.HTTPError as error:
+            text = error.read().decode("utf-8", "replace")
+            try:
+                sentence = str(json.loads(text)["error"])
+            except (ValueError, KeyError, TypeError):
+                sentence = text[:200] or "The answer was empty."
+            after = error.headers.get("Retry-After", "")
+            seconds = float(after) if after.isdigit() else 0.0
+            raise RookeryError(error.code, sentence, error.headers.get("X-Request-Id"), seconds) from None
+
+
+def verify_webhook(secret: str, headers: Mapping[str, str], body: bytes) -> Event:
+    """The event of a request whose `body` is as it came. WebhookError: not from the service, or over five minutes old."""
+    given = {name.lower(): value for name, value in headers.items()}
+    timestamp = given.get("webhook-timestamp", "")
+    if not timestamp.isdigit() or abs(time.time() - int(timestamp)) > 300:
+        raise WebhookError("The request is older than five minutes, or has no time.")
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    signed = b".".join([given.get("webhook-id", "").encode(), timestamp.encode(), body])
+    wanted = b"v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest())
+    if not any(hmac.compare_digest(one.encode(), wanted) for one in given.get("webhook-signature", "").split(" ")):
+        raise WebhookError("No signature fits.")
+    return cast(Event, json.loads(body))
+
+
+def _part(id: str) -> str:
+    return urllib.parse.quote(id, safe="")
