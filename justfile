@@ -192,6 +192,35 @@ clamd:
 peers-out: build
     tests/peers/out "{{ target }}/debug/rookery"
 
+# Packages, a static binary and an image of this tree, in target/packages (needs musl-tools, nfpm, buildah).
+package *arguments:
+    packaging/build {{ arguments }}
+
+# A release of the commit that is checked out: packages, SBOM, checksums, signature, provenance, all built twice.
+release *arguments:
+    packaging/release {{ arguments }}
+
+# The package in a real Debian that boots: install, quickstart, hardening, upgrade, purge (needs root).
+package-debian package *newer:
+    lintian --fail-on error {{ package }}
+    tests/packages/debian {{ package }} {{ newer }}
+
+# The image runs and serves (needs root and buildah).
+package-image archive:
+    tests/packages/image {{ archive }}
+
+# An upgrade under load on two nodes, and back: no request fails (needs caddy).
+upgrade old new:
+    tests/packages/upgrade {{ old }} {{ new }}
+
+# Alerts, dashboard and the figures of a real node, judged by a real Prometheus.
+figures: build
+    tests/packages/figures "{{ target }}/debug/rookery"
+
+# What the static binary costs beside one with glibc.
+bench-binaries *arguments:
+    packaging/measure {{ arguments }}
+
 # The whole gate, as on a fresh machine.
 ci:
     .ci/run

@@ -19,6 +19,7 @@ use crate::config::Config;
 use crate::confined::run::Confined;
 use crate::due::backoff::Loops;
 use crate::error::Result;
+use crate::figures::Figures;
 use crate::ids::WorkspaceId;
 use crate::limits::customers::Customers;
 use crate::limits::daily_quota::Counts;
@@ -68,6 +69,8 @@ pub struct App {
     pub mail_memory: Semaphore,
     /// What the worker's loops could not do here.
     pub loops: Loops,
+    /// What is counted and measured here.
+    pub figures: Arc<Figures>,
     /// Mail that this node has taken today, by sender, network and conversation.
     pub received: Counts,
     /// When keys were used here, until it is written down.
@@ -91,6 +94,8 @@ pub struct App {
     pub breaking_changes: &'static [BreakingChange],
     /// The OpenAPI document, once it was asked for.
     pub openapi: OnceLock<Box<RawValue>>,
+    /// The node is about to stop: balancers are told, and everything goes on.
+    pub leaving: Stop,
     pub stop: Stop,
     /// Reads strangers' files in a process of their own.
     pub confined: Confined,
@@ -139,6 +144,7 @@ impl App {
             customers: Customers::default(),
             mail_memory: Semaphore::new(MAIL_MEMORY as usize),
             loops: Loops::default(),
+            figures: Arc::new(Figures::new(clock.clone())),
             received: Counts::default(),
             key_uses: KeyUses::default(),
             mailer,
@@ -153,6 +159,7 @@ impl App {
             pictures,
             breaking_changes: breaking_changes::LIST,
             openapi: OnceLock::new(),
+            leaving: Stop::not_yet(),
             stop: Stop::not_yet(),
             confined: Confined::default(),
             public_url: Arc::new(config.public_url.clone()),
@@ -178,7 +185,10 @@ impl App {
     }
 
     pub async fn connection(&self) -> Result<PoolConnection<Postgres>> {
-        Ok(self.pool.acquire().await?)
+        let asked = Instant::now();
+        let conn = self.pool.acquire().await;
+        self.figures.waited_for_the_database(asked.elapsed());
+        Ok(conn?)
     }
 
     /// Sets the clock by the database's, which all nodes share.

@@ -31,6 +31,12 @@ pub struct Config {
     pub migrate_directory_url: Option<Secret>,
     #[serde(default = "defaults::listen")]
     pub listen: SocketAddr,
+    /// Where figures are served, apart from everything else, and where traces go; neither when not set.
+    pub metrics_listen: Option<SocketAddr>,
+    pub traces_url: Option<Url>,
+    /// How long a node that is told to stop goes on while `/readyz` says so, for a balancer to look elsewhere.
+    #[serde(default)]
+    pub drain_seconds: u32,
     #[serde(default = "defaults::public_url")]
     pub public_url: Url,
     /// An origin of its own for the HTML of mails, on another host. Without it, mail is framed from the public URL.

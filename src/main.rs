@@ -3,6 +3,11 @@
 
 use std::process::ExitCode;
 
+/// The allocator of musl takes a lock for every piece of memory (docs/performance.md).
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     // Before there is a second thread: walls stand around the thread that raises them.

@@ -1,11 +1,12 @@
-//! All HTTP routes: operations, reports of connected services, pages, documentation, health and metrics. A request that panics is
-//! answered with a 500 like any other.
+//! All HTTP routes: operations, reports of connected services, pages, documentation and health; and those of the listener for
+//! figures. A request that panics is answered with a 500 like any other.
 
 use std::any::Any;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
+use axum::http::header;
 use axum::routing::get;
 use tower_http::catch_panic::CatchPanicLayer;
 
@@ -30,7 +31,6 @@ pub fn router(app: Arc<App>) -> Router {
         .merge(web::door::routes(app.clone(), bodies))
         .merge(site::door::routes(app.clone()))
         .merge(health::routes(app.clone()))
-        .merge(figures(app.clone()))
         .fallback(async || refusal(&NO_ENDPOINT));
     web::conversation::content::apart(router, app).layer(CatchPanicLayer::custom(|_: Box<dyn Any + Send>| {
         tracing::error!("a request panicked");
@@ -38,9 +38,14 @@ pub fn router(app: Arc<App>) -> Router {
     }))
 }
 
-/// Metrics of the background work. They cost queries, so concurrent callers share one answer.
-fn figures(app: Arc<App>) -> Router {
+/// What the listener of ROOKERY_METRICS_LISTEN answers; the public one has nothing of it. Figures cost queries, so concurrent
+/// callers share one answer.
+pub fn figures(app: Arc<App>) -> Router {
     let recent = Arc::new(ShortCache::default());
-    let figures = async move || recent.get(async { Bytes::from(metrics::text(&app).await) }).await;
-    Router::new().route("/metrics", get(figures))
+    let health = health::routes(app.clone());
+    let figures = async move || {
+        let text = recent.get(async { Bytes::from(metrics::text(&app).await) }).await;
+        ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text)
+    };
+    Router::new().route("/metrics", get(figures)).merge(health).fallback(async || refusal(&NO_ENDPOINT))
 }

@@ -24,6 +24,8 @@ use crate::api::{openapi, rest};
 use crate::app::App;
 use crate::breaking_changes::{self, BreakingChange};
 use crate::error::{Error, Result};
+use crate::figures::Answered;
+use crate::figures::traces::Trace;
 use crate::http::answers::{answer, dress, insert, refusal, status};
 use crate::http::bodies::{Bodies, Whole};
 use crate::http::files::attached;
@@ -75,6 +77,14 @@ async fn frame(State(door): State<Arc<Door>>, request: Request) -> Response {
         headers.insert("x-request-id", id);
     }
     door.add_origin(&parts.headers, headers);
+    door.app.figures.answered(Answered {
+        door: if parts.uri.path() == MCP_PATH { "mcp" } else { "api" },
+        method: &parts.method,
+        operation: seen.operation,
+        status: response.status(),
+        took: started.elapsed(),
+        trace: Trace::of(&parts.headers, &id),
+    });
     let from = parts.extensions.get::<From>();
     let asker = || from.map(|from| from.asker(&door.app.config.trusted_proxies, &parts.headers));
     if let (Some(caller), Some(from)) = (&seen.caller, from) {

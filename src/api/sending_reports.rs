@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use axum::body::{Body, HttpBody};
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use axum::routing::post;
 use axum::{Extension, Router};
@@ -24,6 +24,7 @@ use crate::app_mail::adapters::ses::{Content, Envelope};
 use crate::app_mail::adapters::{self, Provider};
 use crate::app_mail::connect::{REPORT_PATH, Receiving, receiving};
 use crate::error::{Error, Result};
+use crate::figures::Answered;
 use crate::http::answers::{answer, insert, refusal};
 use crate::http::bodies::Bodies;
 use crate::http::serve::From;
@@ -94,8 +95,16 @@ async fn sent_mail(
         }
         Err(error) => refusal(&error),
     };
-    let milliseconds = started.elapsed().as_millis() as u64;
-    let status = response.status();
+    let (took, status) = (started.elapsed(), response.status());
+    let milliseconds = took.as_millis() as u64;
+    hooks.app.figures.answered(Answered {
+        door: "hook",
+        method: &Method::POST,
+        operation: "sending_report",
+        status,
+        took,
+        trace: None,
+    });
     let quiet = [StatusCode::UNAUTHORIZED, StatusCode::TOO_MANY_REQUESTS].contains(&status);
     if !quiet || hooks.refusals.should_log(asker) {
         tracing::info!(status = status.as_u16(), milliseconds, "report of a sending service");

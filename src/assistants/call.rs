@@ -1,6 +1,8 @@
 //! One call of a model, from its budget to its run: the worst case is taken, the question asked without a connection or a
 //! lock, and what it cost written down together with the run. Whoever calls checks again before it writes anything.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::app::App;
@@ -41,6 +43,8 @@ pub async fn call(
         Ok(answer) => (answer.usage, answer.milliseconds, "answered"),
         Err(none) => (none.usage, none.milliseconds, none.why.code()),
     };
+    let took = Duration::from_millis(milliseconds.unsigned_abs().into());
+    app.figures.model_asked(assistant.as_str(), outcome, took);
     // Who does not say what it used has used the worst, unless it never heard us.
     let unheard = asked.as_ref().is_err_and(|none| none.why.was_not_asked());
     let cost = match usage {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::demo::fill::fill;
+use crate::demo::fill::{Filled, Wanted, fill};
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
 use crate::random::Random;
@@ -28,7 +28,8 @@ pub struct Arguments {
     json: bool,
 }
 
-pub async fn demo(config: Config, arguments: Arguments) -> Result<()> {
+/// Fills a workspace, with a bar that shows how far it is.
+pub async fn fill_workspace(config: Config, workspace: WorkspaceId, wanted: Wanted) -> Result<Filled> {
     // The database's time is now; the clock of the verbs stands where each step happened.
     let clock = Clock::set_to(Clock::system().now());
     let mut app = App::new(config, clock, Random::system())?;
@@ -43,8 +44,14 @@ pub async fn demo(config: Config, arguments: Arguments) -> Result<()> {
         progress.set_length(of as u64);
         progress.set_position(done as u64);
     };
-    let filled = fill(&mut app, arguments.workspace, arguments.seed, arguments.anyway, now, told).await?;
+    let filled = fill(&mut app, workspace, wanted, now, told).await?;
     progress.finish_and_clear();
+    Ok(filled)
+}
+
+pub async fn demo(config: Config, arguments: Arguments) -> Result<()> {
+    let wanted = Wanted { seed: arguments.seed, anyway: arguments.anyway, one_in: 1 };
+    let filled = fill_workspace(config, arguments.workspace, wanted).await?;
     if arguments.json {
         let people: Vec<Value> =
             filled.people.iter().map(|(id, name)| json!({ "user": id, "name": name })).collect();

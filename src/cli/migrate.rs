@@ -13,10 +13,24 @@ use crate::secrets::secret::Secret;
 use crate::store::db::{self, MIGRATIONS};
 
 /// How often a migration is tried that others were in the way of, and the pause between: an hour in all.
-const MOST_TRIES: u32 = 600;
-const PAUSE: Duration = Duration::from_secs(4);
+const MOST_TRIES: u32 = 2700;
+const PAUSE: Duration = Duration::from_secs(1);
 
 pub async fn migrate(config: &Config, grant_to: Option<&str>) -> Result<()> {
+    bring_all(config, grant_to).await?;
+    println!("The database has the schema of rookery {}.", env!("CARGO_PKG_VERSION"));
+    if let Some(role) = grant_to {
+        println!("The role {role} can serve with it.");
+    }
+    Ok(())
+}
+
+/// The same for a command that has other things to say.
+pub async fn bring_quietly(config: &Config) -> Result<()> {
+    bring_all(config, None).await
+}
+
+async fn bring_all(config: &Config, grant_to: Option<&str>) -> Result<()> {
     let own = config.migrate_url.as_ref().map(|url| (url, "ROOKERY_MIGRATE_URL"));
     let (url, setting) = own.unwrap_or((&config.database_url, "ROOKERY_DATABASE_URL"));
     bring(url, setting, grant_to).await?;
@@ -24,10 +38,6 @@ pub async fn migrate(config: &Config, grant_to: Option<&str>) -> Result<()> {
     let directory = config.directory_url.as_ref().map(|url| (url, "ROOKERY_DIRECTORY_URL"));
     if let Some((url, setting)) = own.or(directory) {
         bring(url, setting, grant_to).await?;
-    }
-    println!("The database has the schema of rookery {}.", env!("CARGO_PKG_VERSION"));
-    if let Some(role) = grant_to {
-        println!("The role {role} can serve with it.");
     }
     Ok(())
 }
@@ -38,7 +48,8 @@ async fn bring(url: &Secret, setting: &str, grant_to: Option<&str>) -> Result<()
         Error::internal(format!("The database cannot be reached ({error}). Check {setting}."))
     })?;
     // A migration that waits for a lock makes everybody behind it wait too. It gives up soon and comes again.
-    sqlx::raw_sql("set statement_timeout = 0; set lock_timeout = '2s'").execute(&mut *conn).await?;
+    // Well before a second is over: then PostgreSQL looks for circles, and would end one of the others' requests.
+    sqlx::raw_sql("set statement_timeout = 0; set lock_timeout = '300ms'").execute(&mut *conn).await?;
     for tries in 1.. {
         match MIGRATIONS.run(&mut *conn).await {
             Ok(()) => break,

@@ -7,22 +7,25 @@ mod assistants;
 mod audit;
 pub mod demo;
 mod domains;
+mod generate;
 pub mod listen;
 pub mod migrate;
 mod mode;
 mod output;
 mod people;
+mod quickstart;
 pub mod reseal;
 pub mod sending_services;
 pub mod serve;
 mod suppressed;
 pub mod webhooks;
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::api::openapi;
 use crate::app::App;
@@ -31,14 +34,16 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::confined::child;
 use crate::error::Result;
+use crate::installed;
 use crate::live::nodes;
 use crate::random::Random;
 use crate::text;
 
 /// A shared customer-email inbox for teams and their software agents.
 ///
-/// Start with `rookery migrate`, then `rookery serve`, then `rookery admin first-owner`, which prints a link.
-/// Settings come from the environment (ROOKERY_DATABASE_URL and others) or from a TOML file.
+/// Start with `rookery migrate`, then `rookery serve`, then `rookery admin first-owner`, which prints a link; or try it with
+/// `rookery quickstart`. Settings come from the environment (ROOKERY_DATABASE_URL and others) or from a TOML file; where a
+/// package is installed, from /etc/rookery/rookery.toml and /etc/rookery/credentials.
 #[derive(Parser)]
 #[command(name = "rookery", version, max_term_width = 100)]
 struct Cli {
@@ -60,6 +65,10 @@ enum Command {
         #[arg(long, value_name = "ROLE")]
         grant_to: Option<String>,
     },
+    /// Set everything up to try Rookery: a demonstration workspace, a test key, a curl line and a link to sign in.
+    ///
+    /// For an empty service. Run again, it makes another key and link for the same workspace.
+    Quickstart(quickstart::Arguments),
     /// Serve the API, the MCP server and the background work until stopped.
     ///
     /// Settings: ROOKERY_DATABASE_URL, ROOKERY_LISTEN (127.0.0.1:8080), ROOKERY_PUBLIC_URL
@@ -75,6 +84,12 @@ enum Command {
     ///
     /// All addresses end in .test, and mail to them stays here. Meant for a workspace of its own.
     Demo(demo::Arguments),
+    /// Write manual pages and shell completions, for packages.
+    #[command(hide = true)]
+    Generate {
+        #[arg(value_name = "FOLDER")]
+        folder: PathBuf,
+    },
     /// How good the assistants are, measured on a corpus with labels.
     Assistants {
         #[command(subcommand)]
@@ -99,8 +114,9 @@ pub fn confined(arguments: &[OsString]) -> ExitCode {
 
 /// Runs one command. Errors are one sentence on standard error, with exit code 1.
 pub async fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = Cli::parse_from(arguments);
-    match execute(cli).await {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = Cli::parse_from(&arguments);
+    match execute(cli, &arguments).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("rookery: {}", text::visible(&error.to_string()));
@@ -109,7 +125,7 @@ pub async fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-async fn execute(cli: Cli) -> Result<()> {
+async fn execute(cli: Cli, arguments: &[OsString]) -> Result<()> {
     // The document needs no database, so it can be made anywhere; the address is all it takes.
     if let Command::Openapi = cli.command {
         let address = load(&cli.config).map(|config| config.public_url);
@@ -121,13 +137,20 @@ async fn execute(cli: Cli) -> Result<()> {
     if let Command::Listen(arguments) = cli.command {
         return listen::listen(arguments, std::env::vars().collect()).await;
     }
+    if let Command::Generate { folder } = cli.command {
+        return generate::generate(Cli::command(), &folder);
+    }
     // Nor does this, unless a model is to be asked.
     if let Command::Assistants { command } = cli.command {
         return assistants::run(command, || load(&cli.config)).await;
     }
+    installed::become_owner(&cli.config, arguments)?;
     let config = load(&cli.config)?;
     match cli.command {
-        Command::Openapi | Command::Listen(_) | Command::Assistants { .. } => Ok(()),
+        Command::Openapi | Command::Listen(_) | Command::Generate { .. } | Command::Assistants { .. } => {
+            Ok(())
+        }
+        Command::Quickstart(arguments) => quickstart::quickstart(config, arguments).await,
         Command::Migrate { grant_to } => migrate::migrate(&config, grant_to.as_deref()).await,
         Command::Serve => serve::serve(config).await,
         Command::Demo(arguments) => demo::demo(config, arguments).await,
@@ -143,5 +166,10 @@ async fn execute(cli: Cli) -> Result<()> {
 
 /// The one place that reads the environment.
 fn load(file: &Option<PathBuf>) -> Result<Config> {
-    Config::load(file.as_deref(), std::env::vars())
+    let environment: HashMap<String, String> = std::env::vars().collect();
+    let installed = installed::settings(file, &environment);
+    let credentials = installed::credentials(installed.is_some(), &environment)?;
+    let file = file.as_deref().or(installed);
+    // Later ones win.
+    Config::load(file, credentials.into_iter().chain(environment))
 }

@@ -1,11 +1,13 @@
-//! `rookery serve`: the HTTP doors and the worker in one process, until it is told to stop.
+//! `rookery serve`: the HTTP doors, the mail servers and the worker in one process, until it is told to stop. Sockets come
+//! from systemd when it hands some over, and it is told when the service is ready.
 //! It refuses to start on an older schema, and finishes running requests before it ends.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
+use ipnet::IpNet;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -17,11 +19,14 @@ use crate::config::Config;
 use crate::confined::run::Confined;
 use crate::erasures::replay;
 use crate::error::{Error, Result};
+use crate::figures::traces;
 use crate::http::connections::Connections;
 use crate::http::serve::serve as serve_http;
 use crate::incoming::listen::{Door, LMTP_CONNECTIONS, Protocol};
 use crate::live::nodes;
 use crate::net::fd_limit::{self, Shares};
+use crate::net::outside::Outside;
+use crate::net::systemd::Systemd;
 use crate::random::Random;
 use crate::routes;
 use crate::shutdown::Stop;
@@ -30,8 +35,13 @@ use crate::store::partitions;
 use crate::worker::{self, supervise::supervise};
 use crate::workspace::people;
 
+/// What sockets of systemd are called, beside those of mail.
+const HTTP: &str = "http";
+const METRICS: &str = "metrics";
 /// Requests that are still running after this are cut off.
 const GRACE: Duration = Duration::from_secs(20);
+/// How long the collector of traces may take to answer.
+const COLLECTOR: Duration = Duration::from_secs(5);
 /// How long other nodes may take to be told the last changes.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
@@ -41,6 +51,12 @@ pub async fn serve(mut config: Config) -> Result<()> {
         tracing::warn!("NOT FOR PRODUCTION: {departure}");
     }
     config.needs_secret_key()?;
+    let mut systemd = Systemd::find(&std::env::vars().collect())?;
+    // What systemd opened is opened, whatever the settings say.
+    config.listen = systemd.address(HTTP).unwrap_or(config.listen);
+    config.metrics_listen = systemd.address(METRICS).or(config.metrics_listen);
+    config.smtp_listen = systemd.address(Protocol::Smtp.as_str()).or(config.smtp_listen);
+    config.lmtp_listen = systemd.address(Protocol::Lmtp.as_str()).or(config.lmtp_listen);
     share_descriptors(&mut config);
     let listen = config.listen;
     let mut app = App::new(config, Clock::system(), Random::system())?;
@@ -54,7 +70,7 @@ pub async fn serve(mut config: Config) -> Result<()> {
     if !current {
         return Err(Error::internal("The database has an older schema. Run: rookery migrate"));
     }
-    let listener = bind(listen, "ROOKERY_LISTEN").await?;
+    let listener = bind(&mut systemd, HTTP, listen, "ROOKERY_LISTEN").await?;
     app.follow_the_databases_clock().await?;
     migrate::check_role(&app).await?;
     partitions::maintain(&mut *app.connection().await?).await?;
@@ -68,16 +84,29 @@ pub async fn serve(mut config: Config) -> Result<()> {
     tokio::spawn(reseal::check(app.clone()));
     let drained = Stop::not_yet();
     let telling = tokio::spawn(tell_other_nodes(app.clone(), drained.clone()));
-    let mail = tokio::spawn(mail_doors(&app).await?);
+    let mail = tokio::spawn(mail_doors(&app, &mut systemd).await?);
+    serve_figures(&app, &mut systemd).await?;
+    send_traces(&app)?;
     let mut work = tokio::spawn(worker::run(app.clone()));
     let connections = Connections::of(&app.config);
     let server =
         tokio::spawn(serve_http(listener, routes::router(app.clone()), connections, app.stop.clone()));
 
+    if let [left, ..] = systemd.left()[..] {
+        return Err(Error::internal(format!(
+            "systemd hands over a socket named {left}, which nothing here listens on. Name it http, smtp, lmtp or metrics."
+        )));
+    }
+    systemd.tell(&format!("READY=1\nSTATUS=Serving {}", app.config.public_url));
+    let systemd = Arc::new(systemd);
+    tokio::spawn(keep_the_watchdog(systemd.clone()));
+
     // A service whose worker is gone would take mail that nobody sends on: somebody has to start it anew.
     let worked = tokio::select! {
         signal = wait_for_signal() => {
             signal?;
+            systemd.tell("STOPPING=1");
+            drain(&app).await?;
             None
         }
         ended = &mut work => Some(ended.map_err(Error::internal).flatten()),
@@ -150,7 +179,7 @@ fn share_descriptors(config: &mut Config) {
 }
 
 /// Binds the SMTP and LMTP listeners that are configured. The returned future runs until the service stops.
-async fn mail_doors(app: &Arc<App>) -> Result<impl Future<Output = ()> + use<>> {
+async fn mail_doors(app: &Arc<App>, systemd: &mut Systemd) -> Result<impl Future<Output = ()> + use<>> {
     let wanted = [
         (app.config.smtp_listen, Protocol::Smtp, "ROOKERY_SMTP_LISTEN"),
         (app.config.lmtp_listen, Protocol::Lmtp, "ROOKERY_LMTP_LISTEN"),
@@ -158,7 +187,7 @@ async fn mail_doors(app: &Arc<App>) -> Result<impl Future<Output = ()> + use<>> 
     let mut doors = Vec::new();
     for (address, protocol, setting) in wanted {
         let Some(address) = address else { continue };
-        let listener = bind(address, setting).await?;
+        let listener = bind(systemd, protocol.as_str(), address, setting).await?;
         tracing::info!(%address, ?protocol, "taking mail");
         doors.push(Door::open(app.clone(), protocol)?.serve(listener));
     }
@@ -167,10 +196,66 @@ async fn mail_doors(app: &Arc<App>) -> Result<impl Future<Output = ()> + use<>> 
     })
 }
 
-async fn bind(address: SocketAddr, setting: &str) -> Result<TcpListener> {
+/// The socket of that name that systemd handed over, else one of our own.
+async fn bind(systemd: &mut Systemd, name: &str, address: SocketAddr, setting: &str) -> Result<TcpListener> {
+    if let Some(socket) = systemd.take(name) {
+        return TcpListener::from_std(socket).map_err(Error::internal);
+    }
     TcpListener::bind(address).await.map_err(|error| {
         Error::internal(format!("{address} cannot be listened on ({error}). Check {setting}."))
     })
+}
+
+/// Figures have a listener of their own, so that no proxy can show them to the world by mistake. It ends with the process:
+/// a node that stops is watched until it has.
+async fn serve_figures(app: &Arc<App>, systemd: &mut Systemd) -> Result<()> {
+    let Some(address) = app.config.metrics_listen else { return Ok(()) };
+    let listener = bind(systemd, METRICS, address, "ROOKERY_METRICS_LISTEN").await?;
+    tracing::info!(%address, "showing figures");
+    let (router, connections) = (routes::figures(app.clone()), Connections::of(&app.config));
+    tokio::spawn(serve_http(listener, router, connections, Stop::not_yet()));
+    Ok(())
+}
+
+/// The operator names the collector, so it may be anywhere, also in this machine and without TLS.
+fn send_traces(app: &Arc<App>) -> Result<()> {
+    let Some(url) = app.config.traces_url.clone() else { return Ok(()) };
+    let Some(spans) = app.figures.traces.begin() else { return Ok(()) };
+    let anywhere = vec![
+        IpNet::new_assert(Ipv4Addr::UNSPECIFIED.into(), 0),
+        IpNet::new_assert(Ipv6Addr::UNSPECIFIED.into(), 0),
+    ];
+    let outside = Outside::new(anywhere, &app.config.dns, app.config.trust_ca_file.as_deref(), COLLECTOR)?;
+    let app = app.clone();
+    tokio::spawn(async move {
+        let (random, stop) = (app.random.clone(), app.stop.clone());
+        traces::export(&app.figures.traces, spans, (outside, url), random, stop).await;
+    });
+    Ok(())
+}
+
+/// Says again and again that the program runs: one whose threads all hang says nothing, and is started anew.
+async fn keep_the_watchdog(systemd: Arc<Systemd>) {
+    let Some(pause) = systemd.watchdog() else { return };
+    loop {
+        systemd.tell("WATCHDOG=1");
+        tokio::time::sleep(pause).await;
+    }
+}
+
+/// Goes on for a while, so that balancers have seen that this node is leaving before it refuses anybody, and before it closes
+/// connections that they keep. A second signal ends it.
+async fn drain(app: &App) -> Result<()> {
+    let time = Duration::from_secs(u64::from(app.config.drain_seconds));
+    if time.is_zero() {
+        return Ok(());
+    }
+    tracing::info!(seconds = time.as_secs(), "leaving: balancers are told");
+    app.leaving.tell();
+    tokio::select! {
+        () = tokio::time::sleep(time) => Ok(()),
+        signal = wait_for_signal() => signal,
+    }
 }
 
 async fn wait_for_signal() -> Result<()> {

@@ -16,6 +16,17 @@ use crate::ids::{PersonId, WorkspaceId};
 use crate::store::blobs::Blobs;
 use crate::workspace::access::SANDBOX;
 
+/// How much is wanted.
+#[derive(Clone, Copy)]
+pub struct Wanted {
+    /// The same number gives the same mail.
+    pub seed: u64,
+    /// Also into a workspace that has mail of its own.
+    pub anyway: bool,
+    /// Of everyday conversations one in so many; the stories are all told.
+    pub one_in: usize,
+}
+
 /// What was made.
 pub struct Filled {
     pub conversations: usize,
@@ -30,19 +41,18 @@ pub struct Filled {
 pub async fn fill(
     app: &mut App,
     workspace: WorkspaceId,
-    seed: u64,
-    anyway: bool,
+    wanted: Wanted,
     now: DateTime<Utc>,
     mut progress: impl FnMut(usize, usize),
 ) -> Result<Filled> {
-    let owner = may_fill(app, workspace, anyway).await?;
+    let owner = may_fill(app, workspace, wanted.anyway).await?;
     // The sweep looks at the age of files: theirs is today's, however old the mail is that they came with.
     let present = Clock::system();
     present.follow(now);
     app.blobs = Blobs::open(&app.config, app.random.clone(), present)?;
     let cast = Cast::enter(app, workspace, owner).await?;
     let mut stories = story::written()?;
-    stories.extend(everyday(seed)?);
+    stories.extend(everyday(wanted.seed)?.into_iter().step_by(wanted.one_in.max(1)));
     let steps = in_order(&stories, now);
     let window = app.config.undo_window_seconds;
     let mut play = Play { app, workspace, cast: &cast, now, window, scenes: HashMap::new() };

@@ -29,6 +29,10 @@ pub fn routes(app: Arc<App>) -> Router {
 
 /// Ready means that requests can be served: the database answers and has the schema of this binary.
 async fn ready(State(health): State<Arc<Health>>) -> Response {
+    if health.app.leaving.told() {
+        let body = json!({ "error": "This node is about to stop. Ask another." });
+        return answer(StatusCode::SERVICE_UNAVAILABLE, body.to_string());
+    }
     let judging = async {
         match db::schema_is_current(&health.app.pool).await {
             Ok(true) => (StatusCode::OK, ""),

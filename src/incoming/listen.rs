@@ -60,6 +60,7 @@ impl Door {
                 Err("421 4.7.0 You may not hand over mail here\r\n")
             }
         };
+        self.app.figures.mail_connected(self.protocol.as_str(), seat.is_ok());
         let seat = match seat {
             Ok(seat) => seat,
             Err(answer) => {

@@ -10,3 +10,4 @@ pub mod openid;
 pub mod outside;
 pub mod pictures;
 pub mod sns;
+pub mod systemd;

@@ -3,6 +3,8 @@
 //! A message is handed over under a lease and at most once under each. After a crash another node hands it over again
 //! with the same Message-ID. What cannot be sent for a day, for whatever reason, has failed.
 
+use std::time::Instant;
+
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use tokio::sync::SemaphorePermit;
@@ -75,7 +77,10 @@ impl Work for Sending {
         if claimed.by_service && drop_late_reminder(app, claimed).await? {
             return Ok(Tried::Gone);
         }
-        Ok(match hand_over(app, claimed).await? {
+        let started = Instant::now();
+        let handed_over = hand_over(app, claimed).await;
+        app.figures.sent(claimed.livemode, outcome(&handed_over), started.elapsed());
+        Ok(match handed_over? {
             Handover::Accepted => Tried::Done(Ok(())),
             Handover::Refused(refusal) => Tried::Done(Err(refusal)),
             Handover::Later => Tried::Later,
@@ -156,6 +161,16 @@ async fn hand_over(app: &App, claimed: &Claimed) -> Result<Handover> {
     match claimed.livemode {
         true => app.mailer.hand_over(&claimed.letter, &write(app, claimed).await?).await,
         false => deliver(app, &claimed.letter).await,
+    }
+}
+
+/// What figures call it.
+fn outcome(handed_over: &Result<Handover>) -> &'static str {
+    match handed_over {
+        Ok(Handover::Accepted) => "accepted",
+        Ok(Handover::Refused(refusal)) => refusal.as_str(),
+        Ok(Handover::Later) => "later",
+        Err(_) => "error",
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use axum::RequestPartsExt;
 use axum::Router;
@@ -18,6 +19,7 @@ use url::form_urlencoded;
 
 use crate::app::App;
 use crate::error::{Error, NO_ENDPOINT, Result};
+use crate::figures::Answered;
 use crate::http::bodies::Bodies;
 use crate::secrets::sign_in_tokens::Token;
 use crate::web::visit::{Asked, Visit, Web};
@@ -316,8 +318,16 @@ pub fn routes(app: Arc<App>, bodies: Arc<Bodies>) -> Router {
     for page in PAGES {
         let filter = if page.method == Method::POST { MethodFilter::POST } else { MethodFilter::GET };
         let answer = move |State(web): State<Arc<Web>>, request: Request| async move {
-            let (parts, body) = request.into_parts();
-            let response = web.clone().answer(page, Request::from_parts(parts, body)).await;
+            let started = Instant::now();
+            let response = web.clone().answer(page, request).await;
+            web.app.figures.answered(Answered {
+                door: "web",
+                method: &page.method,
+                operation: page.path,
+                status: response.status(),
+                took: started.elapsed(),
+                trace: None,
+            });
             respond::dress(response, &web.policy)
         };
         router = router.route(page.path, on(filter, answer));

@@ -13,6 +13,7 @@ use crate::app::App;
 use crate::clock::Clock;
 use crate::due::backoff::{Backoff, Piece, caught};
 use crate::error::Result;
+use crate::figures::Figures;
 use crate::ids::EventId;
 use crate::net::outside::{Failure, Outside};
 use crate::webhooks::attempt::{Letter, Try, attempt};
@@ -40,7 +41,11 @@ enum News {
 
 /// Works off everything that is due, and what becomes due meanwhile, for so many webhooks at the same time.
 pub async fn run(app: &App, put_off: &Backoff, most: usize) -> Result<()> {
-    let courier = Arc::new(Courier { outside: app.outside.clone(), clock: app.clock.clone() });
+    let courier = Arc::new(Courier {
+        outside: app.outside.clone(),
+        clock: app.clock.clone(),
+        figures: app.figures.clone(),
+    });
     let (sender, mut receiver) = channel(TOGETHER);
     let mut held = 0;
     // Lanes whose results could not be written. Given back, they would be delivered again at once; their leases run out.
@@ -150,6 +155,7 @@ async fn gather(receiver: &mut Receiver<News>) -> (Vec<(LaneKey, Done)>, Vec<Lan
 struct Courier {
     outside: Arc<Outside>,
     clock: Clock,
+    figures: Arc<Figures>,
 }
 
 impl Courier {
@@ -219,6 +225,9 @@ impl Courier {
                 None => Ok(Try::failed(&self.clock, Failure::Internal)),
             }
         };
-        caught(tried).await.unwrap_or_else(|_| Try::failed(&self.clock, Failure::Internal))
+        let tried = caught(tried).await.unwrap_or_else(|_| Try::failed(&self.clock, Failure::Internal));
+        let status = tried.result.as_ref().ok().map(|(status, _)| *status);
+        self.figures.webhook_tried(status, Duration::from_millis(tried.milliseconds));
+        tried
     }
 }

@@ -1,26 +1,56 @@
-//! The figures of the worker's loops, in the text form that Prometheus reads: how far each is behind, and how often it
-//! failed.
+//! What `/metrics` answers, in the text form that Prometheus reads: what this node has counted, what it holds now, and how
+//! far each loop of the worker is behind and how often it failed.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use crate::app::App;
 use crate::due::backoff::caught;
+use crate::figures::series::gauge;
+use crate::store::db::MIGRATIONS;
 use crate::worker::{LOOPS, Loop};
 
 /// How long `/metrics` waits for one loop's figure, and for all of them.
 const FIGURE: Duration = Duration::from_secs(1);
 const FIGURES: Duration = Duration::from_secs(5);
 
-/// How far each loop is behind and how often it failed, in the text form that Prometheus reads.
+/// Everything this node has to tell.
 pub async fn text(app: &App) -> String {
+    let mut written = String::new();
+    app.figures.write(&mut written);
+    held(app, &mut written);
+    loops(app, &mut written).await;
+    written
+}
+
+/// What is held at this moment, and what the program is.
+fn held(app: &App, text: &mut String) {
+    let (all, idle) = (f64::from(app.pool.size()), app.pool.num_idle() as f64);
+    let states: [(&[_], f64); 2] =
+        [(&[("state", "idle")], idle), (&[("state", "used")], (all - idle).max(0.0))];
+    gauge(text, "rookery_database_connections", "Connections to the database.", &states);
+    let most = f64::from(app.config.database_connections);
+    gauge(text, "rookery_database_connections_most", "Connections at most.", &[(&[], most)]);
+    let (open, most) = (app.streams.count() as f64, app.config.live_streams() as f64);
+    gauge(text, "rookery_live_streams", "Open pages that are told of changes.", &[(&[], open)]);
+    gauge(text, "rookery_live_streams_most", "Open pages at most.", &[(&[], most)]);
+    let schema = MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or_default().to_string();
+    let build: [(&'static str, &str); 3] = [
+        ("version", env!("CARGO_PKG_VERSION")),
+        ("commit", option_env!("ROOKERY_COMMIT").unwrap_or("unknown")),
+        ("schema", &schema),
+    ];
+    gauge(text, "rookery_build_info", "What runs here.", &[(&build, 1.0)]);
+}
+
+/// How far each loop is behind and how often it failed.
+async fn loops(app: &App, written: &mut String) {
     // One after the other: whoever asks takes one connection to the database.
     let (until, mut lags) = (Instant::now() + FIGURES, Vec::new());
     for work in LOOPS {
         let time = until.saturating_duration_since(Instant::now()).min(FIGURE);
         lags.push(work.lag(app, time).await);
     }
-    let mut written = String::new();
     let mut figures = |name: &str, kind: &str, help: &str, figure: &dyn Fn(usize) -> String| {
         let _ = writeln!(written, "# HELP {name} {help}\n# TYPE {name} {kind}");
         for (number, work) in LOOPS.iter().enumerate() {
@@ -60,7 +90,6 @@ pub async fn text(app: &App) -> String {
         "Panics of a loop, and of single rows in it.",
         &|number| counted(number).panics.to_string(),
     );
-    written
 }
 
 impl Loop {

@@ -10,6 +10,7 @@ mod faults;
 mod flows;
 mod keys;
 mod mail;
+mod operating;
 mod operations;
 mod outgoing;
 mod requirements;

@@ -4,9 +4,9 @@
 //! for what is no tool call at all. What reading tools return is marked as untrusted, for clients and
 //! in words for the model, because it holds text from outside.
 
-use std::{borrow::Cow, panic::AssertUnwindSafe, sync::Arc};
+use std::{borrow::Cow, panic::AssertUnwindSafe, sync::Arc, time::Duration, time::Instant};
 
-use axum::http::request::Parts;
+use axum::http::{self, StatusCode, request::Parts};
 use futures::FutureExt;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -26,6 +26,8 @@ use crate::api::registry::{Entry, OPERATIONS, Request};
 use crate::app::App;
 use crate::breaking_changes::{self, BreakingChange};
 use crate::error::{Error, Problem, Result as Answered};
+use crate::figures;
+use crate::http::answers::status;
 use crate::workspace::keys::Agent;
 
 pub(super) const SUPPORTED: &[ProtocolVersion] = &[
@@ -88,10 +90,12 @@ impl ServerHandler for Tools {
         // `rmcp` runs this in a task of its own, where a panic would leave the client waiting
         // for ever: no layer around the HTTP handler sees it.
         let call = call(caller, tool, request.arguments.unwrap_or_default());
+        let started = Instant::now();
         let answered = match AssertUnwindSafe(call).catch_unwind().await {
             Ok(answered) => answered,
             Err(_) => Err(Error::internal("a tool panicked")),
         };
+        count(caller, tool, &answered, started.elapsed());
         Ok(result_of(answered, is_read(tool)).into())
     }
 
@@ -159,6 +163,13 @@ fn tools() -> impl Iterator<Item = &'static Entry> {
 
 fn is_read(tool: &Entry) -> bool {
     tool.spec.method == Method::Get
+}
+
+/// A tool call is counted like the request it would be by REST.
+fn count(caller: &Caller, tool: &Entry, answered: &Answered<String>, took: Duration) {
+    let status = answered.as_ref().map_or_else(|error| status(error.status()), |_| StatusCode::OK);
+    let (door, method, operation) = ("tool", &http::Method::POST, tool.spec.name);
+    caller.app.figures.answered(figures::Answered { door, method, operation, status, took, trace: None });
 }
 
 /// Runs the operation behind a tool. What REST has in the path is the argument `id` here, or

@@ -37,6 +37,16 @@ pub enum Protocol {
     Lmtp,
 }
 
+impl Protocol {
+    /// As figures and sockets of systemd name it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Smtp => "smtp",
+            Self::Lmtp => "lmtp",
+        }
+    }
+}
+
 /// A mail listener.
 pub struct Door {
     pub(super) app: Arc<App>,

@@ -4,6 +4,7 @@
 use std::error::Error as StdError;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 
@@ -52,10 +53,13 @@ impl Door {
         envelope: &Envelope,
         spool: Spool,
     ) -> Vec<String> {
-        match self.file(origin, protocol, envelope, spool).await {
+        let started = Instant::now();
+        let answers = match self.file(origin, protocol, envelope, spool).await {
             Ok(answers) => answers,
             Err(error) => vec![excuse(&error)],
-        }
+        };
+        self.app.figures.mail_answered(protocol.as_str(), &answers, started.elapsed());
+        answers
     }
 
     async fn file(
@@ -95,6 +99,12 @@ impl Door {
         mail.automatic |= envelope.from.is_empty();
         let mut verdict = self.authenticator.judge(asked, &mail, &raw).await;
         verdict.null_sender = envelope.from.is_empty();
+        self.app.figures.mail_checked([
+            ("spf", verdict.spf.as_str()),
+            ("dkim", verdict.dkim.as_str()),
+            ("dmarc", verdict.dmarc.as_str()),
+            ("arc", verdict.arc.as_str()),
+        ]);
         match self.app.config.dmarc_reject {
             DmarcReject::Refuse if verdict.unwanted => return Ok(vec![UNWANTED.to_owned()]),
             DmarcReject::Hold => verdict.held = verdict.unwanted,

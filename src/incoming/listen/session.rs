@@ -245,12 +245,15 @@ impl Session {
                 wire.say("250 2.1.5 Ok\r\n").await?;
                 Ok(Next::Go)
             }
-            // A wrong address is not the front server's error, but that of its client.
-            Ok(None) if self.protocol == Protocol::Lmtp => {
-                wire.say("550 5.1.1 No such inbox here\r\n").await?;
+            Ok(None) => {
+                self.door.app.figures.mail_refused(self.protocol.as_str(), NO_INBOX);
+                // A wrong address is not the front server's error, but that of its client.
+                if self.protocol == Protocol::Smtp {
+                    return self.wrong(wire, NO_INBOX).await;
+                }
+                wire.say(&format!("{NO_INBOX}\r\n")).await?;
                 Ok(Next::Go)
             }
-            Ok(None) => self.wrong(wire, "550 5.1.1 No such inbox here").await,
             Err(error) => {
                 tracing::warn!(%error, "a recipient could not be looked up");
                 wire.say("451 4.3.0 Something is wrong on our side, try again later\r\n").await?;
@@ -294,6 +297,7 @@ impl Session {
             }
             Ok(Taken::Refused(answer)) => {
                 self.seat.fault();
+                self.door.app.figures.mail_refused(self.protocol.as_str(), answer);
                 vec![answer.to_owned()]
             }
             Ok(Taken::Gone) => return Ok(Next::Close),
@@ -379,6 +383,7 @@ impl Session {
     }
 }
 
+const NO_INBOX: &str = "550 5.1.1 No such inbox here";
 const CROWDED: &str = "421 4.7.0 Too many connections, try again later\r\n";
 
 enum Taken {

@@ -1,0 +1,108 @@
+//! `rookery quickstart`: from an empty database to something to look at and to call, in one command. It makes a
+//! demonstration workspace, a test key for its sandbox and a link to sign in, and prints what to do with them.
+
+use serde_json::json;
+use tokio::net::TcpStream;
+
+use crate::app::App;
+use crate::cli::{demo, migrate};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::demo::fill::Wanted;
+use crate::error::{Error, Result};
+use crate::ids::{PersonId, WorkspaceId};
+use crate::random::Random;
+use crate::store::db;
+use crate::text;
+use crate::workspace::access::{By, Scope};
+use crate::workspace::create::create;
+use crate::workspace::plan::Plan;
+use crate::workspace::{keys, sign_in_links};
+
+/// Nobody has this address (RFC 2606), and mail to it stays here.
+const OWNER: &str = "you@quickstart.test";
+/// Enough to look around, and made in a moment; `rookery demo` makes 200 conversations.
+const A_FEW: Wanted = Wanted { seed: 1, anyway: false, one_in: 8 };
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// An empty workspace, without the demonstration's mail.
+    #[arg(long)]
+    empty: bool,
+    /// Also where there is a workspace already.
+    #[arg(long)]
+    anyway: bool,
+    /// Print one JSON object instead of lines.
+    #[arg(long)]
+    json: bool,
+}
+
+pub async fn quickstart(config: Config, arguments: Arguments) -> Result<()> {
+    config.needs_secret_key()?;
+    let app = App::new(config.clone(), Clock::system(), Random::system())?;
+    // Without a schema the question itself fails; what else is wrong, the migration says in better words.
+    if !db::schema_is_current(&app.pool).await.unwrap_or(false) {
+        migrate::bring_quietly(&config).await?;
+    }
+    app.follow_the_databases_clock().await?;
+    let (workspace, owner) = match made_before(&app).await? {
+        Some(made) => made,
+        None if !arguments.anyway && !app.directory.is_empty().await? => {
+            return Err(Error::internal(
+                "There is a workspace already, and this would make another for trying. Say --anyway to make it, or make a test \
+                 key in the one you have: rookery admin create-key --mode test",
+            ));
+        }
+        None => {
+            let made = create(&app, "Quickstart", Plan::Team, OWNER, "You").await?;
+            if !arguments.empty {
+                demo::fill_workspace(config.clone(), made.workspace, A_FEW).await?;
+            }
+            (made.workspace, made.owner)
+        }
+    };
+    // Every run makes a key, and no two have the same name.
+    let name = format!("Quickstart {}", app.random.letters(5));
+    let made = keys::create(&app, workspace, &By::System, owner, &name, &Scope::ALL, false).await?;
+    let mut tx = app.begin(workspace).await?;
+    let link = sign_in_links::make(&mut tx, owner).await?;
+    tx.commit().await?;
+    let base = config.public_url.join("api/v1/sandbox/inbound").map_err(Error::internal)?;
+    let curl = format!(
+        "curl -H 'Authorization: Bearer {}' {base} -d '{{\"from\":\"ada@customer.test\",\"name\":\"Ada\",\
+         \"subject\":\"My order\",\"text\":\"Where is order 42?\"}}'",
+        made.key
+    );
+    let serves = TcpStream::connect(config.listen).await.is_ok();
+    if arguments.json {
+        let object = json!({
+            "workspace": workspace, "owner": owner, "key": made.key, "url": link, "curl": curl, "serves": serves,
+        });
+        println!("{}", text::visible_json(&object.to_string()));
+        return Ok(());
+    }
+    if !serves {
+        println!("Start the service first, in another window:\n\n  rookery serve\n");
+    }
+    println!("Look around, signed in as the owner (the link works once, within 30 minutes):\n\n  {link}\n");
+    println!("Let a customer write to the sandbox, with a test key that is not shown again:\n\n  {curl}\n");
+    println!("Connect an agent by MCP:\n\n  {}", mcp(&config, &made.key)?);
+    Ok(())
+}
+
+fn mcp(config: &Config, key: &str) -> Result<String> {
+    let url = config.public_url.join("mcp").map_err(Error::internal)?;
+    Ok(format!("claude mcp add --transport http rookery {url} --header 'Authorization: Bearer {key}'"))
+}
+
+/// The workspace of an earlier run, and its owner.
+async fn made_before(app: &App) -> Result<Option<(WorkspaceId, PersonId)>> {
+    let found: Option<(i64, i64)> = sqlx::query_as(
+        "select workspace_id, id from people
+         where email = $1 and role = 'owner' and removed_at is null order by id limit 1",
+    )
+    .bind(OWNER)
+    .fetch_optional(&mut *app.connection().await?)
+    .await?;
+    Ok(found.map(|(workspace, person)| (WorkspaceId(workspace), PersonId(person))))
+}

@@ -1,0 +1,266 @@
+//! Traces, when an operator names a collector (`ROOKERY_TRACES_URL`): one span for each request, tool call, page, mail, send
+//! and webhook, as OTLP in JSON over HTTP. A span holds names of ours and numbers, never what somebody wrote.
+//!
+//! Nothing waits for the collector: spans that do not fit into the queue are dropped and counted.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use axum::http::{HeaderMap, Method};
+use chrono::{DateTime, Utc};
+use http_body_util::Full;
+use hyper::Request;
+use hyper::body::Bytes;
+use hyper::header::CONTENT_TYPE;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use url::{Position, Url};
+
+use crate::net::outside::{Failure, Outside};
+use crate::random::Random;
+use crate::shutdown::Stop;
+
+/// Spans that wait, and spans that are sent together.
+const QUEUE: usize = 4096;
+const TOGETHER: usize = 512;
+const LINGER: Duration = Duration::from_secs(1);
+
+#[derive(Default)]
+pub struct Traces {
+    queue: OnceLock<Sender<Span>>,
+    dropped: AtomicU64,
+}
+
+/// Whose side of a call it was, by OpenTelemetry's numbers.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    Server = 2,
+    Client = 3,
+    Consumer = 5,
+}
+
+/// The trace that something belongs to: the caller's, or one of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    id: String,
+    parent: Option<String>,
+}
+
+pub struct Span {
+    pub name: String,
+    pub kind: Kind,
+    pub trace: Option<Trace>,
+    pub ended: DateTime<Utc>,
+    pub took: Duration,
+    pub attributes: Vec<(&'static str, String)>,
+    pub failed: bool,
+}
+
+impl Trace {
+    /// By the caller's `traceparent` (W3C), else a trace with the id of the request. `None` when the caller wants none.
+    pub fn of(headers: &HeaderMap, request: &str) -> Option<Self> {
+        let given = headers.get("traceparent").and_then(|value| value.to_str().ok()).and_then(parent);
+        match given {
+            Some((_, _, false)) => None,
+            Some((id, parent, true)) => Some(Self { id, parent: Some(parent) }),
+            None => Some(Self { id: request.to_owned(), parent: None }),
+        }
+    }
+}
+
+/// The trace, the caller's span, and whether they are kept.
+fn parent(text: &str) -> Option<(String, String, bool)> {
+    let mut parts = text.trim().split('-');
+    let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    let hex = |text: &str, length| text.len() == length && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let zero = |text: &str| text.bytes().all(|b| b == b'0');
+    let sound = hex(version, 2) && version != "ff" && hex(trace, 32) && hex(span, 16) && hex(flags, 2);
+    if !sound || zero(trace) || zero(span) {
+        return None;
+    }
+    let kept = u8::from_str_radix(flags, 16).ok()? & 1 == 1;
+    Some((trace.to_lowercase(), span.to_lowercase(), kept))
+}
+
+impl Traces {
+    /// From now on spans are kept for whoever holds the other end. Nothing when that was done before.
+    pub fn begin(&self) -> Option<Receiver<Span>> {
+        let (sender, receiver) = channel(QUEUE);
+        self.queue.set(sender).ok().map(|()| receiver)
+    }
+
+    /// Keeps a span, when spans are kept.
+    pub fn note(&self, span: impl FnOnce() -> Span) {
+        if let Some(queue) = self.queue.get()
+            && queue.try_send(span()).is_err()
+        {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    fn lost(&self, spans: usize) {
+        self.dropped.fetch_add(spans as u64, Ordering::Relaxed);
+    }
+}
+
+/// Sends spans to the collector until the service stops; then those that are left.
+pub async fn export(
+    traces: &Traces,
+    mut queue: Receiver<Span>,
+    (outside, url): (Outside, Url),
+    random: Random,
+    stop: Stop,
+) {
+    let mut reachable = true;
+    loop {
+        let mut spans = Vec::new();
+        let stopping = tokio::select! {
+            _ = queue.recv_many(&mut spans, TOGETHER) => false,
+            () = stop.wait() => true,
+        };
+        if !stopping && spans.len() < TOGETHER {
+            // A moment for company.
+            tokio::select! {
+                () = tokio::time::sleep(LINGER) => {}
+                () = stop.wait() => {}
+            }
+        }
+        while spans.len() < TOGETHER
+            && let Ok(span) = queue.try_recv()
+        {
+            spans.push(span);
+        }
+        if spans.is_empty() && stopping {
+            return;
+        }
+        match post(&outside, &url, &document(&spans, &random)).await {
+            Ok(200..=299) => reachable = true,
+            answered => {
+                traces.lost(spans.len());
+                // Said once, not every second.
+                if std::mem::take(&mut reachable) {
+                    tracing::warn!(?answered, "the collector of ROOKERY_TRACES_URL does not take traces");
+                }
+            }
+        }
+    }
+}
+
+async fn post(outside: &Outside, url: &Url, document: &Value) -> Result<u16, Failure> {
+    let to = outside.check(url).await?;
+    let request = Request::builder()
+        .method(Method::POST)
+        .uri(&url[Position::BeforePath..Position::AfterQuery])
+        .header(CONTENT_TYPE, "application/json")
+        .body(Full::new(Bytes::from(document.to_string())))
+        .map_err(|_| Failure::Internal)?;
+    Ok(outside.send(&to, request, 0).await?.status)
+}
+
+fn document(spans: &[Span], random: &Random) -> Value {
+    let attribute = |name: &str, value: &str| json!({ "key": name, "value": { "stringValue": value } });
+    let spans: Vec<Value> = spans
+        .iter()
+        .map(|span| {
+            let ended = span.ended.timestamp_nanos_opt().unwrap_or_default();
+            let took = i64::try_from(span.took.as_nanos()).unwrap_or_default();
+            let attributes: Vec<Value> =
+                span.attributes.iter().map(|(name, value)| attribute(name, value)).collect();
+            let mut written = json!({
+                "traceId": span.trace.as_ref().map_or_else(|| random.hex(32), |trace| trace.id.clone()),
+                "spanId": random.hex(16),
+                "name": span.name,
+                "kind": span.kind as u8,
+                "startTimeUnixNano": (ended - took).to_string(),
+                "endTimeUnixNano": ended.to_string(),
+                "attributes": attributes,
+                "status": if span.failed { json!({ "code": 2 }) } else { json!({}) },
+            });
+            if let Some(parent) = span.trace.as_ref().and_then(|trace| trace.parent.as_ref()) {
+                written["parentSpanId"] = json!(parent);
+            }
+            written
+        })
+        .collect();
+    let resource =
+        [attribute("service.name", "rookery"), attribute("service.version", env!("CARGO_PKG_VERSION"))];
+    json!({ "resourceSpans": [{
+        "resource": { "attributes": resource },
+        "scopeSpans": [{ "scope": { "name": "rookery" }, "spans": spans }],
+    }] })
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    const GIVEN: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0bb902b7-01";
+
+    fn trace(given: Option<&str>) -> Option<Trace> {
+        let mut headers = HeaderMap::new();
+        if let Some(given) = given {
+            headers.insert("traceparent", HeaderValue::from_str(given).unwrap());
+        }
+        Trace::of(&headers, "0123456789abcdef0123456789abcdef")
+    }
+
+    #[test]
+    fn a_caller_that_traces_is_followed() {
+        let followed = trace(Some(GIVEN)).unwrap();
+        assert_eq!(followed.id, "4bf92f3577b34da6a3ce929d0e0e4736");
+        assert_eq!(followed.parent.as_deref(), Some("00f067aa0bb902b7"));
+        assert_eq!(trace(Some(&GIVEN.replace("-01", "-00"))), None, "it wants none");
+    }
+
+    #[test]
+    fn what_is_no_trace_begins_one_of_the_requests_own() {
+        let broken = [
+            "",
+            "00",
+            "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0bb902b7-01",
+            "00-00000000000000000000000000000000-00f067aa0bb902b7-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e473X-00f067aa0bb902b7-01",
+        ];
+        for given in broken.map(Some).into_iter().chain([None]) {
+            let own = trace(given).unwrap();
+            assert_eq!(
+                (own.id.as_str(), own.parent),
+                ("0123456789abcdef0123456789abcdef", None),
+                "{given:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_full_queue_drops_and_counts() {
+        let traces = Traces::default();
+        let span = || Span {
+            name: "GET /inbox".into(),
+            kind: Kind::Server,
+            trace: None,
+            ended: DateTime::UNIX_EPOCH,
+            took: Duration::from_millis(3),
+            attributes: vec![("code", "200".into())],
+            failed: false,
+        };
+        traces.note(|| panic!("nobody wants spans yet"));
+        let queue = traces.begin().unwrap();
+        assert!(traces.begin().is_none());
+        for _ in 0..QUEUE + 5 {
+            traces.note(span);
+        }
+        assert_eq!((traces.dropped(), queue.len()), (5, QUEUE));
+        let document = document(&[span()], &Random::seeded(1));
+        let written = &document["resourceSpans"][0]["scopeSpans"][0]["spans"][0];
+        assert_eq!((&written["name"], &written["kind"]), (&json!("GET /inbox"), &json!(2)));
+        assert_eq!(written["traceId"].as_str().unwrap().len(), 32);
+        assert_eq!(written["startTimeUnixNano"], "-3000000");
+    }
+}
