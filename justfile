@@ -221,6 +221,14 @@ figures: build
 bench-binaries *arguments:
     packaging/measure {{ arguments }}
 
+# docs/point-in-time-recovery.md word for word, with a real pgBackRest (needs root, postgresql and pgbackrest).
+pitr: build
+    tests/peers/pitr "{{ target }}/debug/rookery"
+
+# A million messages are backed up, proven and restored, with times and sizes.
+backup-million messages="1000000":
+    MESSAGES={{ messages }} cargo test --locked --test it backups::million:: -- --ignored --nocapture
+
 # The whole gate, as on a fresh machine.
 ci:
     .ci/run

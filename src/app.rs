@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
+use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 use sqlx::PgPool;
 use sqlx::pool::PoolConnection;
@@ -71,6 +72,7 @@ pub struct App {
     pub loops: Loops,
     /// What is counted and measured here.
     pub figures: Arc<Figures>,
+    pub loop_lags: OnceLock<LoopLags>,
     /// Mail that this node has taken today, by sender, network and conversation.
     pub received: Counts,
     /// When keys were used here, until it is written down.
@@ -103,6 +105,17 @@ pub struct App {
     keys: Option<Arc<KeyRing>>,
 }
 
+/// How far each loop of the worker is behind, in seconds. The worker knows its loops; who asks stands below it.
+pub type LoopLags = for<'a> fn(&'a App) -> BoxFuture<'a, Vec<(&'static str, f64)>>;
+
+/// The relay of the settings, with what its name demands.
+pub fn relay_of(config: &Config, outside: &Arc<Outside>) -> Result<Option<Relay>> {
+    let Some(relay) = &config.relay else { return Ok(None) };
+    let trusted = config.trust_ca_file.as_deref();
+    let relay = Relay::new(relay, config.mail_name(), trusted, config.handover())?;
+    Ok(Some(relay.with_tls_policy(&config.dns, outside.clone(), HTTPS)?))
+}
+
 impl App {
     pub fn new(config: Config, clock: Clock, random: Random) -> Result<Self> {
         let pool = db::pool(&config.database_url.0, config.database_connections)?;
@@ -122,16 +135,8 @@ impl App {
             config.trust_ca_file.as_deref(),
             pictures::PATIENCE,
         )?);
-        let mailer: Arc<dyn Mailer> = match &config.relay {
-            Some(relay) => {
-                let relay = Relay::new(
-                    relay,
-                    config.mail_name(),
-                    config.trust_ca_file.as_deref(),
-                    config.handover(),
-                )?;
-                Arc::new(KeepsTestMail(relay.with_tls_policy(&config.dns, outside.clone(), HTTPS)?))
-            }
+        let mailer: Arc<dyn Mailer> = match relay_of(&config, &outside)? {
+            Some(relay) => Arc::new(KeepsTestMail(relay)),
             None => Arc::new(KeepsTestMail(NoRelay)),
         };
         Ok(Self {
@@ -145,6 +150,7 @@ impl App {
             mail_memory: Semaphore::new(MAIL_MEMORY as usize),
             loops: Loops::default(),
             figures: Arc::new(Figures::new(clock.clone())),
+            loop_lags: OnceLock::new(),
             received: Counts::default(),
             key_uses: KeyUses::default(),
             mailer,

@@ -63,6 +63,9 @@ pub struct Config {
     pub blobs_secret_key: Option<Secret>,
     /// One or several encryption keys with ids; the first is the newest.
     pub secret_key: Option<KeyRing>,
+    /// The folder that backups go to, and what they are encrypted with; the first key is the newest.
+    pub backups: Option<PathBuf>,
+    pub backup_key: Option<KeyRing>,
     /// Listeners for incoming mail; none when not set.
     pub smtp_listen: Option<SocketAddr>,
     pub lmtp_listen: Option<SocketAddr>,
@@ -240,7 +243,7 @@ pub struct Retention {
 /// Names that start `ROOKERY_` but are not settings of the service.
 const NOT_SETTINGS: [&str; 5] = ["config", "log", "key", "server", "listen_secret"];
 /// Settings that may stand in a file of their own.
-const SECRETS: [&str; 9] = [
+const SECRETS: [&str; 10] = [
     "database_url",
     "directory_url",
     "migrate_url",
@@ -249,6 +252,7 @@ const SECRETS: [&str; 9] = [
     "relay",
     "blobs_access_key",
     "blobs_secret_key",
+    "backup_key",
     "assistants_key",
 ];
 /// Settings that have commas between their items in the environment.

@@ -23,6 +23,8 @@ use crate::web;
 use crate::worker::metrics;
 
 pub fn router(app: Arc<App>) -> Router {
+    // A second router of the same app finds it set.
+    let _ = app.loop_lags.set(|app| Box::pin(metrics::lags(app)));
     let bodies = Bodies::new(app.config.http_patience());
     let refusals = Arc::new(UnauthorizedLog::default());
     let router = Router::new()

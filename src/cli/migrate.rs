@@ -25,8 +25,8 @@ pub async fn migrate(config: &Config, grant_to: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// The same for a command that has other things to say.
-pub async fn bring_quietly(config: &Config) -> Result<()> {
+/// The same without a word, for a command that tells something else.
+pub async fn quietly(config: &Config) -> Result<()> {
     bring_all(config, None).await
 }
 

@@ -18,6 +18,7 @@ pub mod reseal;
 pub mod sending_services;
 pub mod serve;
 mod suppressed;
+pub mod upkeep;
 pub mod webhooks;
 
 use std::collections::HashMap;
@@ -90,6 +91,14 @@ enum Command {
         #[arg(value_name = "FOLDER")]
         folder: PathBuf,
     },
+    /// Look at everything the service needs: what was found, what is expected, the command that mends it.
+    ///
+    /// Ends with 0 when all is well, with 1 when something is not. Says what changed since the last run.
+    Doctor(upkeep::doctor::Arguments),
+    /// Make backups, prove that they can be restored, restore them.
+    ///
+    /// Settings: ROOKERY_BACKUPS (a folder) and ROOKERY_BACKUP_KEY (base64 of 32 bytes: openssl rand -base64 32).
+    Backup(upkeep::backup::Arguments),
     /// How good the assistants are, measured on a corpus with labels.
     Assistants {
         #[command(subcommand)]
@@ -154,6 +163,8 @@ async fn execute(cli: Cli, arguments: &[OsString]) -> Result<()> {
         Command::Migrate { grant_to } => migrate::migrate(&config, grant_to.as_deref()).await,
         Command::Serve => serve::serve(config).await,
         Command::Demo(arguments) => demo::demo(config, arguments).await,
+        Command::Doctor(arguments) => upkeep::doctor::doctor(config, arguments).await,
+        Command::Backup(arguments) => upkeep::backup::backup(config, arguments).await,
         Command::Admin { json, command } => {
             let app = App::new(config, Clock::system(), Random::system())?;
             app.follow_the_databases_clock().await?;

@@ -42,7 +42,7 @@ pub async fn quickstart(config: Config, arguments: Arguments) -> Result<()> {
     let app = App::new(config.clone(), Clock::system(), Random::system())?;
     // Without a schema the question itself fails; what else is wrong, the migration says in better words.
     if !db::schema_is_current(&app.pool).await.unwrap_or(false) {
-        migrate::bring_quietly(&config).await?;
+        migrate::quietly(&config).await?;
     }
     app.follow_the_databases_clock().await?;
     let (workspace, owner) = match made_before(&app).await? {

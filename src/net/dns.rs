@@ -67,6 +67,16 @@ impl Dns {
         Ok(found.iter().filter_map(address).collect())
     }
 
+    /// The names that an address says it has.
+    pub async fn names_of(&self, address: IpAddr) -> Result<Vec<String>> {
+        let found = self.ask(&Name::from(address).to_ascii(), RecordType::PTR).await?;
+        let name = |data: &RData| match data {
+            RData::PTR(name) => Some(name.0.to_ascii().trim_end_matches('.').to_lowercase()),
+            _ => None,
+        };
+        Ok(found.iter().filter_map(name).collect())
+    }
+
     async fn ask(&self, name: &str, kind: RecordType) -> Result<Vec<RData>> {
         let mut name = Name::from_ascii(name).map_err(Error::internal)?;
         name.set_fqdn(true);

@@ -185,6 +185,13 @@ impl Outside {
         })
     }
 
+    /// Whether it can be connected to, up to the first request: name, address, TLS.
+    pub async fn reach(&self, url: &Url) -> Result<(), Failure> {
+        let to = self.check(url).await?;
+        let connected = tokio::time::timeout(self.time, self.connect(&to)).await;
+        connected.map_err(|_| Failure::TooSlow)?.map(drop)
+    }
+
     /// Sends a request whose URI is path and query. `keep` is how much of the answer's body is wanted.
     pub async fn send(
         &self,

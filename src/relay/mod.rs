@@ -44,6 +44,8 @@ const IDLE: Duration = Duration::from_secs(30);
 const MAILS_EACH: u32 = 50;
 /// Connections that are kept.
 const KEPT: usize = 12;
+/// How long a try may take.
+const TRY: Duration = Duration::from_secs(10);
 const MECHANISMS: [Mechanism; 2] = [Mechanism::Plain, Mechanism::Login];
 
 pub struct Relay {
@@ -84,10 +86,19 @@ struct Open {
     since: Instant,
 }
 
+/// Why the relay takes no mail from us now, with its reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shut {
+    Unreached(String),
+    /// It does not take our user name and password.
+    NotLetIn(String),
+}
+
 /// The stage at which a mail failed. Only a reply to this mail's own commands can refuse it permanently.
 enum Failure {
     Opening(Closed),
     Connecting(SmtpError),
+    SigningIn(SmtpError),
     Sender(SmtpError),
     Recipient(SmtpError),
     Content(SmtpError),
@@ -219,9 +230,31 @@ impl Relay {
         let connecting = AsyncSmtpConnection::connect_with_transport(stream, &self.hello);
         let mut connection = connecting.await.map_err(Failure::Connecting)?;
         if let Some(credentials) = &self.credentials {
-            connection.auth(&MECHANISMS, credentials).await.map_err(Failure::Connecting)?;
+            connection.auth(&MECHANISMS, credentials).await.map_err(Failure::SigningIn)?;
         }
         Ok(Open { connection, mails: 0, since: Instant::now() })
+    }
+
+    /// Connects and signs in as for a mail, and hands none over.
+    pub async fn try_it(&self) -> std::result::Result<(), Shut> {
+        let failure = match tokio::time::timeout(TRY, self.connection()).await {
+            Ok(Ok(mut open)) => {
+                let _ = tokio::time::timeout(TRY, open.connection.quit()).await;
+                return Ok(());
+            }
+            Ok(Err(failure)) => failure,
+            Err(_) => return Err(Shut::Unreached("it does not answer in time".to_owned())),
+        };
+        let (_, why) = failure.told();
+        match failure {
+            Failure::SigningIn(_) => Err(Shut::NotLetIn(why)),
+            _ => Err(Shut::Unreached(why)),
+        }
+    }
+
+    /// Whether mail goes there encrypted, or does not leave this machine.
+    pub fn keeps_secrets(&self) -> bool {
+        self.security.encrypts() == Encrypts::Must || is_this_machine(&self.host)
     }
 
     fn take(&self) -> Option<Open> {
@@ -269,6 +302,7 @@ impl Failure {
         let (stage, error) = match self {
             Self::Opening(closed) => return ("connection", closed.to_string()),
             Self::Connecting(error) => ("connection", error),
+            Self::SigningIn(error) => ("sign-in", error),
             Self::Sender(error) => ("sender", error),
             Self::Recipient(error) => ("recipient", error),
             Self::Content(error) => ("content", error),

@@ -15,8 +15,8 @@ use crate::secrets::hashes::sha256;
 use crate::secrets::secret::{Secret, SecretKey};
 
 pub const LONGEST_ID: usize = 32;
-const FORM: &str = "secret_key must be the base64 of 32 bytes, or several keys as id:base64 with commas between, \
-                    the newest first";
+const FORM: &str = "secret_key and backup_key must be the base64 of 32 bytes, or several keys as id:base64 with commas \
+                    between, the newest first";
 
 /// Never empty.
 #[derive(Clone)]

@@ -289,8 +289,8 @@ async fn reference_text(State(docs): State<Arc<Docs>>) -> Response {
     dressed(docs.site().map(|site| markdown(site.reference.markdown())), "/docs/api.md")
 }
 
-/// The interactive reference. Its script is not ours, so it may ask the API and nothing else of this origin, open no
-/// window, and load nothing from anywhere. It writes its own styles, which only this page allows.
+/// The interactive reference. Its script is not ours, so it may ask the API and nothing else of this origin, send
+/// no form of the app, open no window, and load nothing from anywhere. It writes its own styles, which only this page allows.
 async fn explore(State(docs): State<Arc<Docs>>) -> Response {
     let shown = docs.site().and_then(|site| {
         let side = site.side("/docs/api/explore", "/docs/api.md");
@@ -299,7 +299,7 @@ async fn explore(State(docs): State<Arc<Docs>>) -> Response {
         let policy = format!(
             "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
              font-src 'self' data:; connect-src {origin}/openapi.json {origin}/api/v1/; base-uri 'none'; \
-             form-action 'self'; frame-ancestors 'none'; sandbox allow-scripts allow-same-origin allow-forms"
+             form-action {origin}/docs/search; frame-ancestors 'none'; sandbox allow-scripts allow-same-origin allow-forms"
         );
         insert(response.headers_mut(), "content-security-policy", &policy);
         Ok(response)

@@ -202,6 +202,30 @@ impl Blobs {
         })
     }
 
+    /// The keys of everything there is, with their lengths: for backups.
+    pub fn all(&self) -> impl Stream<Item = Result<(String, u64)>> + use<> {
+        let stored = self.store.list(Some(&Path::from(OURS)));
+        stored.map_ok(|blob| (blob.location.to_string(), blob.size)).err_into()
+    }
+
+    /// Stores something under the key that it had, whole or not at all: for what comes back from a backup.
+    pub async fn put_back(&self, key: &str, bytes: impl Stream<Item = Result<Bytes>>) -> Result<()> {
+        let mut upload = Upload::new(self, key, S3_HUGE_PART);
+        if let Err(error) = upload.take(bytes, u64::MAX).await {
+            upload.abort().await;
+            return Err(error);
+        }
+        if let Some(folder) = &self.folder {
+            tokio::fs::set_permissions(folder.join(key), Permissions::from_mode(0o600)).await?;
+        }
+        Ok(())
+    }
+
+    /// The folder, unless the files are on S3.
+    pub fn folder(&self) -> Option<&std::path::Path> {
+        self.folder.as_deref()
+    }
+
     /// The keys of everything that was stored for a workspace on a day.
     pub fn of_day(
         &self,

@@ -141,6 +141,17 @@ impl Directory {
         Ok(added.rows_affected() == 1)
     }
 
+    /// How many of these workspaces it does not know.
+    pub async fn missing(&self, workspaces: &[i64]) -> Result<i64> {
+        Ok(sqlx::query_scalar!(
+            r#"select count(*) as "n!" from unnest($1::bigint[]) as t (id)
+               where not exists (select from directory.workspaces known where known.id = t.id)"#,
+            workspaces
+        )
+        .fetch_one(&self.pool)
+        .await?)
+    }
+
     /// Whether there is no workspace at all.
     pub async fn is_empty(&self) -> Result<bool> {
         Ok(sqlx::query_scalar!(r#"select not exists (select from directory.workspaces) as "is_empty!""#)

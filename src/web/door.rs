@@ -27,6 +27,7 @@ use crate::web::{
     approvals, assets, bulk, compose, conversation, customer, inbox, library, live, notices, outgoing,
     presence, reports, respond, saved_replies, search, session, settings, sign_in, welcome,
 };
+use crate::workspace::people::Role;
 use crate::workspace::sessions;
 
 /// Who may open a page.
@@ -42,11 +43,13 @@ pub enum Who {
     Admin,
     /// Of those, who has shown a moment ago who they are: what gives others power, or takes it from them.
     Fresh,
+    /// Owners: what is about the whole server.
+    Owner,
 }
 
 impl Who {
     pub fn is_for_admins(self) -> bool {
-        matches!(self, Self::Admin | Self::Fresh)
+        matches!(self, Self::Admin | Self::Owner | Self::Fresh)
     }
 }
 
@@ -234,6 +237,8 @@ pages! {
     GET  "/settings/audit"                   Admin settings::audit::show::show;
     POST "/settings/audit/check"             Admin settings::audit::show::check;
     POST "/settings/audit/csv"               Admin settings::audit::csv::download;
+    GET  "/settings/health"                  Owner settings::health::show;
+    POST "/settings/health"                  Owner settings::health::look;
     GET  "/settings/data"                    Admin settings::data::show::show;
     POST "/settings/data/erase"              Admin settings::data::erase::erase;
     GET  "/settings/data/conversation"       Admin settings::data::conversation::ask;
@@ -379,6 +384,9 @@ impl Web {
                     return Ok(respond::see_other(settings::second_factor::PATH));
                 }
                 if page.who.is_for_admins() && !asked.person.role.administers() {
+                    return Err(NO_ENDPOINT);
+                }
+                if page.who == Who::Owner && asked.person.role != Role::Owner {
                     return Err(NO_ENDPOINT);
                 }
                 if page.who == Who::Fresh && !session::is_fresh(&asked) {

@@ -16,6 +16,7 @@ use crate::web::toast::Toast;
 use crate::web::visit::{Asked, Fields};
 use crate::workspace::access::MemberId;
 use crate::workspace::agents::stop::Stopped;
+use crate::workspace::people::Role;
 
 /// Which link of the side bar is the current one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,6 +91,7 @@ pub struct Shell {
     /// By whom a browser keeps what only it has.
     pub whose: String,
     pub administers: bool,
+    pub owns: bool,
     pub times: Times,
     /// `auto`, `light` or `dark`.
     pub theme: &'static str,
@@ -133,6 +135,7 @@ impl Shell {
             person: asked.person.name.clone(),
             whose: asked.person.id.to_string(),
             administers: asked.person.role.administers(),
+            owns: asked.person.role == Role::Owner,
             inboxes: Vec::new(),
             team: Vec::new(),
             saved: Vec::new(),

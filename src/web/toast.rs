@@ -116,6 +116,8 @@ toasts! {
     SecondFactorOptional "second-factor-optional" "A second factor is everybody’s own choice again." None;
     RolesSaved "roles" "Roles saved." None;
     AuditSound "audit-sound" "Every entry was checked: all are as they were written." None;
+    HealthRight "health-right" "Everything is as it should be." None;
+    HealthWrong "health-wrong" "Something is not as it should be. The page says what." None;
     AuditBroken "audit-broken" "The chain is broken. The page says where." None;
     ErasureBegun "erasure-begun" "It is being erased. This page tells when it is done." None;
     ConversationDeleted "conversation-deleted" "The conversation is deleted for good." None;

@@ -43,14 +43,20 @@ fn held(app: &App, text: &mut String) {
     gauge(text, "rookery_build_info", "What runs here.", &[(&build, 1.0)]);
 }
 
-/// How far each loop is behind and how often it failed.
-async fn loops(app: &App, written: &mut String) {
+/// How far each loop is behind, in seconds; not a number where nobody knows in time.
+pub async fn lags(app: &App) -> Vec<(&'static str, f64)> {
     // One after the other: whoever asks takes one connection to the database.
     let (until, mut lags) = (Instant::now() + FIGURES, Vec::new());
     for work in LOOPS {
         let time = until.saturating_duration_since(Instant::now()).min(FIGURE);
-        lags.push(work.lag(app, time).await);
+        lags.push((work.name, work.lag(app, time).await));
     }
+    lags
+}
+
+/// How far each loop is behind and how often it failed.
+async fn loops(app: &App, written: &mut String) {
+    let lags = lags(app).await;
     let mut figures = |name: &str, kind: &str, help: &str, figure: &dyn Fn(usize) -> String| {
         let _ = writeln!(written, "# HELP {name} {help}\n# TYPE {name} {kind}");
         for (number, work) in LOOPS.iter().enumerate() {
@@ -64,7 +70,7 @@ async fn loops(app: &App, written: &mut String) {
         "rookery_loop_lag_seconds",
         "gauge",
         "How long the oldest due row of a loop has been waiting.",
-        &|number| format!("{:.3}", lags[number]),
+        &|number| format!("{:.3}", lags[number].1),
     );
     figures(
         "rookery_loop_put_off",

@@ -19,7 +19,7 @@
     authentication: { preferredSecurityScheme: "key" },
     defaultHttpClient: { targetKey: "shell", clientKey: "curl" },
     theme: "default",
-    // Its own are too pale to read on white.
-    customCss: ".light-mode { --scalar-color-3: #696969; --scalar-color-blue: #0067a8; --scalar-color-green: #00734a; }",
+    // Its own are too pale to read.
+    customCss: ".light-mode { --scalar-color-2: #5c5c5c; --scalar-color-3: #666; --scalar-color-blue: #0067a8; --scalar-color-green: #00734a; } .dark-mode { --scalar-color-3: #909090; }",
   });
 })();

@@ -28,10 +28,10 @@
         const field = this.#field(form, name.slice(1, -1), { placeholder: this.dataset.id || "", required: true });
         this.#fields.push([name, field]);
       }
-      if (this.dataset.method === "GET") {
-        this.#fields.push(["?", this.#field(form, "Query", { placeholder: "limit=5", spellcheck: false })]);
-      } else {
+      if (this.dataset.method !== "GET") {
         this.#body = this.#field(form, "Body", { value: this.#pretty(this.dataset.body || "{}"), rows: 6, spellcheck: false }, "textarea");
+      } else if ("query" in this.dataset) {
+        this.#fields.push(["?", this.#field(form, "Query", { placeholder: "limit=5", spellcheck: false })]);
       }
       this.#button = make("button", { className: "btn btn--primary", type: "submit", textContent: "Send to the sandbox" });
       this.#out = make("pre", { className: "docs-try__answer", tabIndex: 0, hidden: true });

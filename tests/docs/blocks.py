@@ -10,11 +10,14 @@ language may stand `file=NAME` (its name when it is run), `while=approve|listen`
 """
 
 import collections
+import concurrent.futures
+import contextlib
 import json
 import os
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -104,7 +107,6 @@ class Beside:
         self.log = open(os.path.join(work, "beside.log"), "w+")
         self.program = subprocess.Popen(line, env=environment(), cwd=work, stdout=self.log, stderr=self.log,
                                         start_new_session=True)
-        time.sleep(3)
 
     def said(self):
         return open(self.log.name).read()
@@ -124,6 +126,15 @@ class Beside:
         self.program.wait()
 
 
+def wait_until_it_listens(port):
+    for _ in range(100):
+        with contextlib.suppress(OSError):
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        time.sleep(0.1)
+    raise Wrong(f"nothing listens at {port}")
+
+
 def approve(line):
     """A live draft is approved while the program listens for webhooks; it says that it heard of it and checked it."""
     made = admin("create-webhook", "--maker", state["owner"], "--url", "http://127.0.0.1:3000/hooks", "--mode", "live",
@@ -131,6 +142,7 @@ def approve(line):
     state["environment"]["ROOKERY_WEBHOOK_SECRET"] = made["secret"]
     beside = Beside(line)
     try:
+        wait_until_it_listens(3000)
         draft = api("POST", f"/conversations/{state['live_conversation']}/replies", {"body": "It left."}, state["live_key"])
         admin("approve", "--message", draft["messageId"], "--person", state["owner"])
         beside.wait_for("verified draft.approved")
@@ -167,6 +179,9 @@ def program(block, suffix, command):
     line = [*command, name]
     if "while" in block.words:
         MEANWHILE[block.words["while"]](line)
+    elif ".events()" in block.text:
+        # It waits for what happens, and so do others meanwhile.
+        waiting.append((block, pool.submit(run, line)))
     else:
         run(line)
     return "run"
@@ -298,15 +313,23 @@ def shown(block):
 def request(block, lines):
     """`POST /path`, a body: it is sent. With `HTTP/1.1` it is what is sent to somebody else, and its JSON is read."""
     method, path, *version = lines[0].split()
-    body = block.text[block.text.index("{") :] if "{" in block.text else None
+    body = "\n".join(lines[1:]) if "{" in block.text else None
+    body = body and body[body.index("{") :]
     if body:
         body = json.loads(real(body).replace("\n", " ").replace("…", "x"))
     if version:
         must(body or method == "GET", "it has no body")
         return "read"
-    path = path.replace("after=…&", "").replace("&wait=15", "").replace("?wait=15", "")
-    api(method, path, body)
-    return "sent"
+    path = real(path).replace("after=…&", "").replace("&wait=15", "").replace("?wait=15", "")
+    for tried in range(20):
+        try:
+            api(method, path, body)
+            return "sent"
+        except urllib.error.HTTPError as error:
+            said = error.read().decode()
+            # What was sent a moment ago leaves when its undo window is over.
+            must("has not left" in said and tried < 19, f"it was answered {error.code}: {said}")
+            time.sleep(0.5)
 
 
 JUDGES = {"ts": typescript, "python": python, "sh": shell, "json": settings_of_a_client, "toml": settings_of_a_client,
@@ -324,6 +347,7 @@ def not_run():
 
 
 known = known_settings()
+pool, waiting = concurrent.futures.ThreadPoolExecutor(), []
 excused, used, counts, wrong = not_run(), set(), collections.Counter(), []
 for page in pages:
     for block in blocks(page):
@@ -339,6 +363,11 @@ for page in pages:
             counts[JUDGES[block.language](block)] += 1
         except (Wrong, OSError, ValueError, KeyError, subprocess.SubprocessError) as error:
             wrong.append(f"docs/{page}:{block.line}: {error}")
+for block, ends in waiting:
+    try:
+        ends.result()
+    except (Wrong, OSError, subprocess.SubprocessError) as error:
+        wrong.append(f"docs/{block.page}:{block.line}: {error}")
 if "tsc" in state:
     files = [name for name in os.listdir(work) if name.endswith(".mts")]
     line = [state["tsc"], "--noEmit", "--strict", "--target", "es2022", "--module", "nodenext", "--types", "node", *files]

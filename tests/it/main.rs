@@ -1,8 +1,10 @@
 //! All tests that need more than one module: one binary, one throw-away PostgreSQL, a database per test.
 
 mod assistants;
+mod backups;
 mod blobs;
 mod budgets;
+mod doctor;
 mod documents;
 mod door;
 mod erasing;

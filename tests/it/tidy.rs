@@ -29,6 +29,8 @@ const ORDER: &[&[&str]] = &[
     &["assistants", "webhooks"],
     &["exports"],
     &["departures", "erasures"],
+    &["backups"],
+    &["doctor"],
     &["http"],
     &["api", "web", "worker"],
     &["site"],

@@ -61,6 +61,7 @@ before(async () => {
     'a service with a token': '/settings/services/new?service=own',
     sandbox: '/settings/sandbox',
     'the audit log': '/settings/audit',
+    health: '/settings/health',
     data: '/settings/data?who=nobody@customer.test',
     people: '/settings/people',
     'removing somebody': `/settings/people/${world.filled.people.at(-1).user}/remove`,

@@ -286,7 +286,7 @@ export async function until(what, ask, seconds = 15) {
   for (;;) {
     // A page that is on its way to the next one cannot be asked.
     const seen = await ask().catch((error) => {
-      if (!/context was destroyed/.test(error.message)) throw error;
+      if (!/context was destroyed|Not attached to an active page/.test(error.message)) throw error;
     });
     if (seen) return seen;
     assert.ok(Date.now() < end, `not within ${seconds} s: ${what}`);

@@ -144,6 +144,12 @@ class Simulated(TypedDict):
     messageId: str
 
 
+class RequestedDocument(TypedDict):
+    label: str
+    required: bool
+    state: str
+
+
 class SandboxEvents(TypedDict):
     events: list[dict[str, Any]]
     next: str
@@ -205,6 +211,15 @@ class SimulatedFile(TypedDict):
     filename: str
     contentType: str
     content: str
+
+
+class SimulatedDecision(TypedDict):
+    decision: Literal['tick-off', 'accept', 'ask-again', 'put-back', 'extend', 'cancel']
+    item: NotRequired[int | None]
+    reason: NotRequired[Literal['unreadable', 'incomplete', 'wrong'] | None]
+    message: NotRequired[str | None]
+    dueDate: NotRequired[str | None]
+    linkEnds: NotRequired[str | None]
 
 
 class AskCompleted(TypedDict):
@@ -459,6 +474,13 @@ class DocumentReading(TypedDict):
     by: str
     pages: int
     sources: list[FieldSource]
+
+
+class DecidedRequest(TypedDict):
+    requestId: str
+    state: str
+    documents: list[RequestedDocument]
+    messageId: NotRequired[str]
 
 
 class NewReply(TypedDict):

@@ -294,7 +294,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * SentMail a sent email
+         * Record a sent email
          * @description Records an email your app sent by itself. A reply from someone it went to is filed with your reference. Needs the `record` scope. Safe to repeat.
          */
         post: operations["record_sent"];
@@ -318,6 +318,26 @@ export interface paths {
          * @description Test keys only. The email goes through the normal pipeline into the sandbox inbox. Needs a test key with the `write` scope. Not safe to repeat: each call makes a new item.
          */
         post: operations["simulate_inbound"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sandbox/document-requests/{id}/decisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Simulate a decision on documents
+         * @description Test keys only. Does what a person of the team does with a request: tick off, accept, ask again, put back, extend, cancel. Needs a test key with the `write` scope. Not safe to repeat: each call makes a new item.
+         */
+        post: operations["simulate_decision"];
         delete?: never;
         options?: never;
         head?: never;
@@ -810,6 +830,20 @@ export interface components {
             conversationId: string;
             messageId: string;
         };
+        DecidedRequest: {
+            requestId: string;
+            /** @description `open`, `completed`, `cancelled` or `expired`. */
+            state: string;
+            documents: components["schemas"]["RequestedDocument"][];
+            /** @description The mail that asks again. */
+            messageId?: string;
+        };
+        RequestedDocument: {
+            label: string;
+            required: boolean;
+            /** @description `open`, `received`, `accepted`, `refused` or `ticked`. */
+            state: string;
+        };
         SandboxEvents: {
             /** @description Events as test webhooks get them, oldest first, up to 100. */
             events: Record<string, never>[];
@@ -909,6 +943,32 @@ export interface components {
             contentType: string;
             /** @description The bytes as base64. */
             content: string;
+        };
+        SimulatedDecision: {
+            /**
+             * @description `tick-off`: it came another way. `put-back` undoes a decision.
+             * @enum {string}
+             */
+            decision: "tick-off" | "accept" | "ask-again" | "put-back" | "extend" | "cancel";
+            /** @description Which document of the checklist, from 1. For all but `extend` and `cancel`. */
+            item?: number | null;
+            /**
+             * @description Why the customer is asked again; `unreadable` when left out.
+             * @enum {string|null}
+             */
+            reason?: "unreadable" | "incomplete" | "wrong" | null;
+            /** @description What is added to the mail that asks again. */
+            message?: string | null;
+            /**
+             * Format: date
+             * @description With `extend`: the day it is due, such as 2031-05-09. None when left out.
+             */
+            dueDate?: string | null;
+            /**
+             * Format: date
+             * @description With `extend`: the last day of the link, within a year.
+             */
+            linkEnds?: string | null;
         };
         /** @description Everything asked of a client is in. */
         AskCompleted: {
@@ -1772,6 +1832,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Simulated"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            413: components["responses"]["413"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+        };
+    };
+    simulate_decision: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a request for documents. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SimulatedDecision"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DecidedRequest"];
                 };
             };
             400: components["responses"]["400"];

@@ -58,7 +58,7 @@ const RECIPIENT: &str = concat!("^(", address_pattern!(), "|[^<>]*<", address_pa
 
 impl Operation for RecordSent {
     const SPEC: Spec = Spec {
-        title: "SentMail a sent email",
+        title: "Record a sent email",
         about: "Records an email your app sent by itself. A reply from someone it went to is filed with your reference.",
         needs: Needs::Scope(Scope::Record),
         status: 201,

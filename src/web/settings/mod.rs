@@ -8,6 +8,7 @@ pub mod auto_reply;
 pub mod data;
 pub mod device;
 pub mod domains;
+pub mod health;
 pub mod home;
 pub mod inboxes;
 pub mod keys;

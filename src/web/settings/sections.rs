@@ -166,6 +166,13 @@ const SAFETY: &[Section] = &[
         Who::Admin,
         "Erasing a contact for good, exports, how long closed mail is kept, legal holds",
     ),
+    section(
+        "/settings/health",
+        "Health",
+        "circle-check",
+        Who::Owner,
+        "Whether everything this server needs is as it should be, and what mends what is not",
+    ),
 ];
 
 const GROUPS: &[(&str, &[Section])] =
@@ -173,7 +180,10 @@ const GROUPS: &[(&str, &[Section])] =
 
 /// What somebody may open, by heading.
 pub fn groups(shell: &Shell) -> Vec<(&'static str, Vec<&'static Section>)> {
-    let open = |section: &&Section| section.who != Who::Admin || shell.administers;
+    let open = |section: &&Section| match section.who {
+        Who::Owner => shell.owns,
+        who => !who.is_for_admins() || shell.administers,
+    };
     let groups = GROUPS.iter().map(|(name, all)| (*name, all.iter().filter(open).collect::<Vec<_>>()));
     groups.filter(|(_, all)| !all.is_empty()).collect()
 }

@@ -138,6 +138,7 @@ async fn the_interactive_reference_is_shut_in_and_calls_nobody() {
         let policy = page.header("content-security-policy").unwrap();
         let own = "https://rookery.example";
         assert!(policy.contains(&format!("connect-src {own}/openapi.json {own}/api/v1/;")), "{policy}");
+        assert!(policy.contains(&format!("form-action {own}/docs/search;")), "{policy}");
         assert!(policy.contains("sandbox allow-scripts allow-same-origin allow-forms"), "{policy}");
         assert!(policy.contains("default-src 'none'; script-src 'self';"), "{policy}");
         let script =

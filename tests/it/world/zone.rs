@@ -2,11 +2,11 @@
 //! it. It says that an answer is authentic (DNSSEC) where the test says so and the question asks for it.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
 use hickory_resolver::proto::op::{Message, MessageType, ResponseCode};
-use hickory_resolver::proto::rr::rdata::{A, MX, TLSA, TXT};
+use hickory_resolver::proto::rr::rdata::{A, MX, PTR, TLSA, TXT};
 use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, UdpSocket};
@@ -67,6 +67,12 @@ impl Zone {
 
     pub fn address(&self, name: &str, address: Ipv4Addr) {
         self.add(name, RData::A(A(address)));
+    }
+
+    /// What an address is called.
+    pub fn pointer(&self, address: Ipv4Addr, name: &str) {
+        let called = Name::from_ascii(name).expect("a name");
+        self.add(&Name::from(IpAddr::V4(address)).to_ascii(), RData::PTR(PTR(called)));
     }
 
     /// What a certificate must be like, at `_PORT._tcp.NAME`: usage, selector, matching and data.

@@ -1,0 +1,218 @@
+//! `rookery backup create|verify|restore|list`: what an operator does with backups. `create` and `verify` run beside the
+//! service; `restore` needs an empty database, and nothing that serves it.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::backups::manifest::{self, Manifest};
+use crate::backups::place::Place;
+use crate::backups::{create, prune, restore, verify};
+use crate::cli::migrate;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::erasures::replay;
+use crate::error::{Error, Result};
+use crate::random::Random;
+use crate::text;
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Print one JSON object instead of sentences.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Make a backup in ROOKERY_BACKUPS, encrypted with ROOKERY_BACKUP_KEY. Safe beside a running service.
+    Create {
+        /// How many backups to keep. The newest that was verified always stays.
+        #[arg(long, default_value_t = 30, value_name = "N")]
+        keep: usize,
+    },
+    /// Prove that a backup can be restored: read every byte, restore it into a database of its own, compare.
+    Verify {
+        /// The newest when not given.
+        name: Option<String>,
+    },
+    /// Bring a backup back: into the database of the settings, which must be empty, and into ROOKERY_BLOBS.
+    ///
+    /// Whoever was erased since is erased again before this ends.
+    Restore {
+        /// The newest when not given.
+        name: Option<String>,
+        /// Leave out what roles may do; grant it after with: rookery migrate --grant-to ROLE
+        #[arg(long)]
+        without_rights: bool,
+    },
+    /// The backups there are, and which of them were proven.
+    List,
+}
+
+pub async fn backup(config: Config, arguments: Arguments) -> Result<()> {
+    let app = App::new(config, Clock::system(), Random::system())?;
+    let (lines, object) = match arguments.command {
+        Command::Create { keep } => {
+            app.follow_the_databases_clock().await?;
+            made(&app, keep).await?
+        }
+        Command::Verify { name } => {
+            app.follow_the_databases_clock().await?;
+            proved(&app, name.as_deref()).await?
+        }
+        Command::Restore { name, without_rights } => {
+            brought_back(&app, name.as_deref(), !without_rights).await?
+        }
+        Command::List => listed(&app)?,
+    };
+    let told = if arguments.json { text::visible_json(&object.to_string()) } else { text::visible(&lines) };
+    println!("{told}");
+    Ok(())
+}
+
+async fn made(app: &App, keep: usize) -> Result<(String, Value)> {
+    let progress = bar()?;
+    let made = create::create(app, &|files, bytes| show(&progress, files, bytes)).await;
+    progress.finish_and_clear();
+    let made = made?;
+    let pruned = prune::prune(app, keep).await?;
+    let line = format!(
+        "Made the backup {} in {:.1} s: {} rows, {} files of {} MB, {} of them new ({} MB). Removed {} old backups.\n\
+         It is proven when it was restored once: rookery backup verify",
+        made.name,
+        made.seconds,
+        made.rows(),
+        made.files.count,
+        megabytes(made.files.bytes),
+        made.files.new_count,
+        megabytes(made.files.new_bytes),
+        pruned.backups,
+    );
+    let object =
+        json!({ "backup": told(&made), "removed": { "backups": pruned.backups, "files": pruned.files } });
+    Ok((line, object))
+}
+
+async fn proved(app: &App, name: Option<&str>) -> Result<(String, Value)> {
+    let progress = bar()?;
+    let proved = verify::verify(app, name, &|files, bytes| show(&progress, files, bytes)).await;
+    progress.finish_and_clear();
+    let (manifest, proven) = proved?;
+    let line = format!(
+        "The backup {} was restored and is whole: {} rows of {} tables, {} files. It took {:.1} s.",
+        manifest.name,
+        manifest.rows(),
+        manifest.databases.iter().map(|one| one.tables.len()).sum::<usize>(),
+        manifest.files.count,
+        proven.seconds,
+    );
+    Ok((line, json!({ "backup": told(&manifest), "proven": proven })))
+}
+
+async fn brought_back(app: &App, name: Option<&str>, rights: bool) -> Result<(String, Value)> {
+    let place = Place::of(&app.config)?;
+    let _lock = place.lock()?;
+    let manifest = Manifest::read(&place, &place.choose(name)?)?;
+    restore::check(app, &place, &manifest, rights).await?;
+    let progress = bar()?;
+    let restored =
+        restore::files(app, &place, &manifest, &|files, bytes| show(&progress, files, bytes)).await;
+    progress.finish_and_clear();
+    let restored = restored?;
+    // From here on a service that is started finishes what is left: it refuses an older schema, and erases again.
+    restore::databases(app, &place, &manifest, rights).await?;
+    migrate::quietly(&app.config).await?;
+    for unread in &restored.unread {
+        let unread = text::visible(unread);
+        eprintln!(
+            "Who was erased according to this backup is not known, because it cannot be read. {unread}"
+        );
+    }
+    app.follow_the_databases_clock().await?;
+    let erased = match replay::replay(app).await {
+        Ok(erased) => Some(erased),
+        // The service's role may not have its rights yet. It erases when it starts.
+        Err(error) if !rights => {
+            eprintln!("Nobody was erased again yet ({error}). The service does it before it serves.");
+            None
+        }
+        Err(error) => return Err(error),
+    };
+    let line = format!(
+        "Restored the backup {} of {}: {} rows, {} files ({} were there). Erased again: {}.\n\
+         Now start the service: rookery serve",
+        manifest.name,
+        manifest.created_at,
+        manifest.rows(),
+        restored.files,
+        restored.there,
+        erased.unwrap_or_default(),
+    );
+    let object = json!({
+        "backup": told(&manifest),
+        "files": restored.files,
+        "filesThere": restored.there,
+        "erasuresAdded": restored.erasures,
+        "erasedAgain": erased,
+    });
+    Ok((line, object))
+}
+
+fn listed(app: &App) -> Result<(String, Value)> {
+    let place = Place::of(&app.config)?;
+    let (mut lines, mut objects) = (Vec::new(), Vec::new());
+    for name in place.list()? {
+        match Manifest::read(&place, &name) {
+            Ok(manifest) => {
+                let proven = manifest::proven(&place, &manifest);
+                let when =
+                    proven.as_ref().map_or("not proven".to_owned(), |proven| format!("proven {}", proven.at));
+                let (rows, files) = (manifest.rows(), manifest.files.count);
+                lines.push(format!(
+                    "{name}  rookery {}, {rows} rows, {files} files, {when}",
+                    manifest.version
+                ));
+                objects.push(json!({ "backup": told(&manifest), "proven": proven }));
+            }
+            Err(error) => {
+                lines.push(format!("{name}  {error}"));
+                objects.push(json!({ "backup": { "name": name }, "error": error.to_string() }));
+            }
+        }
+    }
+    if lines.is_empty() {
+        lines.push("There is no backup yet. Make one: rookery backup create".to_owned());
+    }
+    Ok((lines.join("\n"), Value::Array(objects)))
+}
+
+fn told(manifest: &Manifest) -> Value {
+    json!({
+        "name": manifest.name,
+        "createdAt": manifest.created_at,
+        "seconds": manifest.seconds,
+        "version": manifest.version,
+        "schema": manifest.schema,
+        "rows": manifest.rows(),
+        "files": manifest.files,
+        "key": manifest.key,
+        "secretKey": manifest.secret_key,
+    })
+}
+
+fn bar() -> Result<ProgressBar> {
+    let style = ProgressStyle::with_template("{spinner} {msg}").map_err(Error::internal)?;
+    Ok(ProgressBar::new_spinner().with_style(style))
+}
+
+fn show(progress: &ProgressBar, files: u64, bytes: u64) {
+    progress.set_message(format!("{files} files, {} MB", megabytes(bytes)));
+    progress.tick();
+}
+
+fn megabytes(bytes: u64) -> u64 {
+    bytes.div_ceil(1_000_000)
+}
