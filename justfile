@@ -196,14 +196,30 @@ peers-out: build
 package *arguments:
     packaging/build {{ arguments }}
 
-# A release of the commit that is checked out: packages, SBOM, checksums, signature, provenance, all built twice.
+# A release of the commit that is checked out: packages, SBOM, checksums, provenance, all built twice.
 release *arguments:
     packaging/release {{ arguments }}
+
+# Signs a release that was made before, where the key is (needs minisign).
+sign folder key:
+    packaging/sign {{ quote(folder) }} {{ quote(key) }}
+
+# What makes and signs releases refuses what it should; nothing is built (needs minisign).
+release-refusals:
+    tests/packages/release
+
+# The same program packed in two folders gives the same bytes (needs nfpm and buildah).
+package-same:
+    tests/packages/same
 
 # The package in a real Debian that boots: install, quickstart, hardening, upgrade, purge (needs root).
 package-debian package *newer:
     lintian --fail-on error {{ package }}
     tests/packages/debian {{ package }} {{ newer }}
+
+# The .rpm by rpm in the same: install, quickstart, upgrade, erase (needs root).
+package-rpm package:
+    tests/packages/rpm {{ package }}
 
 # The image runs and serves (needs root and buildah).
 package-image archive:

@@ -25,6 +25,7 @@ use crate::app_mail::adapters::{self, Provider};
 use crate::app_mail::connect::{REPORT_PATH, Receiving, receiving};
 use crate::error::{Error, Result};
 use crate::figures::Answered;
+use crate::figures::traces::Trace;
 use crate::http::answers::{answer, insert, refusal};
 use crate::http::bodies::Bodies;
 use crate::http::serve::From;
@@ -103,7 +104,7 @@ async fn sent_mail(
         operation: "sending_report",
         status,
         took,
-        trace: None,
+        trace: Trace::Own,
     });
     let quiet = [StatusCode::UNAUTHORIZED, StatusCode::TOO_MANY_REQUESTS].contains(&status);
     if !quiet || hooks.refusals.should_log(asker) {

@@ -87,6 +87,20 @@ pub async fn server(conn: &mut PgConnection) -> Result<i32> {
     Ok(sqlx::query_scalar("select current_setting('server_version_num')::int").fetch_one(conn).await?)
 }
 
+/// The first part of PostgreSQL's version: 150018 is 15.
+pub fn major(server: i32) -> Result<u32> {
+    u32::try_from(server / 10_000).map_err(Error::internal)
+}
+
+/// Whether the role may make databases, and what it is called.
+pub async fn may_make_databases(conn: &mut PgConnection) -> Result<(bool, String)> {
+    Ok(sqlx::query_as(
+        "select rolcreatedb or rolsuper, quote_ident(rolname) from pg_roles where rolname = current_user",
+    )
+    .fetch_one(conn)
+    .await?)
+}
+
 /// The newest migration.
 pub async fn schema(conn: &mut PgConnection) -> Result<i64> {
     let newest: Option<i64> =

@@ -1,7 +1,10 @@
 //! What a backup says of itself: which version and schema it is of, how many rows each table has and what they hash to, how
-//! many files, which keys it needs. Signed with the backup key; anybody can read it, nobody can change it.
+//! many files, which keys it needs, and what was missing. Signed with the backup key; anybody can read it, nobody can
+//! change it.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
@@ -10,17 +13,21 @@ use base64::engine::general_purpose::STANDARD;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::backups::keys;
 use crate::backups::place::{self, Place};
-use crate::backups::sealed_file::{Written, key_named, no_key};
+use crate::backups::sealed_file::Written;
+use crate::backups::spoilt::spoilt;
 use crate::error::{Error, Result};
 use crate::random::Random;
-use crate::secrets::hashes::hmac;
+use crate::secrets::hashes::{hex, hmac, sha256};
 use crate::secrets::key_ring::KeyRing;
 use crate::secrets::sealed;
 use crate::secrets::secret::SecretKey;
 
 /// Counts up when an older program could not read it.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
+/// A manifest has a few hundred bytes for each table. What is larger is none.
+const LARGEST: u64 = 16 << 20;
 const MANIFEST: &str = "manifest";
 const PROVEN: &str = "proven";
 /// What the canary is sealed for.
@@ -40,14 +47,31 @@ pub struct Manifest {
     pub schema: i64,
     /// PostgreSQL's, as a number.
     pub server: i32,
+    /// The version of `pg_dump`: an older `pg_restore` cannot read it.
+    pub dumped_by: u32,
     pub databases: Vec<Database>,
     pub files: Files,
+    pub remarks: Remarks,
     pub erasures: Part,
-    /// The backup key that encrypted it.
+    /// The fingerprint of the backup key that encrypted it, and what the operator called it.
     pub key: String,
-    /// The id of the newest key of ROOKERY_SECRET_KEY, and a value that it sealed: a backup needs the keys of its time.
+    pub key_name: String,
+    /// The newest key of ROOKERY_SECRET_KEY by name and fingerprint, and a value that it sealed: a backup needs the keys of
+    /// its time.
     pub secret_key: String,
+    pub secret_key_fingerprint: String,
     pub canary: String,
+}
+
+/// What is read before anything is believed.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Head {
+    format: u32,
+    version: String,
+    key: String,
+    #[serde(default)]
+    key_name: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -86,10 +110,25 @@ pub struct Files {
     pub new_bytes: u64,
 }
 
+/// Files that are not as they should be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remarks {
+    /// The list of them.
+    pub list: Part,
+    /// Rows name them, and the blob store did not have them.
+    pub lost: u64,
+    /// They went with their rows while the backup was made.
+    pub removed: u64,
+    /// The blob store has something else than an earlier backup.
+    pub unlike: u64,
+}
+
 /// A restore that was tried to its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Proven {
     pub name: String,
+    /// What the manifest hashes to: it is this very one that was proven.
+    pub manifest: String,
     pub at: String,
     pub seconds: f64,
     pub version: String,
@@ -104,35 +143,48 @@ impl From<Written> for Part {
 impl Manifest {
     pub const FORMAT: u32 = FORMAT;
 
-    pub fn write(&self, folder: &Path, keys: &KeyRing) -> Result<()> {
-        place::put(&folder.join(MANIFEST), &signed(keys.newest(), self)?)
+    pub fn write(&self, folder: &Path, key: &SecretKey) -> Result<()> {
+        place::put(&folder.join(MANIFEST), &signed(key, MANIFEST, self)?)
     }
 
-    /// Reads it, and refuses one that was changed or is of a newer program.
+    /// Reads it, and refuses one that was changed, is cut off, or is of another version or key.
     pub fn read(place: &Place, name: &str) -> Result<Self> {
         let path = place.of_backup(name).join(MANIFEST);
         let shown = path.display();
-        let bytes = std::fs::read(&path)
+        let unsound = || spoilt(format!("The file {shown} is not as it was written. Take another backup."));
+        let bytes = bytes_of(&path)
             .map_err(|error| Error::internal(format!("The backup {name} cannot be read ({error}).")))?;
-        let unsound =
-            || Error::internal(format!("The file {shown} is not as it was written. Take another backup."));
-        let manifest: Self = unsigned(&bytes).map(|(manifest, ..)| manifest).ok_or_else(unsound)?;
-        let key = key_named(&place.keys, &manifest.key).ok_or_else(|| no_key(&manifest.key))?;
-        let manifest: Self = checked(key, &bytes).ok_or_else(unsound)?;
-        if manifest.name != name {
-            return Err(unsound());
-        }
-        if manifest.format > FORMAT {
+        let head = head(&bytes).ok_or_else(unsound)?;
+        if head.format != FORMAT {
+            let which = if head.format > FORMAT { "newer" } else { "before backups had their present form" };
             return Err(Error::internal(format!(
-                "The backup {name} was made by rookery {}, which is newer. Use that version or a later one.",
-                manifest.version
+                "The backup {name} was made by rookery {}, which is {which}. Use that version.",
+                head.version
             )));
+        }
+        let key = keys::find(&place.keys, &head.key)
+            .ok_or_else(|| keys::missing(&place.keys, &head.key, &head.key_name))?;
+        let manifest: Self = checked(key, MANIFEST, &bytes).ok_or_else(unsound)?;
+        let names: Vec<&str> = manifest.databases.iter().map(|one| one.name.as_str()).collect();
+        if manifest.name != name || !matches!(names[..], ["database"] | ["database", "directory"]) {
+            return Err(unsound());
         }
         Ok(manifest)
     }
 
+    /// Whether it names a key that is not here; what else it says is not believed.
+    pub fn lacks_its_key(place: &Place, name: &str) -> bool {
+        let bytes = bytes_of(&place.of_backup(name).join(MANIFEST)).unwrap_or_default();
+        head(&bytes).is_some_and(|head| head.format == FORMAT && keys::find(&place.keys, &head.key).is_none())
+    }
+
     pub fn key<'k>(&self, keys: &'k KeyRing) -> Result<&'k SecretKey> {
-        key_named(keys, &self.key).ok_or_else(|| no_key(&self.key))
+        keys::find(keys, &self.key).ok_or_else(|| keys::missing(keys, &self.key, &self.key_name))
+    }
+
+    /// Whether it has every file that its rows name.
+    pub fn is_whole(&self) -> bool {
+        self.remarks.lost == 0
     }
 
     pub fn rows(&self) -> i64 {
@@ -143,9 +195,9 @@ impl Manifest {
     pub fn check_canary(&self, keys: &KeyRing) -> Result<()> {
         let lost = || {
             Error::internal(format!(
-                "This backup needs the key {} in ROOKERY_SECRET_KEY: without it, what its time sealed (DKIM keys, \
-                 secrets of webhooks, second factors) cannot be opened. Put that key there.",
-                self.secret_key
+                "This backup needs the key {} (its fingerprint is {}) in ROOKERY_SECRET_KEY: without it, what its time \
+                 sealed (DKIM keys, secrets of webhooks, second factors) cannot be opened. Put that key there.",
+                self.secret_key, self.secret_key_fingerprint
             ))
         };
         let sealed = STANDARD.decode(&self.canary).map_err(|_| lost())?;
@@ -161,41 +213,71 @@ pub fn canary(keys: &KeyRing, random: &Random, name: &str) -> Result<String> {
 }
 
 /// Notes beside a backup that it was restored whole.
-pub fn note_proven(place: &Place, manifest: &Manifest, proven: &Proven) -> Result<()> {
-    let key = manifest.key(&place.keys)?;
-    place::put(&place.of_backup(&manifest.name).join(PROVEN), &signed(key, proven)?)
+pub fn note_proven(place: &Place, manifest: &Manifest, at: String, seconds: f64) -> Result<Proven> {
+    let folder = place.of_backup(&manifest.name);
+    let proven = Proven {
+        name: manifest.name.clone(),
+        manifest: hex(&sha256(bytes_of(&folder.join(MANIFEST))?)),
+        at,
+        seconds,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    place::put(&folder.join(PROVEN), &signed(manifest.key(&place.keys)?, PROVEN, &proven)?)?;
+    Ok(proven)
 }
 
+/// Takes it back: something of it is not as it was.
+pub fn unprove(place: &Place, name: &str) -> Result<()> {
+    match std::fs::remove_file(place.of_backup(name).join(PROVEN)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Only of a whole one, and only of this very manifest.
 pub fn proven(place: &Place, manifest: &Manifest) -> Option<Proven> {
-    let bytes = std::fs::read(place.of_backup(&manifest.name).join(PROVEN)).ok()?;
-    let proven: Proven = checked(manifest.key(&place.keys).ok()?, &bytes)?;
-    (proven.name == manifest.name).then_some(proven)
+    let folder = place.of_backup(&manifest.name);
+    let bytes = bytes_of(&folder.join(PROVEN)).ok()?;
+    let proven: Proven = checked(manifest.key(&place.keys).ok()?, PROVEN, &bytes)?;
+    let its = hex(&sha256(bytes_of(&folder.join(MANIFEST)).ok()?));
+    (manifest.is_whole() && proven.name == manifest.name && proven.manifest == its).then_some(proven)
+}
+
+fn bytes_of(path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if place::is_file(path)? {
+        File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    }
+    if bytes.is_empty() || bytes.len() as u64 > LARGEST {
+        return Err(spoilt(format!("{} is no file of a backup", path.display())));
+    }
+    Ok(bytes)
 }
 
 /// The JSON in one line, and its signature in the next.
-fn signed(key: &SecretKey, what: &impl Serialize) -> Result<Vec<u8>> {
+fn signed(key: &SecretKey, kind: &str, what: &impl Serialize) -> Result<Vec<u8>> {
     let body = serde_json::to_string(what)?;
-    let mac = hex(mac(key, body.as_bytes()).as_ref());
+    let mac = hex(mac(key, kind, body.as_bytes()).as_ref());
     Ok(format!("{body}\n{mac}\n").into_bytes())
 }
 
-fn unsigned<T: DeserializeOwned>(bytes: &[u8]) -> Option<(T, &str, &str)> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    let (body, mac) = text.split_once('\n')?;
-    Some((serde_json::from_str(body).ok()?, body, mac.strip_suffix('\n')?))
+fn apart(bytes: &[u8]) -> Option<(&str, &str)> {
+    let (body, mac) = std::str::from_utf8(bytes).ok()?.split_once('\n')?;
+    Some((body, mac.strip_suffix('\n')?))
 }
 
-fn checked<T: DeserializeOwned>(key: &SecretKey, bytes: &[u8]) -> Option<T> {
-    let (what, body, given) = unsigned(bytes)?;
-    let wanted = hex(mac(key, body.as_bytes()).as_ref());
+fn head(bytes: &[u8]) -> Option<Head> {
+    serde_json::from_str(apart(bytes)?.0).ok()
+}
+
+fn checked<T: DeserializeOwned>(key: &SecretKey, kind: &str, bytes: &[u8]) -> Option<T> {
+    let (body, given) = apart(bytes)?;
+    let wanted = hex(mac(key, kind, body.as_bytes()).as_ref());
     verify_slices_are_equal(wanted.as_bytes(), given.as_bytes()).ok()?;
-    Some(what)
+    serde_json::from_str(body).ok()
 }
 
-fn mac(key: &SecretKey, body: &[u8]) -> aws_lc_rs::hmac::Tag {
-    hmac(&key.0, &[b"manifest\0", body])
-}
-
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// Of all of it, and of what kind it is: a proof is no manifest.
+fn mac(key: &SecretKey, kind: &str, body: &[u8]) -> aws_lc_rs::hmac::Tag {
+    hmac(&key.0, &[kind.as_bytes(), b"\0", body])
 }

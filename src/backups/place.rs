@@ -1,16 +1,19 @@
 //! Where backups are: a folder with one folder for each backup, and one for the files that they share, each file once.
 //! One process writes there at a time. What is not whole has a name that begins with a dot, and goes at the next beginning.
+//! What has no name of ours, or is a link, is left alone: nothing of it is read, and nothing behind it removed.
 
-use std::fs::{self, DirBuilder, File, TryLockError};
+use std::fs::{self, DirBuilder, DirEntry, File, TryLockError};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use rustix::fs::syncfs;
 
+use crate::backups::spoilt::is_full;
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::secrets::hashes::hmac;
+use crate::secrets::hashes::{hex, hmac};
 use crate::secrets::key_ring::KeyRing;
 use crate::secrets::secret::SecretKey;
 
@@ -19,8 +22,12 @@ const FILES: &str = "files";
 const LOCK: &str = ".lock";
 /// In front of the name of a backup that is not whole.
 const UNFINISHED: &str = ".unfinished-";
+/// Behind the name of a file that `verify` found changed: the next backup copies it anew.
+const DAMAGED: &str = ".damaged";
 /// Letters of a file's name here: 160 bits.
 const NAME: usize = 40;
+/// How a backup is named.
+const FORM: &str = "%Y%m%dT%H%M%S%3fZ";
 
 pub struct Place {
     folder: PathBuf,
@@ -54,15 +61,14 @@ impl Place {
 
     /// Makes the folder and takes it for writing. What somebody left unfinished is removed.
     pub fn lock(&self) -> Result<Lock> {
-        let unusable = |error: std::io::Error| {
+        let unusable = |error: io::Error| {
             let folder = self.folder.display();
             Error::internal(format!(
                 "The folder {folder} cannot be written ({error}). Check ROOKERY_BACKUPS."
             ))
         };
         for part in [BACKUPS, FILES] {
-            let part = self.folder.join(part);
-            DirBuilder::new().recursive(true).mode(0o700).create(part).map_err(unusable)?;
+            private_folder(&self.folder.join(part)).map_err(unusable)?;
         }
         let file = File::options()
             .write(true)
@@ -73,33 +79,59 @@ impl Place {
             .map_err(unusable)?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(Error::internal(
-                    "Another backup is being made or checked. Try again when it is done.",
-                ));
-            }
+            Err(TryLockError::WouldBlock) => return Err(busy()),
             Err(TryLockError::Error(error)) => return Err(unusable(error)),
         }
         self.remove_unfinished()?;
         Ok(Lock { _file: file })
     }
 
+    /// Holds off who would write, and writes nothing itself: what a restore reads may be on a disk that cannot be written.
+    pub fn lock_to_read(&self) -> Result<Option<Lock>> {
+        let Ok(file) = File::open(self.folder.join(LOCK)) else { return Ok(None) };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(Some(Lock { _file: file })),
+            Err(TryLockError::WouldBlock) => Err(busy()),
+            // Some disks know no locks.
+            Err(TryLockError::Error(_)) => Ok(None),
+        }
+    }
+
     fn remove_unfinished(&self) -> Result<()> {
         for entry in fs::read_dir(self.folder.join(BACKUPS))? {
             let entry = entry?;
-            if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
-                fs::remove_dir_all(entry.path())?;
+            if !entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+                continue;
+            }
+            match entry.file_type()?.is_dir() {
+                true => fs::remove_dir_all(entry.path())?,
+                false => fs::remove_file(entry.path())?,
             }
         }
-        for folder in fs::read_dir(self.folder.join(FILES))? {
-            for file in fs::read_dir(folder?.path())? {
-                let file = file?;
-                if file.file_name().to_string_lossy().starts_with('.') {
-                    fs::remove_file(file.path())?;
-                }
+        for (name, path) in self.shared()? {
+            if name.strip_prefix('.').is_some_and(is_hex::<NAME>) {
+                fs::remove_file(path)?;
             }
         }
         Ok(())
+    }
+
+    /// Everything in the folders of shared files.
+    fn shared(&self) -> Result<Vec<(String, PathBuf)>> {
+        let mut all = Vec::new();
+        for folder in fs::read_dir(self.folder.join(FILES))? {
+            let folder = folder?;
+            if !is_ours(&folder, fs::FileType::is_dir, is_hex::<2>) {
+                continue;
+            }
+            for file in fs::read_dir(folder.path())? {
+                let file = file?;
+                if !file.file_type()?.is_dir() {
+                    all.push((file.file_name().to_string_lossy().into_owned(), file.path()));
+                }
+            }
+        }
+        Ok(all)
     }
 
     /// The names of the backups that are whole, the oldest first.
@@ -134,6 +166,25 @@ impl Place {
         Ok(folder)
     }
 
+    /// Takes away what was written of one that will not be whole.
+    pub fn abandon(&self, name: &str) {
+        // What stays goes at the next beginning.
+        let _ = fs::remove_dir_all(self.folder.join(BACKUPS).join(format!("{UNFINISHED}{name}")));
+        let _ = self.remove_unfinished();
+    }
+
+    /// What to do about a full disk.
+    pub fn explained(&self, error: Error) -> Error {
+        if !is_full(&error) {
+            return error;
+        }
+        let folder = self.folder.display();
+        Error::internal(format!(
+            "There is no room left in {folder} ({error}). Nothing half is left, and earlier backups are as they \
+             were. Make room there, or keep fewer: rookery backup prune --keep 7"
+        ))
+    }
+
     /// From now on it is there. Everything it names is on the disk before.
     pub fn finish(&self, name: &str) -> Result<()> {
         self.sync()?;
@@ -150,7 +201,7 @@ impl Place {
     }
 
     fn sync(&self) -> Result<()> {
-        Ok(syncfs(File::open(&self.folder)?).map_err(std::io::Error::from)?)
+        Ok(syncfs(File::open(&self.folder)?).map_err(io::Error::from)?)
     }
 
     /// Where a file of the blob store is kept, and where it is written until it is whole. Who has no key learns nothing from
@@ -161,42 +212,93 @@ impl Place {
         (folder.join(&name), folder.join(format!(".{name}")))
     }
 
-    /// The names of all files that backups share, with where they are.
+    /// The names of all files that backups share, with where they are; also of those that were set aside.
     pub fn files(&self) -> Result<Vec<(String, PathBuf)>> {
-        let mut all = Vec::new();
-        for folder in fs::read_dir(self.folder.join(FILES))? {
-            for file in fs::read_dir(folder?.path())? {
-                let file = file?;
-                all.push((file.file_name().to_string_lossy().into_owned(), file.path()));
-            }
+        let ours = self.shared()?.into_iter().filter_map(|(name, path)| {
+            let name = name.strip_suffix(DAMAGED).unwrap_or(&name);
+            is_hex::<NAME>(name).then(|| (name.to_owned(), path))
+        });
+        Ok(ours.collect())
+    }
+
+    /// Puts a file aside that is not as it was written, so that nobody takes it for sound.
+    pub fn set_aside(&self, key: &SecretKey, blob: &str) -> Result<()> {
+        let path = self.of_file(key, blob).0;
+        match fs::rename(&path, with_suffix(&path)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
         }
-        Ok(all)
+    }
+
+    /// A file that is written is there from now on, and what was set aside for it can go.
+    pub fn put_in_place(&self, unfinished: &Path, path: &Path) -> Result<()> {
+        fs::rename(unfinished, path)?;
+        match fs::remove_file(with_suffix(path)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        }
     }
 }
 
-/// A name by the time, in the order of time.
-pub fn new_name(now: DateTime<Utc>) -> String {
-    now.format("%Y%m%dT%H%M%S%3fZ").to_string()
+fn busy() -> Error {
+    Error::internal("Another backup is being made, checked or restored. Try again when it is done.")
+}
+
+fn with_suffix(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(DAMAGED);
+    path.with_file_name(name)
+}
+
+fn is_hex<const LENGTH: usize>(name: &str) -> bool {
+    name.len() == LENGTH && name.bytes().all(|letter| matches!(letter, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// A link is neither a folder nor a file.
+fn is_ours(entry: &DirEntry, kind: fn(&fs::FileType) -> bool, name: fn(&str) -> bool) -> bool {
+    entry.file_type().is_ok_and(|found| kind(&found)) && entry.file_name().to_str().is_some_and(name)
+}
+
+pub fn private_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// A file, and no link to one.
+pub fn is_file(path: &Path) -> io::Result<bool> {
+    Ok(fs::symlink_metadata(path)?.is_file())
+}
+
+/// A name by the time, in the order of time. A clock that went back makes no backup that is older than those before it: such
+/// a one would be the first to go.
+pub fn new_name(now: DateTime<Utc>, newest: Option<&str>) -> String {
+    let after = newest.and_then(time_of).map(|newest| newest + TimeDelta::milliseconds(1));
+    after.map_or(now, |after| after.max(now)).format(FORM).to_string()
+}
+
+/// When a backup was made by its name; nothing if it is not the name of one.
+fn time_of(name: &str) -> Option<DateTime<Utc>> {
+    let time = NaiveDateTime::parse_from_str(name, FORM).ok()?.and_utc();
+    (time.format(FORM).to_string() == name).then_some(time)
 }
 
 pub fn file_name(key: &SecretKey, blob: &str) -> String {
     let tag = hmac(&key.0, &[b"backup file\0", blob.as_bytes()]);
     let bytes: &[u8] = tag.as_ref();
-    bytes.iter().take(NAME / 2).map(|byte| format!("{byte:02x}")).collect()
+    hex(&bytes[..NAME / 2])
 }
 
 /// Also for who has no key, and only wants to know how old the newest is.
 pub fn list(folder: &Path) -> Result<Vec<String>> {
     let entries = match fs::read_dir(folder.join(BACKUPS)) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error.into()),
     };
     let mut names = Vec::new();
     for entry in entries {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        if !name.starts_with('.') {
-            names.push(name);
+        let entry = entry?;
+        if is_ours(&entry, fs::FileType::is_dir, |name| time_of(name).is_some()) {
+            names.push(entry.file_name().to_string_lossy().into_owned());
         }
     }
     names.sort();
@@ -207,8 +309,29 @@ pub fn list(folder: &Path) -> Result<Vec<String>> {
 pub fn put(path: &Path, bytes: &[u8]) -> Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let unfinished = path.with_file_name(format!(".{name}"));
-    let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
-    std::io::Write::write_all(&mut file, bytes)?;
+    match fs::remove_file(&unfinished) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+        _ => {}
+    }
+    let mut file = File::options().write(true).create_new(true).mode(0o600).open(&unfinished)?;
+    io::Write::write_all(&mut file, bytes)?;
     file.sync_all()?;
     Ok(fs::rename(unfinished, path)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_rise_whatever_the_clock_does() {
+        let now: DateTime<Utc> = "2026-11-16T02:30:00.123Z".parse().unwrap();
+        assert_eq!(new_name(now, None), "20261116T023000123Z");
+        assert_eq!(new_name(now, Some("20251116T023000123Z")), "20261116T023000123Z");
+        assert_eq!(new_name(now, Some("20261116T023000123Z")), "20261116T023000124Z");
+        assert_eq!(new_name(now, Some("20990101T000000999Z")), "20990101T000001000Z");
+        for other in ["lost+found", "20261116T023000123Z.old", "20261316T023000123Z", "", "zzz"] {
+            assert!(time_of(other).is_none(), "{other}");
+        }
+    }
 }

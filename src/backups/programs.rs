@@ -1,7 +1,9 @@
-//! `pg_dump` and `pg_restore`, which PostgreSQL brings: where they are, and how they are run. A password goes by the
-//! environment, never by the command line, which everybody on the machine can read.
+//! `pg_dump` and `pg_restore`, which PostgreSQL brings: where they are, which of several is the right one, and how they are
+//! run. The one of the server's own version, else the next newer: an older one cannot read it, and a much newer one writes
+//! what the server does not understand. A password goes by the environment, never by the command line, which everybody on
+//! the machine can read.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -13,9 +15,13 @@ use url::Url;
 
 use crate::error::{Error, Result};
 
-/// Where Debian and others put PostgreSQL's programs, the newest first, before PATH.
-const FOLDERS: &[&str] =
-    &["/usr/lib/postgresql", "/usr/pgsql", "/usr/local/pgsql", "/opt/homebrew/opt/postgresql"];
+/// Where PostgreSQL's programs of a version are: what stands before and behind its number. Debian, Red Hat, Alpine, Homebrew.
+const FOLDERS: &[(&str, &str, &str)] = &[
+    ("/usr/lib/postgresql", "", "bin"),
+    ("/usr", "pgsql-", "bin"),
+    ("/usr/libexec", "postgresql", ""),
+    ("/opt/homebrew/opt", "postgresql@", "bin"),
+];
 /// Of what they say when they fail.
 const MOST_SAID: u64 = 4096;
 
@@ -26,35 +32,64 @@ pub struct Running {
     name: &'static str,
 }
 
-/// Where a program of PostgreSQL is: the newest that is installed, else whatever PATH leads to.
-pub fn find(name: &str, path: &OsStr) -> Option<PathBuf> {
-    let mut versions: Vec<(u32, PathBuf)> = FOLDERS
-        .iter()
-        .filter_map(|folder| std::fs::read_dir(folder).ok())
-        .flatten()
-        .flatten()
-        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin"))))
-        .collect();
-    versions.sort();
-    let installed = versions.into_iter().rev().map(|(_, folder)| folder);
-    installed.chain(std::env::split_paths(path)).map(|folder| folder.join(name)).find(|file| file.is_file())
+/// A program of PostgreSQL that is installed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Program {
+    pub version: u32,
+    pub file: PathBuf,
 }
 
-/// PATH, which is no setting of ours.
-pub fn path() -> OsString {
-    std::env::var_os("PATH").unwrap_or_default()
+/// The program for a server of this version.
+pub async fn choose(name: &'static str, wanted: u32) -> Result<Program> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    pick(name, wanted, installed(FOLDERS, name, &path).await)
 }
 
-fn located(name: &'static str) -> Result<PathBuf> {
-    find(name, &path()).ok_or_else(|| {
-        Error::internal(format!(
-            "{name} is not installed here. Install PostgreSQL's programs: apt install postgresql-client"
-        ))
-    })
+fn pick(name: &str, wanted: u32, mut installed: Vec<Program>) -> Result<Program> {
+    installed.sort();
+    let newest = installed.last().cloned();
+    // Sorted: the very version first, then the next newer.
+    if let Some(right) = installed.into_iter().find(|program| program.version >= wanted) {
+        return Ok(right);
+    }
+    let found = match newest {
+        None => format!("{name} is not installed here"),
+        Some(Program { version, file }) => {
+            format!("{} is of version {version}, and {wanted} or newer is needed", file.display())
+        }
+    };
+    Err(Error::internal(format!(
+        "{found}. Install PostgreSQL's programs of that version: apt install postgresql-client-{wanted} — the container image has \
+         none, see docs/backup.md, \"In containers\"."
+    )))
+}
+
+/// Those in folders of a version, and those that PATH leads to.
+async fn installed(folders: &[(&str, &str, &str)], name: &str, path: &OsStr) -> Vec<Program> {
+    let mut found = Vec::new();
+    for (folder, before, behind) in folders {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let called = entry.file_name().to_string_lossy().into_owned();
+            let Some(version) = called.strip_prefix(before).and_then(|rest| rest.parse().ok()) else {
+                continue;
+            };
+            let file = entry.path().join(behind).join(name);
+            if file.is_file() {
+                found.push(Program { version, file });
+            }
+        }
+    }
+    for file in std::env::split_paths(path).map(|folder| folder.join(name)).filter(|file| file.is_file()) {
+        // What does not tell its version is of no use.
+        if let Ok(version) = major_version(&file).await {
+            found.push(Program { version, file });
+        }
+    }
+    found
 }
 
 /// What a program says of its version: `pg_dump (PostgreSQL) 15.18 (Debian …)` is 15.
-pub async fn major_version(program: &Path) -> Result<u32> {
+async fn major_version(program: &Path) -> Result<u32> {
     let answer = Command::new(program).arg("--version").stdin(Stdio::null()).output().await?;
     let text = String::from_utf8_lossy(&answer.stdout).into_owned();
     let number = text.split_whitespace().find_map(|word| word.split(['.', 'b', 'r']).next()?.parse().ok());
@@ -62,16 +97,16 @@ pub async fn major_version(program: &Path) -> Result<u32> {
 }
 
 /// Writes the dump of a snapshot to its standard output.
-pub fn dump(url: &str, snapshot: &str) -> Result<Running> {
-    let mut command = command("pg_dump", url)?;
+pub fn dump(program: &Program, url: &str, snapshot: &str) -> Result<Running> {
+    let mut command = command(program, url)?;
     command.args(["--format=custom", "--no-owner", "--no-unlogged-table-data", "--lock-wait-timeout=60000"]);
     command.arg(format!("--snapshot={snapshot}")).stdin(Stdio::null()).stdout(Stdio::piped());
     run("pg_dump", command)
 }
 
 /// Reads a dump from its standard input into a database: all of it or nothing.
-pub fn restore(url: &str, rights: bool) -> Result<Running> {
-    let mut command = command("pg_restore", url)?;
+pub fn restore(program: &Program, url: &str, rights: bool) -> Result<Running> {
+    let mut command = command(program, url)?;
     command.args(["--single-transaction", "--exit-on-error", "--no-owner"]);
     if !rights {
         command.arg("--no-privileges");
@@ -80,9 +115,9 @@ pub fn restore(url: &str, rights: bool) -> Result<Running> {
     run("pg_restore", command)
 }
 
-fn command(name: &'static str, url: &str) -> Result<Command> {
+fn command(program: &Program, url: &str) -> Result<Command> {
     let (plain, password) = without_password(url)?;
-    let mut command = Command::new(located(name)?);
+    let mut command = Command::new(&program.file);
     command.arg(format!("--dbname={plain}")).stderr(Stdio::piped()).kill_on_drop(true);
     if let Some(password) = password {
         command.env("PGPASSWORD", password);
@@ -144,6 +179,29 @@ fn without_password(url: &str) -> Result<(String, Option<String>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn the_servers_own_version_is_chosen_and_an_older_one_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        for version in ["13", "15", "17", "nonsense"] {
+            let bin = folder.path().join(version).join("bin");
+            std::fs::create_dir_all(&bin).unwrap();
+            std::fs::write(bin.join("pg_dump"), "").unwrap();
+        }
+        std::fs::create_dir_all(folder.path().join("18/bin")).unwrap();
+        let folders = [(folder.path().to_str().unwrap(), "", "bin")];
+        let all = installed(&folders, "pg_dump", OsStr::new("")).await;
+        let version = |wanted| pick("pg_dump", wanted, all.clone()).map(|program| program.version);
+        assert_eq!((version(13).unwrap(), version(15).unwrap(), version(14).unwrap()), (13, 15, 15));
+        assert_eq!(version(16).unwrap(), 17, "the next newer");
+        let refused = version(18).unwrap_err().to_string();
+        assert!(
+            refused.contains("17/bin/pg_dump is of version 17") && refused.contains("client-18"),
+            "{refused}"
+        );
+        let none = pick("pg_dump", 15, Vec::new()).unwrap_err().to_string();
+        assert!(none.contains("not installed"), "{none}");
+    }
 
     #[test]
     fn a_password_is_in_no_command_line() {

@@ -1,53 +1,69 @@
-//! Taking old backups away: all but the newest so many, and never the newest that was proven. Then files that no backup
-//! names any more go. What was erased is gone from backups when the last one from before the erasure has gone.
+//! Taking old backups away: all but the newest so many. Those that are whole and those that are not are counted apart, so
+//! that no number of bad ones pushes a good one out; the newest that was proven never goes, nor does what cannot be read.
+//! Then files that no backup names any more go. What was erased is gone when the last backup from before has gone.
 
 use std::collections::HashSet;
 
 use crate::app::App;
+use crate::backups::lists::{FILES, Lines, a_file};
 use crate::backups::manifest::{self, Manifest};
 use crate::backups::place::{Place, file_name};
-use crate::backups::restore::{Lines, a_file};
 use crate::error::Result;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
     pub backups: usize,
     pub files: usize,
+    /// Backups that cannot be read, with why. They stay, and so do all files, because theirs are not known.
+    pub unread: Vec<String>,
 }
 
 pub async fn prune(app: &App, keep: usize) -> Result<Pruned> {
     let place = Place::of(&app.config)?;
     let _lock = place.lock()?;
-    let names = place.list()?;
-    let old = &names[..names.len().saturating_sub(keep.max(1))];
-    let is_proven = |name: &String| {
-        Manifest::read(&place, name).is_ok_and(|manifest| manifest::proven(&place, &manifest).is_some())
-    };
-    let newest_proven = names.iter().rev().find(|name| is_proven(name));
     let mut pruned = Pruned::default();
-    for name in old.iter().filter(|name| Some(*name) != newest_proven) {
-        place.remove(name)?;
-        pruned.backups += 1;
+    let (mut whole, mut others, mut proven) = (0, 0, false);
+    for name in place.list()?.into_iter().rev() {
+        let manifest = match Manifest::read(&place, &name) {
+            Ok(manifest) => manifest,
+            Err(error) => {
+                pruned.unread.push(format!("{name}: {error}"));
+                continue;
+            }
+        };
+        let of_its_kind = if manifest.is_whole() { &mut whole } else { &mut others };
+        *of_its_kind += 1;
+        let is_newest_proven = !proven && manifest::proven(&place, &manifest).is_some();
+        proven |= is_newest_proven;
+        if *of_its_kind > keep.max(1) && !is_newest_proven {
+            place.remove(&name)?;
+            pruned.backups += 1;
+        }
     }
-    if pruned.backups == 0 {
-        return Ok(pruned);
+    if pruned.unread.is_empty() {
+        pruned.files = remove_files(&place).await?;
     }
-    // One whose list cannot be read stops this here: its files are not known.
+    Ok(pruned)
+}
+
+/// Files that no backup names. One whose list cannot be read stops this: its files are not known.
+async fn remove_files(place: &Place) -> Result<usize> {
     let mut named = HashSet::new();
     for name in place.list()? {
-        let manifest = Manifest::read(&place, &name)?;
+        let manifest = Manifest::read(place, &name)?;
         let key = manifest.key(&place.keys)?;
-        let mut lines = Lines::open(&place, &manifest, "files").await?;
+        let mut lines = Lines::open(place, &manifest, FILES).await?;
         while let Some(line) = lines.next().await? {
-            named.insert(file_name(key, a_file(&line)?.1));
+            named.insert(file_name(key, a_file(&line)?.blob));
         }
         lines.check(&manifest.files.list)?;
     }
+    let mut removed = 0;
     for (name, path) in place.files()? {
         if !named.contains(&name) {
             std::fs::remove_file(path)?;
-            pruned.files += 1;
+            removed += 1;
         }
     }
-    Ok(pruned)
+    Ok(removed)
 }

@@ -1,23 +1,27 @@
-//! Bringing a backup back: its files first, then its database in one transaction, so that there is all of it or none. Files
-//! that are there stay; the list of erasures is never taken back, and those that later backups know of are added to it.
+//! Bringing a backup back: its files first, then its database in one transaction, so that there is all of it or none, and
+//! what was interrupted goes on where it was. Files that are there stay; files of somebody else's are not taken over
+//! unasked. The list of erasures is never taken back, and those that later backups know of are added to it.
 
-use std::collections::VecDeque;
+use std::collections::HashSet;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use futures::stream;
+use futures::{TryStreamExt, stream};
 use sqlx::{Connection, PgConnection};
 use tokio::io::AsyncWriteExt;
 
 use crate::app::App;
-use crate::backups::create::{ERASURES, Erasure, Told};
-use crate::backups::manifest::{Database, Manifest, Part, hex};
+use crate::backups::create::{ERASURES, Erasure, TRIES, Told};
+use crate::backups::lists::{ERASED, FILES, Lines, Listed, a_file, is_ours, unlike};
+use crate::backups::manifest::{Database, Manifest, Part};
+use crate::backups::named::{Short, short};
 use crate::backups::place::Place;
 use crate::backups::sealed_file::Reader;
+use crate::backups::spoilt::spoilt;
 use crate::backups::{contents, programs};
 use crate::error::{Error, Result};
-use crate::secrets::hashes::Sha256;
+use crate::secrets::hashes::{Sha256, hex};
 
 /// Functions that run as their owner are for nobody else unless somebody is given them; without rights, PostgreSQL lets
 /// everybody.
@@ -39,10 +43,18 @@ pub struct Restored {
     pub unread: Vec<String>,
 }
 
-/// Refuses what could not be brought back, before anything is written.
-pub async fn check(app: &App, place: &Place, manifest: &Manifest, rights: bool) -> Result<()> {
+/// How a restore is to be done.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    /// With what roles may do.
+    pub rights: bool,
+    /// Also where the blob store has files that the backup does not know.
+    pub take_over_files: bool,
+}
+
+/// Refuses what could not be brought back, before anything is written. Tells which databases are back already.
+pub async fn check(app: &App, place: &Place, manifest: &Manifest, way: Way) -> Result<Vec<bool>> {
     manifest.check_canary(app.config.needs_secret_key()?)?;
-    manifest.key(&place.keys)?;
     let targets = contents::databases(&app.config);
     if targets.len() != manifest.databases.len() {
         return Err(Error::internal(format!(
@@ -51,20 +63,75 @@ pub async fn check(app: &App, place: &Place, manifest: &Manifest, rights: bool) 
             targets.len()
         )));
     }
+    let mut there = Vec::new();
     for (database, (_, url)) in manifest.databases.iter().zip(&targets) {
         let mut conn = contents::connect(&url.0).await?;
-        if !contents::is_empty(&mut conn).await? {
-            return Err(Error::internal(
-                "The database is not empty, and a restore replaces nothing. Make an empty one (createdb rookery_restored) \
-                 and name it in ROOKERY_DATABASE_URL.",
-            ));
+        let server = contents::server(&mut conn).await?;
+        if server / 10_000 < manifest.server / 10_000 {
+            return Err(Error::internal(format!(
+                "The backup is of PostgreSQL {}, and this server is {}. Restore into one that is at least as new.",
+                manifest.server / 10_000,
+                server / 10_000
+            )));
         }
-        if rights {
+        programs::choose("pg_restore", restored_by(manifest, server)?).await?;
+        let empty = contents::is_empty(&mut conn).await?;
+        if !empty && compare(&mut conn, manifest, database).await.is_err() {
+            return Err(not_empty());
+        }
+        if empty && way.rights {
             check_roles(&mut conn, database).await?;
         }
+        there.push(!empty);
         conn.close().await?;
     }
-    Ok(())
+    if !way.take_over_files {
+        check_files(app, place, manifest).await?;
+    }
+    Ok(there)
+}
+
+/// An older `pg_restore` can read neither the dump nor the server.
+fn restored_by(manifest: &Manifest, server: i32) -> Result<u32> {
+    Ok(contents::major(server)?.max(manifest.dumped_by))
+}
+
+fn not_empty() -> Error {
+    Error::internal(
+        "The database is not empty, and a restore replaces nothing. Nothing was changed. Leave that database and its blob store \
+         as they are: they may be all there is. Make an empty database beside it (createdb rookery_restored) and name it in \
+         ROOKERY_DATABASE_URL; name an empty folder or prefix in ROOKERY_BLOBS; restore again. Remove the old ones when you have \
+         seen that everything is back. If an interrupted restore had come this far, finish it: rookery migrate, then rookery serve",
+    )
+}
+
+/// Files that the backup does not know may be those of a service that is in use. One that starts on the restored database would
+/// take them for left over, and remove them.
+async fn check_files(app: &App, place: &Place, manifest: &Manifest) -> Result<()> {
+    let mut known: HashSet<Short> = HashSet::new();
+    let mut lines = Lines::open(place, manifest, FILES).await?;
+    while let Some(line) = lines.next().await? {
+        known.insert(short(a_file(&line)?.blob));
+    }
+    lines.check(&manifest.files.list)?;
+    let (mut strange, mut such) = (0_u64, String::new());
+    let mut all = std::pin::pin!(app.blobs.all());
+    while let Some((blob, _)) = all.try_next().await? {
+        if !blob.starts_with(TRIES) && !blob.starts_with(ERASURES) && !known.contains(&short(&blob)) {
+            strange += 1;
+            such = blob;
+        }
+    }
+    if strange == 0 {
+        return Ok(());
+    }
+    let store = &app.config.blobs;
+    Err(Error::internal(format!(
+        "{strange} files in {store} are not in this backup, such as {such}. Nothing was changed. Do not remove them: they may belong \
+         to a service that is in use. Name an empty folder or prefix in ROOKERY_BLOBS and copy ws/erasures into it, so that whoever was \
+         erased since stays erased; then restore again. Only if the database that they belong to is gone for good, restore with \
+         --take-over-files: what the backup does not know is then removed two days after the service starts."
+    )))
 }
 
 async fn check_roles(conn: &mut PgConnection, database: &Database) -> Result<()> {
@@ -84,24 +151,44 @@ async fn check_roles(conn: &mut PgConnection, database: &Database) -> Result<()>
 }
 
 /// Puts the files back that are not there. What it was told of a file is checked as it is read.
-pub async fn files(app: &App, place: &Place, manifest: &Manifest, told: Told<'_>) -> Result<Restored> {
+pub async fn files(
+    app: &App,
+    place: &Place,
+    manifest: &Manifest,
+    nothing_there: bool,
+    told: Told<'_>,
+) -> Result<Restored> {
     let (mut restored, mut bytes) = (Restored::default(), 0);
     let key = manifest.key(&place.keys)?;
-    let mut lines = Lines::open(place, manifest, "files").await?;
+    // What an interrupted one was writing. Where rows are back already, files were before them, and somebody may serve.
+    if nothing_there {
+        app.blobs.discard_all_unfinished().await?;
+    }
+    let mut lines = Lines::open(place, manifest, FILES).await?;
     while let Some(line) = lines.next().await? {
-        let (length, blob) = a_file(&line)?;
-        (restored.files, bytes) = (restored.files + 1, bytes + length);
+        let file = a_file(&line)?;
+        (restored.files, bytes) = (restored.files + 1, bytes + file.length);
         told(restored.files, bytes);
-        if app.blobs.find(blob).await?.is_some_and(|there| there.length == length) {
+        if is_there(app, &file).await? {
             restored.there += 1;
             continue;
         }
-        let reader = Reader::open(&place.of_file(key, blob).0, &place.keys, blob).await?;
-        let parts = stream::try_unfold(reader, async |mut reader: Reader| {
-            let part = reader.next().await?;
-            Ok::<_, Error>(part.map(|part| (Bytes::from(part), reader)))
-        });
-        app.blobs.put_back(blob, parts).await?;
+        let reader = Reader::open(&place.of_file(key, file.blob).0, key, file.blob).await?;
+        let begun = (reader, Sha256::new(), file.hash);
+        let parts =
+            stream::try_unfold(begun, async |(mut reader, mut hash, wanted): (Reader, Sha256, [u8; 32])| {
+                let Some(part) = reader.next().await? else {
+                    let sound = hash.finish() == wanted;
+                    return if sound {
+                        Ok(None)
+                    } else {
+                        Err(spoilt("A file of the backup is not the one of its list."))
+                    };
+                };
+                hash.update(&part);
+                Ok::<_, Error>(Some((Bytes::from(part), (reader, hash, wanted))))
+            });
+        app.blobs.put_back(file.blob, parts).await?;
     }
     lines.check(&manifest.files.list)?;
     // Every backup may know of an erasure that this place does not: an older one of a machine that is lost, a newer one of
@@ -121,12 +208,25 @@ pub async fn files(app: &App, place: &Place, manifest: &Manifest, told: Told<'_>
     Ok(restored)
 }
 
+/// Whether the store has these very bytes.
+async fn is_there(app: &App, file: &Listed<'_>) -> Result<bool> {
+    let Some(mut found) = app.blobs.find(file.blob).await?.filter(|found| found.length == file.length) else {
+        return Ok(false);
+    };
+    let mut hash = Sha256::new();
+    while let Some(piece) = found.bytes.try_next().await? {
+        hash.update(&piece);
+    }
+    Ok(hash.finish() == file.hash)
+}
+
 async fn add_erasures(app: &App, place: &Place, manifest: &Manifest) -> Result<u64> {
-    let mut lines = Lines::open(place, manifest, "erasures").await?;
+    let mut lines = Lines::open(place, manifest, ERASED).await?;
     let mut added = 0;
     while let Some(line) = lines.next().await? {
         let erasure: Erasure = serde_json::from_str(&line)?;
-        if !erasure.key.starts_with(ERASURES) || app.blobs.find(&erasure.key).await?.is_some() {
+        let ours = erasure.key.starts_with(ERASURES) && is_ours(&erasure.key);
+        if !ours || app.blobs.find(&erasure.key).await?.is_some() {
             continue;
         }
         let bytes = STANDARD.decode(&erasure.bytes).map_err(Error::internal)?;
@@ -138,11 +238,20 @@ async fn add_erasures(app: &App, place: &Place, manifest: &Manifest) -> Result<u
     Ok(added)
 }
 
-/// Restores the databases, each in one transaction.
-pub async fn databases(app: &App, place: &Place, manifest: &Manifest, rights: bool) -> Result<()> {
+/// Restores the databases that are not back already, each in one transaction.
+pub async fn databases(
+    app: &App,
+    place: &Place,
+    manifest: &Manifest,
+    rights: bool,
+    there: &[bool],
+) -> Result<()> {
     // The directory first: without the other there is nothing that it could lead to.
     let targets = contents::databases(&app.config);
-    for (database, (_, url)) in manifest.databases.iter().zip(&targets).rev() {
+    for ((database, (_, url)), there) in manifest.databases.iter().zip(&targets).zip(there).rev() {
+        if *there {
+            continue;
+        }
         into(place, manifest, database, &url.0, rights).await?;
         let mut conn = contents::connect(&url.0).await?;
         compare(&mut conn, manifest, database).await?;
@@ -164,8 +273,12 @@ pub async fn into(
 ) -> Result<()> {
     let name = format!("{}/{}", manifest.name, database.name);
     let path = place.of_backup(&manifest.name).join(&database.name);
-    let mut reader = Reader::open(&path, &place.keys, &name).await?;
-    let mut running = programs::restore(url, rights)?;
+    let mut reader = Reader::open(&path, manifest.key(&place.keys)?, &name).await?;
+    let mut conn = contents::connect(url).await?;
+    let server = contents::server(&mut conn).await?;
+    conn.close().await?;
+    let program = programs::choose("pg_restore", restored_by(manifest, server)?).await?;
+    let mut running = programs::restore(&program, url, rights)?;
     let mut to = running.child.stdin.take().ok_or_else(|| Error::internal("pg_restore has no input"))?;
     let (mut hash, mut length, mut cut) = (Sha256::new(), 0, false);
     loop {
@@ -189,7 +302,7 @@ pub async fn into(
     let whole = Part { bytes: length, sha256: hex(&hash.finish()) };
     if !cut && whole != database.dump {
         let _ = running.child.kill().await;
-        return Err(unlike(&manifest.name));
+        return Err(unlike(&name));
     }
     drop(to);
     running.ended().await
@@ -202,71 +315,9 @@ pub async fn compare(conn: &mut PgConnection, manifest: &Manifest, database: &Da
     let differences = contents::differences(&database.tables, &found, same_hashes);
     match differences.is_empty() {
         true => Ok(()),
-        false => Err(Error::internal(format!(
-            "What was restored is not what was backed up: {}.",
-            differences.join("; ")
-        ))),
-    }
-}
-
-fn unlike(name: &str) -> Error {
-    Error::internal(format!("The backup {name} is not what its manifest says. Take another backup."))
-}
-
-/// `1234 ws/wsp_…/…`
-pub fn a_file(line: &str) -> Result<(u64, &str)> {
-    let parts = line.split_once(' ').and_then(|(length, blob)| Some((length.parse().ok()?, blob)));
-    parts
-        .filter(|(_, blob)| blob.starts_with("ws/"))
-        .ok_or_else(|| Error::internal("A list of files is not one."))
-}
-
-/// A list of a backup, line by line.
-pub struct Lines {
-    reader: Reader,
-    name: String,
-    lines: VecDeque<String>,
-    /// The beginning of a line whose end is in the next part.
-    rest: Vec<u8>,
-    hash: Sha256,
-    length: u64,
-    ended: bool,
-}
-
-impl Lines {
-    pub async fn open(place: &Place, manifest: &Manifest, list: &str) -> Result<Self> {
-        let path = place.of_backup(&manifest.name).join(list);
-        let reader = Reader::open(&path, &place.keys, &format!("{}/{list}", manifest.name)).await?;
-        let (name, hash) = (manifest.name.clone(), Sha256::new());
-        Ok(Self { reader, name, lines: VecDeque::new(), rest: Vec::new(), hash, length: 0, ended: false })
-    }
-
-    pub async fn next(&mut self) -> Result<Option<String>> {
-        while self.lines.is_empty() && !self.ended {
-            match self.reader.next().await? {
-                Some(part) => self.take(&part)?,
-                None => self.ended = true,
-            }
+        false => {
+            let differences = differences.join("; ");
+            Err(spoilt(format!("What was restored is not what was backed up: {differences}.")))
         }
-        Ok(self.lines.pop_front())
-    }
-
-    fn take(&mut self, part: &[u8]) -> Result<()> {
-        self.hash.update(part);
-        self.length += part.len() as u64;
-        for piece in part.split_inclusive(|byte| *byte == b'\n') {
-            self.rest.extend_from_slice(piece);
-            if let Some(line) = self.rest.strip_suffix(b"\n") {
-                self.lines.push_back(String::from_utf8(line.to_vec()).map_err(Error::internal)?);
-                self.rest.clear();
-            }
-        }
-        Ok(())
-    }
-
-    /// At its end: whether it is the list that the manifest names.
-    pub fn check(self, wanted: &Part) -> Result<()> {
-        let whole = Part { bytes: self.length, sha256: hex(&self.hash.finish()) };
-        if self.ended && self.rest.is_empty() && whole == *wanted { Ok(()) } else { Err(unlike(&self.name)) }
     }
 }

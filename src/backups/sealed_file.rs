@@ -8,16 +8,20 @@ use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKe
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use crate::backups::keys::{self, fingerprint};
+use crate::backups::place;
+use crate::backups::spoilt::spoilt;
 use crate::error::{Error, Result};
 use crate::random::Random;
 use crate::secrets::hashes::{Sha256, hmac};
-use crate::secrets::key_ring::KeyRing;
 use crate::secrets::secret::SecretKey;
 
-const MARK: &[u8; 4] = b"RKB1";
+const MARK: &[u8; 4] = b"RKB2";
 const SALT: usize = 32;
 const PART: usize = 256 * 1024;
 const TAG: usize = 16;
+/// With what a file begins: the mark, the fingerprint of the key, the salt.
+const HEAD: usize = MARK.len() + keys::LENGTH + SALT;
 
 /// Encrypts what it is given piece by piece.
 struct Sealer {
@@ -29,12 +33,10 @@ struct Sealer {
 
 impl Sealer {
     /// With what the file begins.
-    fn new(keys: &KeyRing, random: &Random, name: &str) -> Result<(Self, Vec<u8>)> {
+    fn new(key: &SecretKey, random: &Random, name: &str) -> Result<(Self, Vec<u8>)> {
         let salt = random.bytes::<SALT>();
-        let id = keys.newest_id().as_bytes();
-        let length = u8::try_from(id.len()).map_err(Error::internal)?;
-        let head = [MARK.as_slice(), &[length], id, &salt].concat();
-        let key = file_key(keys.newest(), &salt)?;
+        let head = [MARK.as_slice(), fingerprint(key).as_bytes(), &salt].concat();
+        let key = file_key(key, &salt)?;
         Ok((Self { key, name: name.to_owned(), number: 0, part: Vec::with_capacity(PART) }, head))
     }
 
@@ -80,9 +82,10 @@ pub struct Written {
 }
 
 impl Writer {
-    pub async fn create(path: &Path, keys: &KeyRing, random: &Random, name: &str) -> Result<Self> {
-        let (sealer, head) = Sealer::new(keys, random, name)?;
-        let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(path).await?;
+    /// Where nothing is yet, so that no link leads it elsewhere.
+    pub async fn create(path: &Path, key: &SecretKey, random: &Random, name: &str) -> Result<Self> {
+        let (sealer, head) = Sealer::new(key, random, name)?;
+        let mut file = File::options().write(true).create_new(true).mode(0o600).open(path).await?;
         file.write_all(&head).await?;
         let (hash, length) = (Sha256::new(), 0);
         Ok(Self { file, path: path.to_owned(), sealer, out: Vec::new(), hash, length })
@@ -126,26 +129,29 @@ pub struct Reader {
 }
 
 impl Reader {
-    pub async fn open(path: &Path, keys: &KeyRing, name: &str) -> Result<Self> {
+    pub async fn open(path: &Path, key: &SecretKey, name: &str) -> Result<Self> {
         let shown = path.display().to_string();
-        let mut file = File::open(path).await.map_err(|error| {
-            Error::internal(format!("The file {shown} of the backup cannot be read ({error})."))
-        })?;
-        let mut head = [0_u8; MARK.len() + 1];
-        let mut id: Vec<u8> = Vec::new();
-        let mut salt = [0_u8; SALT];
-        let reading = async {
-            file.read_exact(&mut head).await?;
-            id.resize(usize::from(head[MARK.len()]), 0);
-            file.read_exact(&mut id).await?;
-            file.read_exact(&mut salt).await
+        let unread = |error: std::io::Error| {
+            let sentence = format!("The file {shown} of the backup cannot be read ({error}).");
+            match error.kind() {
+                std::io::ErrorKind::NotFound => spoilt(sentence),
+                _ => Error::internal(sentence),
+            }
         };
-        if reading.await.is_err() || !head.starts_with(MARK) {
+        // Neither a link nor a pipe is anything that was written here.
+        if !place::is_file(path).map_err(unread)? {
             return Err(changed(&shown));
         }
-        let id = String::from_utf8_lossy(&id).into_owned();
-        let key = key_named(keys, &id).ok_or_else(|| no_key(&id))?;
-        let key = file_key(key, &salt)?;
+        let mut file = File::open(path).await.map_err(unread)?;
+        let mut head = [0_u8; HEAD];
+        if file.read_exact(&mut head).await.is_err() {
+            return Err(changed(&shown));
+        }
+        let (mark, salt) = head.split_at(HEAD - SALT);
+        if mark != [MARK.as_slice(), fingerprint(key).as_bytes()].concat() {
+            return Err(changed(&shown));
+        }
+        let key = file_key(key, salt)?;
         Ok(Self { file, shown, key, name: name.to_owned(), number: 0, held: Vec::new(), ended: false })
     }
 
@@ -172,43 +178,33 @@ impl Reader {
         Ok(Some(plain))
     }
 
-    /// All of it, for what is small.
-    pub async fn whole(mut self) -> Result<Vec<u8>> {
-        let mut all = Vec::new();
+    /// Reads it to its end, and tells what it is of.
+    pub async fn measure(mut self) -> Result<Written> {
+        let (mut hash, mut length) = (Sha256::new(), 0);
         while let Some(part) = self.next().await? {
-            all.extend_from_slice(&part);
+            hash.update(&part);
+            length += part.len() as u64;
         }
-        Ok(all)
+        Ok(Written { length, hash: hash.finish() })
     }
 }
 
 /// How long the encrypted file of so many bytes is.
-pub fn sealed_length(keys: &KeyRing, length: u64) -> u64 {
-    let head = MARK.len() + 1 + keys.newest_id().len() + SALT;
+pub fn sealed_length(length: u64) -> u64 {
     // Nothing is a part too, and so is a whole one that is the last.
     let parts = length.div_ceil(PART as u64).max(1);
-    head as u64 + length + parts * TAG as u64
-}
-
-pub fn key_named<'k>(keys: &'k KeyRing, id: &str) -> Option<&'k SecretKey> {
-    keys.all().find(|(own, _)| *own == id).map(|(_, key)| key)
-}
-
-pub fn no_key(id: &str) -> Error {
-    Error::internal(format!(
-        "This backup was made with the key {id}, which is not in ROOKERY_BACKUP_KEY. Put that key there."
-    ))
+    HEAD as u64 + length + parts * TAG as u64
 }
 
 fn changed(path: &str) -> Error {
-    Error::internal(format!(
+    spoilt(format!(
         "The file {path} of the backup is not as it was written: it was changed, cut off or put in another's place. \
          Take another backup."
     ))
 }
 
 /// A key for each file, so that numbers of parts can begin anew.
-fn file_key(key: &SecretKey, salt: &[u8; SALT]) -> Result<LessSafeKey> {
+fn file_key(key: &SecretKey, salt: &[u8]) -> Result<LessSafeKey> {
     let derived = hmac(&key.0, &[b"backup\0", salt]);
     let unbound = UnboundKey::new(&AES_256_GCM, derived.as_ref())
         .map_err(|_| Error::internal("no key to encrypt a backup with"))?;
@@ -226,43 +222,50 @@ fn nonce(number: u64, last: bool) -> [u8; NONCE_LEN] {
 mod tests {
     use super::*;
 
-    fn ring(byte: u8) -> KeyRing {
-        SecretKey([byte; 32]).into()
+    fn a_key(byte: u8) -> SecretKey {
+        SecretKey([byte; 32])
     }
 
-    async fn wrote(path: &Path, keys: &KeyRing, pieces: &[&[u8]]) -> Written {
-        let mut writer = Writer::create(path, keys, &Random::seeded(1), "a/database").await.unwrap();
+    async fn wrote(path: &Path, key: &SecretKey, pieces: &[&[u8]]) -> Written {
+        let _ = std::fs::remove_file(path);
+        let mut writer = Writer::create(path, key, &Random::seeded(1), "a/database").await.unwrap();
         for piece in pieces {
             writer.add(piece).await.unwrap();
         }
         writer.finish().await.unwrap()
     }
 
-    async fn read(path: &Path, keys: &KeyRing, name: &str) -> Result<Vec<u8>> {
-        Reader::open(path, keys, name).await?.whole().await
+    async fn read(path: &Path, key: &SecretKey, name: &str) -> Result<Vec<u8>> {
+        let (mut reader, mut all) = (Reader::open(path, key, name).await?, Vec::new());
+        while let Some(part) = reader.next().await? {
+            all.extend(part);
+        }
+        Ok(all)
     }
 
     #[tokio::test]
     async fn what_is_written_is_read_whatever_its_length() {
         let folder = tempfile::tempdir().unwrap();
-        let (path, keys) = (folder.path().join("file"), ring(1));
+        let (path, key) = (folder.path().join("file"), a_key(1));
         for length in [0, 1, PART - 1, PART, PART + 1, 2 * PART, 2 * PART + 7] {
             let bytes: Vec<u8> = (0..length).map(|n| (n % 251) as u8).collect();
             let (one, two) = bytes.split_at(length / 3);
-            let written = wrote(&path, &keys, &[one, two]).await;
+            let written = wrote(&path, &key, &[one, two]).await;
             assert_eq!(written.length, length as u64);
-            assert_eq!(read(&path, &keys, "a/database").await.unwrap(), bytes, "{length}");
+            let measured = Reader::open(&path, &key, "a/database").await.unwrap().measure().await.unwrap();
+            assert_eq!(measured, written);
+            assert_eq!(read(&path, &key, "a/database").await.unwrap(), bytes, "{length}");
             let there = std::fs::metadata(&path).unwrap().len();
-            assert_eq!(there, sealed_length(&keys, length as u64), "{length}");
+            assert_eq!(there, sealed_length(length as u64), "{length}");
         }
     }
 
     #[tokio::test]
     async fn a_flipped_bit_a_cut_a_swap_and_another_name_or_key_are_found() {
         let folder = tempfile::tempdir().unwrap();
-        let (path, keys) = (folder.path().join("file"), ring(1));
+        let (path, key) = (folder.path().join("file"), a_key(1));
         let bytes = vec![7; 2 * PART + 100];
-        wrote(&path, &keys, &[&bytes]).await;
+        wrote(&path, &key, &[&bytes]).await;
         let sound = std::fs::read(&path).unwrap();
         let head = sound.len() - bytes.len() - 3 * TAG;
         let sealed = PART + TAG;
@@ -281,12 +284,18 @@ mod tests {
         wrong.push([sound.clone(), b"x".to_vec()].concat());
         for (n, bytes) in wrong.iter().enumerate() {
             std::fs::write(&path, bytes).unwrap();
-            assert!(read(&path, &keys, "a/database").await.is_err(), "{n} was taken for sound");
+            assert!(read(&path, &key, "a/database").await.is_err(), "{n} was taken for sound");
         }
+        std::fs::remove_file(&path).unwrap();
+        let elsewhere = folder.path().join("elsewhere");
+        std::fs::write(&elsewhere, &sound).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+        assert!(read(&path, &key, "a/database").await.is_err(), "a link was followed");
+        assert!(Writer::create(&path, &key, &Random::seeded(1), "a").await.is_err(), "a link was followed");
+        std::fs::remove_file(&path).unwrap();
         std::fs::write(&path, &sound).unwrap();
-        assert!(read(&path, &keys, "b/database").await.is_err(), "of another backup");
-        let error = read(&path, &ring(2), "a/database").await.unwrap_err().to_string();
-        assert!(error.contains(keys.newest_id()), "{error}");
-        assert!(read(&path, &keys, "a/database").await.is_ok());
+        assert!(read(&path, &key, "b/database").await.is_err(), "of another backup");
+        assert!(read(&path, &a_key(2), "a/database").await.is_err(), "with another key");
+        assert!(read(&path, &key, "a/database").await.is_ok());
     }
 }

@@ -1,7 +1,9 @@
 //! Proving that a backup can be restored, by restoring it: every byte is read and checked, the dump goes into a database
-//! that is made for it, its rows are counted and hashed, and this version's migrations run on it. That it held is noted
-//! beside the backup.
+//! that is made for it, its rows are counted and hashed, every file that they name must be in the backup, and this version's
+//! migrations run on it. That it held is noted beside the backup. What is found changed is set aside, so that the next
+//! backup copies it anew, and takes back what was noted.
 
+use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
 use sqlx::postgres::PgConnectOptions;
@@ -11,10 +13,13 @@ use url::Url;
 use crate::app::App;
 use crate::backups::contents;
 use crate::backups::create::Told;
+use crate::backups::lists::{ERASED, FILES, LOST, Lines, Listed, REMARKS, REMOVED, a_file, a_remark};
 use crate::backups::manifest::{self, Database, Manifest, Proven};
-use crate::backups::place::Place;
-use crate::backups::restore::{self, Lines, a_file};
-use crate::backups::sealed_file::Reader;
+use crate::backups::named::{self, Short, short};
+use crate::backups::place::{Place, file_name};
+use crate::backups::restore;
+use crate::backups::sealed_file::{Reader, Written};
+use crate::backups::spoilt::{is_spoilt, spoilt};
 use crate::clock::written;
 use crate::error::{Error, Result};
 use crate::store::db::MIGRATIONS;
@@ -29,59 +34,159 @@ const EXISTS: [&str; 2] = ["42P04", "23505"];
 
 pub async fn verify(app: &App, name: Option<&str>, told: Told<'_>) -> Result<(Manifest, Proven)> {
     let (place, began) = (Place::of(&app.config)?, Instant::now());
-    let _lock = place.lock()?;
-    let manifest = Manifest::read(&place, &place.choose(name)?)?;
-    manifest.check_canary(app.config.needs_secret_key()?)?;
-    read_files(&place, &manifest, told).await?;
-    let targets = contents::databases(&app.config);
-    for (n, database) in manifest.databases.iter().enumerate() {
-        // One more database than there are now: it goes where the first is.
-        let (_, url) = targets.get(n).or(targets.first()).ok_or_else(|| Error::internal("no database"))?;
-        restore_beside(&place, &manifest, database, &url.0).await?;
-    }
-    let proven = Proven {
-        name: manifest.name.clone(),
-        at: written(app.clock.now()),
-        seconds: began.elapsed().as_secs_f64(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+    let _lock = place.lock().map_err(|error| place.explained(error))?;
+    let name = place.choose(name)?;
+    let tried = async {
+        let manifest = Manifest::read(&place, &name)?;
+        manifest.check_canary(app.config.needs_secret_key()?)?;
+        try_to_restore(app, &place, &manifest, told).await?;
+        Ok(manifest)
     };
-    manifest::note_proven(&place, &manifest, &proven)?;
+    let manifest = match tried.await {
+        Ok(manifest) => manifest,
+        Err(error) => {
+            if is_spoilt(&error) {
+                manifest::unprove(&place, &name)?;
+            }
+            return Err(error);
+        }
+    };
+    let (at, seconds) = (written(app.clock.now()), began.elapsed().as_secs_f64());
+    let proven =
+        manifest::note_proven(&place, &manifest, at, seconds).map_err(|error| place.explained(error))?;
     Ok((manifest, proven))
 }
 
+async fn try_to_restore(app: &App, place: &Place, manifest: &Manifest, told: Told<'_>) -> Result<()> {
+    let targets = contents::databases(&app.config);
+    for (_, url) in &targets {
+        may_try(&url.0).await?;
+    }
+    let known = read_files(place, manifest, told).await?;
+    for (n, database) in manifest.databases.iter().enumerate() {
+        // One more database than there are now: it goes where the first is.
+        let (_, url) = targets.get(n).or(targets.first()).ok_or_else(|| Error::internal("no database"))?;
+        restore_beside(place, manifest, database, &url.0, &known).await?;
+    }
+    match known.lost {
+        None => Ok(()),
+        Some(such) => Err(spoilt(format!(
+            "The backup {} can be restored, but it is not whole: {} files that its rows name were not in the blob store when it \
+             was made, such as {such}. It is not noted as proven. Put them back into ROOKERY_BLOBS, from an earlier backup if one has \
+             them, and make another.",
+            manifest.name, manifest.remarks.lost
+        ))),
+    }
+}
+
+/// Said before hours are spent on reading.
+async fn may_try(url: &str) -> Result<()> {
+    let mut conn = contents::connect(url).await?;
+    let (may, role) = contents::may_make_databases(&mut conn).await?;
+    conn.close().await?;
+    match may {
+        true => Ok(()),
+        false => Err(Error::internal(format!(
+            "The backup was not tried: the role {role} may make no database to try it in. Let it, as a superuser: \
+             alter role {role} createdb"
+        ))),
+    }
+}
+
+/// Names of files that rows may have.
+struct Known {
+    /// Those that are in the backup.
+    here: HashSet<Short>,
+    /// Those of which the backup itself says why they are not.
+    told: HashSet<Short>,
+    /// One that rows name, and the blob store did not have.
+    lost: Option<String>,
+}
+
 /// Reads every file to its end: one that was changed does not open.
-async fn read_files(place: &Place, manifest: &Manifest, told: Told<'_>) -> Result<()> {
+async fn read_files(place: &Place, manifest: &Manifest, told: Told<'_>) -> Result<Known> {
     let key = manifest.key(&place.keys)?;
-    let (mut count, mut bytes) = (0, 0);
-    let mut lines = Lines::open(place, manifest, "files").await?;
+    let mut known = Known { here: HashSet::new(), told: HashSet::new(), lost: None };
+    let (mut count, mut bytes, mut damaged) = (0, 0, HashMap::new());
+    let mut lines = Lines::open(place, manifest, FILES).await?;
     while let Some(line) = lines.next().await? {
-        let (length, blob) = a_file(&line)?;
-        let mut reader = Reader::open(&place.of_file(key, blob).0, &place.keys, blob).await?;
-        let mut read = 0;
-        while let Some(part) = reader.next().await? {
-            read += part.len() as u64;
+        let Listed { blob, length, hash } = a_file(&line)?;
+        let path = place.of_file(key, blob).0;
+        let measured = async { Reader::open(&path, key, blob).await?.measure().await };
+        match measured.await {
+            Ok(is) if is == Written { length, hash } => {}
+            Err(error) if !is_spoilt(&error) => return Err(error),
+            _ => drop(damaged.insert(file_name(key, blob), blob.to_owned())),
         }
-        if read != length {
-            return Err(Error::internal(format!(
-                "The file {blob} has {read} bytes in the backup instead of {length}. Take another backup."
-            )));
-        }
+        known.here.insert(short(blob));
         (count, bytes) = (count + 1, bytes + length);
         told(count, bytes);
     }
     lines.check(&manifest.files.list)?;
-    if (count, bytes) != (manifest.files.count, manifest.files.bytes) {
-        return Err(Error::internal(
-            "The backup has other files than its manifest says. Take another backup.",
-        ));
+    if !damaged.is_empty() {
+        return Err(set_aside(place, manifest, &damaged).await?);
     }
-    let mut erasures = Lines::open(place, manifest, "erasures").await?;
+    if (count, bytes) != (manifest.files.count, manifest.files.bytes) {
+        return Err(spoilt("The backup has other files than its manifest says. Take another backup."));
+    }
+    let mut remarks = Lines::open(place, manifest, REMARKS).await?;
+    while let Some(line) = remarks.next().await? {
+        let (what, blob) = a_remark(&line)?;
+        if matches!(what, LOST | REMOVED) {
+            known.told.insert(short(blob));
+        }
+        if what == LOST {
+            known.lost = Some(blob.to_owned());
+        }
+    }
+    remarks.check(&manifest.remarks.list)?;
+    let mut erasures = Lines::open(place, manifest, ERASED).await?;
     while erasures.next().await?.is_some() {}
-    erasures.check(&manifest.erasures)
+    erasures.check(&manifest.erasures)?;
+    Ok(known)
+}
+
+/// The next backup copies them anew. No backup that has them is proven any more.
+async fn set_aside(place: &Place, manifest: &Manifest, damaged: &HashMap<String, String>) -> Result<Error> {
+    let key = manifest.key(&place.keys)?;
+    for blob in damaged.values() {
+        place.set_aside(key, blob)?;
+    }
+    for name in place.list()? {
+        if has_one(place, &name, damaged).await.unwrap_or(true) {
+            manifest::unprove(place, &name)?;
+        }
+    }
+    let such = damaged.values().next().map(String::as_str).unwrap_or_default();
+    Ok(spoilt(format!(
+        "{} files of the backup {} are missing or not as they were written, such as that of {such}. They are set aside, and no \
+         backup with them counts as proven any more. The next `rookery backup create` copies them anew from the blob store: \
+         run it now, then verify again.",
+        damaged.len(),
+        manifest.name
+    )))
+}
+
+async fn has_one(place: &Place, name: &str, damaged: &HashMap<String, String>) -> Result<bool> {
+    let manifest = Manifest::read(place, name)?;
+    let key = manifest.key(&place.keys)?;
+    let mut lines = Lines::open(place, &manifest, FILES).await?;
+    while let Some(line) = lines.next().await? {
+        if damaged.contains_key(&file_name(key, a_file(&line)?.blob)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Restores one database into one of its own, which is dropped again, and after a crash at the next try.
-async fn restore_beside(place: &Place, manifest: &Manifest, database: &Database, url: &str) -> Result<()> {
+async fn restore_beside(
+    place: &Place,
+    manifest: &Manifest,
+    database: &Database,
+    url: &str,
+    known: &Known,
+) -> Result<()> {
     let options: PgConnectOptions = url.parse()?;
     let own = options.get_database().unwrap_or("rookery").to_owned();
     let scratch = scratch_name(&own, &database.name);
@@ -90,15 +195,13 @@ async fn restore_beside(place: &Place, manifest: &Manifest, database: &Database,
     let quoted: String =
         sqlx::query_scalar("select quote_ident($1)").bind(&scratch).fetch_one(&mut admin).await?;
     make_database(&mut admin, &scratch, &quoted, &there).await.map_err(|error| {
-        let user = options.get_username();
-        Error::internal(format!(
-            "No database can be made to try the backup in: {error} The role {user} must be allowed to: alter role {user} createdb"
-        ))
+        Error::internal(format!("The backup was not tried: no database can be made to try it in ({error})."))
     })?;
-    let tried = try_in(place, manifest, database, &there).await;
-    drop_database(&mut admin, &quoted).await?;
+    let tried = try_in(place, manifest, database, &there, known).await;
+    let dropped = drop_database(&mut admin, &quoted).await;
     admin.close().await?;
-    tried
+    // What it found comes first.
+    tried.and(dropped)
 }
 
 /// Makes it anew. One that is there is dropped only if it is ours, or has nothing in it: somebody who was killed while it was
@@ -136,11 +239,32 @@ async fn make_database(admin: &mut PgConnection, name: &str, quoted: &str, url: 
     Ok(())
 }
 
-async fn try_in(place: &Place, manifest: &Manifest, database: &Database, url: &str) -> Result<()> {
+async fn try_in(
+    place: &Place,
+    manifest: &Manifest,
+    database: &Database,
+    url: &str,
+    known: &Known,
+) -> Result<()> {
     // Rights are of no use there, and their roles may be on another server.
     restore::into(place, manifest, database, url, false).await?;
     let mut conn = contents::connect(url).await?;
     restore::compare(&mut conn, manifest, database).await?;
+    let (mut missing, mut such) = (0_u64, String::new());
+    named::each(&mut conn, async |blob| {
+        let name = short(&blob);
+        if !known.here.contains(&name) && !known.told.contains(&name) {
+            (missing, such) = (missing + 1, blob);
+        }
+        Ok(())
+    })
+    .await?;
+    if missing > 0 {
+        return Err(spoilt(format!(
+            "The backup {} is not whole: its rows name {missing} files that are not in it, such as {such}. Make another.",
+            manifest.name
+        )));
+    }
     MIGRATIONS.run(&mut conn).await.map_err(|error| {
         Error::internal(format!("The backup cannot be brought to the schema of this version: {error}"))
     })?;

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use sqlx::migrate::MigrateError;
-use sqlx::{AssertSqlSafe, PgConnection};
+use sqlx::pool::PoolConnection;
+use sqlx::{AssertSqlSafe, PgConnection, Postgres};
 
 use crate::app::App;
 use crate::config::Config;
@@ -31,22 +32,32 @@ pub async fn quietly(config: &Config) -> Result<()> {
 }
 
 async fn bring_all(config: &Config, grant_to: Option<&str>) -> Result<()> {
-    let own = config.migrate_url.as_ref().map(|url| (url, "ROOKERY_MIGRATE_URL"));
-    let (url, setting) = own.unwrap_or((&config.database_url, "ROOKERY_DATABASE_URL"));
-    bring(url, setting, grant_to).await?;
-    let own = config.migrate_directory_url.as_ref().map(|url| (url, "ROOKERY_MIGRATE_DIRECTORY_URL"));
-    let directory = config.directory_url.as_ref().map(|url| (url, "ROOKERY_DIRECTORY_URL"));
-    if let Some((url, setting)) = own.or(directory) {
+    for (url, setting) in databases(config) {
         bring(url, setting, grant_to).await?;
     }
     Ok(())
 }
 
-async fn bring(url: &Secret, setting: &str, grant_to: Option<&str>) -> Result<()> {
-    let pool = db::pool(&url.0, 1)?;
-    let mut conn = pool.acquire().await.map_err(|error| {
+/// The databases that are brought to this version, each with the setting that names it.
+pub fn databases(config: &Config) -> impl Iterator<Item = (&Secret, &'static str)> {
+    let own = config.migrate_url.as_ref().map(|url| (url, "ROOKERY_MIGRATE_URL"));
+    let own_directory =
+        config.migrate_directory_url.as_ref().map(|url| (url, "ROOKERY_MIGRATE_DIRECTORY_URL"));
+    let directory = config.directory_url.as_ref().map(|url| (url, "ROOKERY_DIRECTORY_URL"));
+    own.or(Some((&config.database_url, "ROOKERY_DATABASE_URL")))
+        .into_iter()
+        .chain(own_directory.or(directory))
+}
+
+/// A connection of the role that owns the schema.
+pub async fn connect(url: &Secret, setting: &str) -> Result<PoolConnection<Postgres>> {
+    db::pool(&url.0, 1)?.acquire().await.map_err(|error| {
         Error::internal(format!("The database cannot be reached ({error}). Check {setting}."))
-    })?;
+    })
+}
+
+async fn bring(url: &Secret, setting: &str, grant_to: Option<&str>) -> Result<()> {
+    let mut conn = connect(url, setting).await?;
     // A migration that waits for a lock makes everybody behind it wait too. It gives up soon and comes again.
     // Well before a second is over: then PostgreSQL looks for circles, and would end one of the others' requests.
     sqlx::raw_sql("set statement_timeout = 0; set lock_timeout = '300ms'").execute(&mut *conn).await?;

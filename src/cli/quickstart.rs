@@ -1,7 +1,11 @@
 //! `rookery quickstart`: from an empty database to something to look at and to call, in one command. It makes a
-//! demonstration workspace, a test key for its sandbox and a link to sign in, and prints what to do with them.
+//! demonstration workspace, a test key for its sandbox and a link to sign in, and prints what to do with them. It brings a
+//! schema only into a database that holds nothing; one that somebody uses is never changed.
+
+use std::collections::HashMap;
 
 use serde_json::json;
+use sqlx::PgConnection;
 use tokio::net::TcpStream;
 
 use crate::app::App;
@@ -12,7 +16,7 @@ use crate::demo::fill::Wanted;
 use crate::error::{Error, Result};
 use crate::ids::{PersonId, WorkspaceId};
 use crate::random::Random;
-use crate::store::db;
+use crate::store::db::MIGRATIONS;
 use crate::text;
 use crate::workspace::access::{By, Scope};
 use crate::workspace::create::create;
@@ -39,9 +43,9 @@ pub struct Arguments {
 
 pub async fn quickstart(config: Config, arguments: Arguments) -> Result<()> {
     config.needs_secret_key()?;
+    // Settings that are wrong are refused before anything is written.
     let app = App::new(config.clone(), Clock::system(), Random::system())?;
-    // Without a schema the question itself fails; what else is wrong, the migration says in better words.
-    if !db::schema_is_current(&app.pool).await.unwrap_or(false) {
+    if needs_schema(&config).await? {
         migrate::quietly(&config).await?;
     }
     app.follow_the_databases_clock().await?;
@@ -88,6 +92,70 @@ pub async fn quickstart(config: Config, arguments: Arguments) -> Result<()> {
     println!("Let a customer write to the sandbox, with a test key that is not shown again:\n\n  {curl}\n");
     println!("Connect an agent by MCP:\n\n  {}", mcp(&config, &made.key)?);
     Ok(())
+}
+
+/// Whether a database is empty and wants its schema. Refuses one with anything else in it than the schema of this version.
+async fn needs_schema(config: &Config) -> Result<bool> {
+    let mut needs = false;
+    for (url, setting) in migrate::databases(config) {
+        let mut conn = migrate::connect(url, setting).await?;
+        match found(&mut conn).await? {
+            Found::Nothing => needs = true,
+            Found::ThisVersion => {}
+            Found::InUse(what) => {
+                return Err(Error::internal(format!(
+                    "{what}, and quickstart changes no database that is in use. Name an empty one in {setting}."
+                )));
+            }
+        }
+    }
+    Ok(needs)
+}
+
+enum Found {
+    Nothing,
+    ThisVersion,
+    /// By something else, or by another version; what was found.
+    InUse(String),
+}
+
+async fn found(conn: &mut PgConnection) -> Result<Found> {
+    let migrated: bool = sqlx::query_scalar("select to_regclass('_sqlx_migrations') is not null")
+        .fetch_one(&mut *conn)
+        .await?;
+    if !migrated {
+        let foreign: Option<String> = sqlx::query_scalar(
+            "select format('%I.%I', nspname, relname) from pg_class c join pg_namespace n on n.oid = relnamespace
+             where relkind in ('r', 'p', 'v', 'm', 'f', 'S') and nspname !~ '^pg_' and nspname <> 'information_schema'
+               and not exists (select from pg_depend where classid = 'pg_class'::regclass and objid = c.oid and deptype = 'e')
+             order by 1 limit 1",
+        )
+        .fetch_optional(conn)
+        .await?;
+        return Ok(match foreign {
+            Some(table) => Found::InUse(format!("The database holds {table}, which is not Rookery's")),
+            None => Found::Nothing,
+        });
+    }
+    let applied: Vec<(i64, Vec<u8>, bool)> =
+        sqlx::query_as("select version, checksum, success from _sqlx_migrations").fetch_all(conn).await?;
+    let ours: HashMap<i64, &[u8]> = MIGRATIONS.iter().map(|one| (one.version, &*one.checksum)).collect();
+    let newest = ours.keys().copied().max().unwrap_or_default();
+    let foreign = |(version, checksum, _): &&(i64, Vec<u8>, bool)| {
+        *version <= newest && ours.get(version) != Some(&checksum.as_slice())
+    };
+    Ok(if let Some((version, ..)) = applied.iter().find(foreign) {
+        Found::InUse(format!("The database has a migration {version} that is not Rookery's"))
+    } else if applied.iter().any(|(version, ..)| *version > newest) {
+        Found::InUse("The database has the schema of a newer version".to_owned())
+    } else if applied.len() < ours.len() || applied.iter().any(|(.., success)| !success) {
+        let (had, all) = (applied.len(), ours.len());
+        Found::InUse(format!(
+            "The database has the schema of an older version ({had} of {all} migrations; rookery migrate brings the others)"
+        ))
+    } else {
+        Found::ThisVersion
+    })
 }
 
 fn mcp(config: &Config, key: &str) -> Result<String> {

@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::app::App;
 use crate::backups::manifest::{self, Manifest};
 use crate::backups::place::{self, Place};
-use crate::backups::programs;
+use crate::backups::{contents, programs};
 use crate::doctor::given::Given;
 use crate::doctor::row::{Judged, Row, either, right, wrong};
 use crate::doctor::storage::{free, size};
@@ -15,6 +15,8 @@ use crate::error::{Error, Result};
 /// A backup every night, with two hours to spare; a proof every week, with a day.
 const BACKUP: TimeDelta = TimeDelta::hours(26);
 const PROOF: TimeDelta = TimeDelta::days(8);
+/// What is dated later than this was dated by a clock that was wrong.
+const AHEAD: TimeDelta = TimeDelta::minutes(-10);
 const MADE: &str = "not older than 26 hours";
 
 pub async fn look(app: &App, given: &Given, reached: bool) -> Vec<Row> {
@@ -41,18 +43,32 @@ pub async fn look(app: &App, given: &Given, reached: bool) -> Vec<Row> {
         return rows;
     };
     let expected = "the key of the newest backup is in ROOKERY_BACKUP_KEY";
-    let (place, manifest) = match Place::of(&app.config).and_then(|place| {
-        let manifest = Manifest::read(&place, newest)?;
-        Ok((place, manifest))
-    }) {
-        Ok(read) => read,
+    let fix = "Put the key there with which backups were made; without it they are of no use.";
+    let place = match Place::of(&app.config) {
+        Ok(place) => place,
         Err(error) => {
-            let fix = "Put the key there with which backups were made; without it they are of no use.";
             rows.push(Row::new("backup-key", expected, wrong(error.to_string(), fix)));
             return rows;
         }
     };
-    rows.push(Row::new("backup-key", expected, right(manifest.key.clone())));
+    let manifest = match Manifest::read(&place, newest) {
+        Ok(manifest) => manifest,
+        Err(error) if Manifest::lacks_its_key(&place, newest) => {
+            rows.push(Row::new("backup-key", expected, wrong(error.to_string(), fix)));
+            return rows;
+        }
+        // One that is cut off, changed or of another version is no backup, whatever else it says.
+        Err(error) => {
+            let fix = "Make another: `rookery backup create` Then remove that folder.";
+            rows.push(Row::new("backup", MADE, wrong(error.to_string(), fix)));
+            return rows;
+        }
+    };
+    rows.push(Row::new(
+        "backup-key",
+        expected,
+        right(format!("{} is there, called {}", manifest.key, manifest.key_name)),
+    ));
     rows.push(Row::of("backup", MADE, made(app, &manifest)));
     if let Some(keys) = &app.config.secret_key {
         let judged = match manifest.check_canary(keys) {
@@ -70,30 +86,39 @@ pub async fn look(app: &App, given: &Given, reached: bool) -> Vec<Row> {
 }
 
 async fn tools(app: &App) -> Result<Judged> {
-    let fix = "Install the programs of the database's version: `apt install postgresql-client`";
+    let fix = "Install the programs of the database's version: `apt install postgresql-client` The container image has none: \
+               docs/backup.md, \"In containers\".";
     let server: i32 = sqlx::query_scalar("select current_setting('server_version_num')::int")
         .fetch_one(&mut *app.connection().await?)
         .await?;
-    let wanted = u32::try_from(server / 10_000).map_err(Error::internal)?;
-    let path = programs::path();
     let mut found = Vec::new();
     for name in ["pg_dump", "pg_restore"] {
-        let Some(program) = programs::find(name, &path) else { return Ok(wrong(format!("no {name}"), fix)) };
-        let version = programs::major_version(&program).await?;
-        let told = format!("{} {version}", program.display());
-        if version < wanted {
-            return Ok(wrong(format!("{told}, but the database is {wanted}"), fix));
+        match programs::choose(name, contents::major(server)?).await {
+            Ok(program) => found.push(format!("{} {}", program.file.display(), program.version)),
+            Err(error) => return Ok(wrong(error.to_string(), fix)),
         }
-        found.push(told);
     }
     Ok(right(found.join(", ")))
 }
 
 fn made(app: &App, manifest: &Manifest) -> Result<Judged> {
-    let at = time(&manifest.created_at)?;
+    let age = app.clock.now() - time(&manifest.created_at)?;
+    let told = format!("{} of {}", manifest.name, manifest.created_at);
+    if !manifest.is_whole() {
+        return Ok(wrong(
+            format!("{told} is not whole: {} files that rows name are not in it", manifest.remarks.lost),
+            "Is `ROOKERY_BLOBS` what it was? Else put them back from an earlier backup: `rookery backup list`",
+        ));
+    }
+    if age < AHEAD {
+        return Ok(wrong(
+            format!("{told}, which is not yet: a clock was wrong"),
+            "Make one now: `rookery backup create`",
+        ));
+    }
     Ok(either(
-        app.clock.now() - at <= BACKUP,
-        format!("{} of {}", manifest.name, manifest.created_at),
+        age <= BACKUP,
+        told,
         "Make one: `rookery backup create` Why did the timer not? `systemctl status rookery-backup.timer`",
     ))
 }
@@ -103,8 +128,9 @@ fn proven(app: &App, place: &Place, names: &[String]) -> Result<Judged> {
     for name in names.iter().rev() {
         let Ok(manifest) = Manifest::read(place, name) else { continue };
         if let Some(proven) = manifest::proven(place, &manifest) {
-            let recent = app.clock.now() - time(&proven.at)? <= PROOF;
-            return Ok(either(recent, format!("{name} at {}, in {:.0} s", proven.at, proven.seconds), fix));
+            let age = app.clock.now() - time(&proven.at)?;
+            let told = format!("{name} at {}, in {:.0} s", proven.at, proven.seconds);
+            return Ok(either((AHEAD..=PROOF).contains(&age), told, fix));
         }
     }
     Ok(wrong("none was ever restored", fix))
@@ -118,7 +144,7 @@ fn room(place: &Place, manifest: &Manifest, given: &Given) -> Result<Judged> {
     Ok(either(
         free >= wanted,
         format!("{} free, {} wanted", size(free), size(wanted)),
-        "Make room in `ROOKERY_BACKUPS`, or keep fewer: `rookery backup create --keep 7`",
+        "Make room in `ROOKERY_BACKUPS`, or keep fewer: `rookery backup prune --keep 7`",
     ))
 }
 

@@ -44,7 +44,7 @@ pub struct Answered<'a> {
     pub operation: &'static str,
     pub status: StatusCode,
     pub took: Duration,
-    pub trace: Option<Trace>,
+    pub trace: Trace,
 }
 
 impl Figures {
@@ -230,7 +230,7 @@ impl Figures {
         self.traces.note(|| Span {
             name: name.to_owned(),
             kind,
-            trace: None,
+            trace: Trace::Own,
             ended: self.clock.now(),
             took,
             attributes: vec![("rookery.outcome", outcome.to_owned())],
@@ -328,7 +328,7 @@ mod tests {
             operation: "list_conversations",
             status: StatusCode::OK,
             took,
-            trace: None,
+            trace: Trace::Own,
         });
         figures.mail_answered("smtp", &["250 2.0.0 Ok, abc".to_owned()], took);
         figures.mail_refused("smtp", "550 5.1.1 No such inbox here");

@@ -40,17 +40,21 @@ pub enum Kind {
     Consumer = 5,
 }
 
-/// The trace that something belongs to: the caller's, or one of its own.
+/// The trace that something belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trace {
-    id: String,
-    parent: Option<String>,
+pub enum Trace {
+    /// One of its own.
+    Own,
+    /// One that others know: the caller's, or the request's.
+    Of { id: String, parent: Option<String> },
+    /// The caller traces, but wants nothing of this kept.
+    Unwanted,
 }
 
 pub struct Span {
     pub name: String,
     pub kind: Kind,
-    pub trace: Option<Trace>,
+    pub trace: Trace,
     pub ended: DateTime<Utc>,
     pub took: Duration,
     pub attributes: Vec<(&'static str, String)>,
@@ -58,13 +62,13 @@ pub struct Span {
 }
 
 impl Trace {
-    /// By the caller's `traceparent` (W3C), else a trace with the id of the request. `None` when the caller wants none.
-    pub fn of(headers: &HeaderMap, request: &str) -> Option<Self> {
+    /// By the caller's `traceparent` (W3C), else a trace with the id of the request.
+    pub fn of(headers: &HeaderMap, request: &str) -> Self {
         let given = headers.get("traceparent").and_then(|value| value.to_str().ok()).and_then(parent);
         match given {
-            Some((_, _, false)) => None,
-            Some((id, parent, true)) => Some(Self { id, parent: Some(parent) }),
-            None => Some(Self { id: request.to_owned(), parent: None }),
+            Some((_, _, false)) => Self::Unwanted,
+            Some((id, parent, true)) => Self::Of { id, parent: Some(parent) },
+            None => Self::Of { id: request.to_owned(), parent: None },
         }
     }
 }
@@ -90,11 +94,11 @@ impl Traces {
         self.queue.set(sender).ok().map(|()| receiver)
     }
 
-    /// Keeps a span, when spans are kept.
+    /// Keeps a span, when spans are kept and its caller wants it.
     pub fn note(&self, span: impl FnOnce() -> Span) {
-        if let Some(queue) = self.queue.get()
-            && queue.try_send(span()).is_err()
-        {
+        let Some(queue) = self.queue.get() else { return };
+        let span = span();
+        if span.trace != Trace::Unwanted && queue.try_send(span).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -171,8 +175,12 @@ fn document(spans: &[Span], random: &Random) -> Value {
             let took = i64::try_from(span.took.as_nanos()).unwrap_or_default();
             let attributes: Vec<Value> =
                 span.attributes.iter().map(|(name, value)| attribute(name, value)).collect();
+            let (trace, parent) = match &span.trace {
+                Trace::Of { id, parent } => (id.clone(), parent.as_ref()),
+                Trace::Own | Trace::Unwanted => (random.hex(32), None),
+            };
             let mut written = json!({
-                "traceId": span.trace.as_ref().map_or_else(|| random.hex(32), |trace| trace.id.clone()),
+                "traceId": trace,
                 "spanId": random.hex(16),
                 "name": span.name,
                 "kind": span.kind as u8,
@@ -181,7 +189,7 @@ fn document(spans: &[Span], random: &Random) -> Value {
                 "attributes": attributes,
                 "status": if span.failed { json!({ "code": 2 }) } else { json!({}) },
             });
-            if let Some(parent) = span.trace.as_ref().and_then(|trace| trace.parent.as_ref()) {
+            if let Some(parent) = parent {
                 written["parentSpanId"] = json!(parent);
             }
             written
@@ -203,7 +211,7 @@ mod tests {
 
     const GIVEN: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0bb902b7-01";
 
-    fn trace(given: Option<&str>) -> Option<Trace> {
+    fn trace(given: Option<&str>) -> Trace {
         let mut headers = HeaderMap::new();
         if let Some(given) = given {
             headers.insert("traceparent", HeaderValue::from_str(given).unwrap());
@@ -213,10 +221,10 @@ mod tests {
 
     #[test]
     fn a_caller_that_traces_is_followed() {
-        let followed = trace(Some(GIVEN)).unwrap();
-        assert_eq!(followed.id, "4bf92f3577b34da6a3ce929d0e0e4736");
-        assert_eq!(followed.parent.as_deref(), Some("00f067aa0bb902b7"));
-        assert_eq!(trace(Some(&GIVEN.replace("-01", "-00"))), None, "it wants none");
+        let (id, parent) =
+            ("4bf92f3577b34da6a3ce929d0e0e4736".to_owned(), Some("00f067aa0bb902b7".to_owned()));
+        assert_eq!(trace(Some(GIVEN)), Trace::Of { id, parent });
+        assert_eq!(trace(Some(&GIVEN.replace("-01", "-00"))), Trace::Unwanted);
     }
 
     #[test]
@@ -229,12 +237,8 @@ mod tests {
             "00-4bf92f3577b34da6a3ce929d0e0e473X-00f067aa0bb902b7-01",
         ];
         for given in broken.map(Some).into_iter().chain([None]) {
-            let own = trace(given).unwrap();
-            assert_eq!(
-                (own.id.as_str(), own.parent),
-                ("0123456789abcdef0123456789abcdef", None),
-                "{given:?}"
-            );
+            let own = Trace::Of { id: "0123456789abcdef0123456789abcdef".into(), parent: None };
+            assert_eq!(trace(given), own, "{given:?}");
         }
     }
 
@@ -244,7 +248,7 @@ mod tests {
         let span = || Span {
             name: "GET /inbox".into(),
             kind: Kind::Server,
-            trace: None,
+            trace: Trace::Own,
             ended: DateTime::UNIX_EPOCH,
             took: Duration::from_millis(3),
             attributes: vec![("code", "200".into())],
@@ -253,6 +257,8 @@ mod tests {
         traces.note(|| panic!("nobody wants spans yet"));
         let queue = traces.begin().unwrap();
         assert!(traces.begin().is_none());
+        traces.note(|| Span { trace: Trace::Unwanted, ..span() });
+        assert_eq!(queue.len(), 0, "its caller wants none");
         for _ in 0..QUEUE + 5 {
             traces.note(span);
         }

@@ -34,7 +34,13 @@ impl Systemd {
             };
             if let Some(socket) = handed.take_tcp_listener(number).map_err(unusable)? {
                 socket.set_nonblocking(true).map_err(unusable)?;
-                sockets.insert(name.to_owned(), socket);
+                if sockets.insert(name.to_owned(), socket).is_some() {
+                    // Whoever connects to the other would wait for ever.
+                    return Err(Error::internal(format!(
+                        "systemd hands over two sockets named {name}, and one of each is served. Leave one ListenStream= in \
+                         its .socket unit: a port without an address is open for IPv4 and IPv6."
+                    )));
+                }
             }
         }
         let manager = environment.get("NOTIFY_SOCKET").and_then(|name| address(name));

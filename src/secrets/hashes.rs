@@ -44,6 +44,22 @@ pub fn hmac(key: &[u8], parts: &[&[u8]]) -> Tag {
     mac.sign()
 }
 
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// 32 bytes in hexadecimal digits.
+pub fn from_hex(text: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    if text.len() != 64 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    for (place, pair) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
+        *place = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
 fn whole(digest: &Digest) -> [u8; 32] {
     digest.as_ref().try_into().expect("SHA-256 has 32 bytes")
 }

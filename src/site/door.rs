@@ -123,7 +123,7 @@ impl Site {
         let reference = SideSection {
             title: "Reference".to_owned(),
             links: vec![
-                link("/docs/api".to_owned(), "The API, whole"),
+                link("/docs/api".to_owned(), "API reference"),
                 link("/docs/api/explore".to_owned(), "Explore and try it"),
             ],
         };
@@ -165,7 +165,7 @@ impl Site {
             "# Rookery\n\n> A shared customer-email inbox for teams and their software agents. This service is at {public}: \
              REST at {public}/api/v1, MCP at {public}/mcp, both with the same keys. Replies by agents are drafts that a person \
              approves, unless the key may send. Test keys (rk_test_…) reach a sandbox with simulated customers and nothing else.\n\n\
-             ## Reference\n\n- [The API, whole]({public}/docs/api.md): every operation, event, error and schema\n\
+             ## Reference\n\n- [API reference]({public}/docs/api.md): every operation, event, error and schema\n\
              - [OpenAPI 3.1]({public}/openapi.json): the same for programs\n"
         );
         for section in &self.sections {
@@ -269,7 +269,7 @@ async fn find(State(docs): State<Arc<Docs>>, RawQuery(query): RawQuery) -> Respo
         let pages =
             site.pages().map(|page| Searched { path: page.path(), name: &page.name, parts: &page.parts });
         let reference =
-            Searched { path: "/docs/api".to_owned(), name: "The API, whole", parts: &site.reference_parts };
+            Searched { path: "/docs/api".to_owned(), name: "API reference", parts: &site.reference_parts };
         let hits = search::search(pages.chain([reference]), &asked);
         let side = Side { asked: asked.clone(), ..site.side("/docs/search", "/llms.txt") };
         respond::page(&Found { side, hits })

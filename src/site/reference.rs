@@ -190,7 +190,7 @@ impl Reference {
     /// The twin for programs that read.
     pub fn markdown(&self) -> String {
         let mut page = format!(
-            "# The API, whole\n\n{}\n\nREST is at `{}`. Send `Authorization: Bearer rk_…`. The exact document is `/openapi.json`.\n",
+            "# API reference\n\n{}\n\nREST is at `{}`. Send `Authorization: Bearer rk_…`. The exact document is `/openapi.json`.\n",
             self.about, self.base
         );
         for group in &self.groups {

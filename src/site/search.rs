@@ -36,21 +36,25 @@ pub fn search<'p>(pages: impl Iterator<Item = Searched<'p>>, asked: &str) -> Vec
     if words.is_empty() {
         return Vec::new();
     }
-    let mut found: Vec<(usize, Hit)> = Vec::new();
+    let mut found = Vec::new();
     for page in pages {
         for part in page.parts {
-            let Some(worth) = worth(page.name, part, &words) else { continue };
-            let path =
-                if part.id.is_empty() { page.path.clone() } else { format!("{}#{}", page.path, part.id) };
-            let title = if part.title.is_empty() { page.name } else { part.title.as_str() };
-            let text = part.text.trim_start();
-            let shown = excerpt(text.strip_prefix(part.title.as_str()).unwrap_or(text), &words);
-            found.push((worth, Hit { path, page: page.name.to_owned(), title: title.to_owned(), shown }));
+            if let Some(worth) = worth(page.name, part, &words) {
+                found.push((worth, page.path.clone(), page.name, part));
+            }
         }
     }
-    found.sort_by_key(|(worth, _)| std::cmp::Reverse(*worth));
+    found.sort_by_key(|(worth, ..)| std::cmp::Reverse(*worth));
     found.truncate(MOST_HITS);
-    found.into_iter().map(|(_, hit)| hit).collect()
+    found.into_iter().map(|(_, path, page, part)| hit(path, page, part, &words)).collect()
+}
+
+fn hit(path: String, page: &str, part: &Part, words: &[&str]) -> Hit {
+    let path = if part.id.is_empty() { path } else { format!("{path}#{}", part.id) };
+    let title = if part.title.is_empty() { page } else { part.title.as_str() };
+    let text = part.text.trim_start();
+    let shown = excerpt(text.strip_prefix(part.title.as_str()).unwrap_or(text), words);
+    Hit { path, page: page.to_owned(), title: title.to_owned(), shown }
 }
 
 /// How well a part answers; nothing when it lacks a word.

@@ -253,6 +253,11 @@ impl Blobs {
         self.discard_unfinished_in(&folder_of(workspace, day)).await
     }
 
+    /// The same of every day and workspace: for a store that nobody serves.
+    pub async fn discard_all_unfinished(&self) -> Result<usize> {
+        self.discard_unfinished_in(OURS).await
+    }
+
     /// The same, of one kind only.
     pub async fn discard_unfinished_of(
         &self,
@@ -416,7 +421,12 @@ fn path_of(address: &Url) -> Result<PathBuf> {
 fn folder(folder: &std::path::Path) -> Result<LocalFileSystem> {
     // The folder itself may be shared with others; what is below this name is ours alone.
     let ours = folder.join(OURS);
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&ours)?;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&ours).map_err(|error| {
+        let (path, say) = (folder.display(), "Name one that this user may write in ROOKERY_BLOBS");
+        Error::internal(format!(
+            "The folder for files {path} cannot be made ({error}). {say}: file:///some/folder"
+        ))
+    })?;
     let open = std::fs::metadata(&ours)?.permissions().mode() & 0o077 != 0;
     if open && let Err(error) = std::fs::set_permissions(&ours, Permissions::from_mode(0o700)) {
         tracing::warn!(%error, "other users of this machine can look into the blob folder: chmod 700 it");

@@ -20,6 +20,7 @@ use url::form_urlencoded;
 use crate::app::App;
 use crate::error::{Error, NO_ENDPOINT, Result};
 use crate::figures::Answered;
+use crate::figures::traces::Trace;
 use crate::http::bodies::Bodies;
 use crate::secrets::sign_in_tokens::Token;
 use crate::web::visit::{Asked, Visit, Web};
@@ -331,7 +332,7 @@ pub fn routes(app: Arc<App>, bodies: Arc<Bodies>) -> Router {
                 operation: page.path,
                 status: response.status(),
                 took: started.elapsed(),
-                trace: None,
+                trace: Trace::Own,
             });
             respond::dress(response, &web.policy)
         };

@@ -5,7 +5,7 @@ use sqlx::PgConnection;
 
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
-use crate::secrets::hashes::hmac;
+use crate::secrets::hashes::{hex, hmac};
 use crate::secrets::key_ring::KeyRing;
 use crate::workspace::audit;
 
@@ -46,10 +46,6 @@ impl Hasher {
     pub fn mark(&self, address: &str) -> String {
         format!("{MARK}{}", hex(&self.hash(address)))
     }
-}
-
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// `contact 4f3a…`, for lists and the audit log.

@@ -208,7 +208,8 @@ def shell(block):
 
 def speaks_mcp(address, authorization):
     """The tools are listed at this address with this header, once the key is in its place."""
-    given = re.sub(r"\$\{?\{?(env:|input:)?[\w-]+\}?|\{env:\w+\}", state["key"], authorization)
+    given = re.sub(r"\$ROOKERY_KEY\b|\$\{env:ROOKERY_KEY\}|\$\{input:rookery-key\}|\{env:ROOKERY_KEY\}", state["key"], authorization)
+    must(given == f"Bearer {state['key']}", f"the key does not get into {authorization!r}")
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     asked = urllib.request.Request(address, data=json.dumps(body).encode(), headers={"Authorization": given})
     with urllib.request.urlopen(asked, timeout=30) as answer:
@@ -231,7 +232,9 @@ def settings_of_a_client(block):
 
     look(given)
     must(len(found) == 1, "it names no server")
-    header = found[0].get("headers", {}).get("Authorization", "Bearer " + state["key"])
+    # Codex reads the key from a variable that it is told of.
+    variable = found[0].get("bearer_token_env_var")
+    header = f"Bearer ${variable}" if variable else found[0].get("headers", {}).get("Authorization", "")
     speaks_mcp(found[0]["url"], header)
     return "tried"
 

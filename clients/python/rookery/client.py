@@ -17,30 +17,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from .types import (
-    Conversation,
-    ConversationSummary,
-    DecidedRequest,
-    Document,
-    DocumentSummary,
-    Done,
-    Event,
-    Mailbox,
-    Me,
-    NewAssignee,
-    NewDocumentRequest,
-    NewNote,
-    NewReply,
-    NewStatus,
-    SandboxEvents,
-    SentMail,
-    Simulated,
-    SimulatedDecision,
-    SimulatedMail,
-    Tag,
-    TagChange,
-    Written,
-)
+from . import types
 
 
 class RookeryError(Exception):
@@ -57,6 +34,16 @@ class WebhookError(Exception):
     """A request that is not from the service, or too old."""
 
 
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """Follows nobody elsewhere: the key would go with the request. A redirect is an error like any other."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_Stay)
+
+
 class Rookery:
     """`url` is where the service is, `key` an API key; a call is tried `tries` times, each for `timeout` seconds."""
 
@@ -66,76 +53,76 @@ class Rookery:
         self._tries = tries
         self._timeout = timeout
 
-    def me(self) -> Me:
+    def me(self) -> types.Me:
         """Who this key is."""
-        return cast(Me, self._get("/me"))
+        return cast(types.Me, self._get("/me"))
 
-    def conversations(self, **query: str | int | None) -> list[ConversationSummary]:
+    def conversations(self, **query: str | int | None) -> list[types.ConversationSummary]:
         """Newest first. Narrow the list with `view`, `mailbox`, `q`, `assigned`, `limit`, `reference`."""
-        return cast(list[ConversationSummary], self._get("/conversations", query))
+        return cast(list[types.ConversationSummary], self._get("/conversations", query))
 
-    def conversation(self, id: str, before: str | None = None) -> Conversation:
+    def conversation(self, id: str, before: str | None = None) -> types.Conversation:
         """One conversation, whole. `before` is `earlier` of an answer before."""
-        return cast(Conversation, self._get(f"/conversations/{_part(id)}", {"before": before}))
+        return cast(types.Conversation, self._get(f"/conversations/{_part(id)}", {"before": before}))
 
-    def mailboxes(self) -> list[Mailbox]:
-        return cast(list[Mailbox], self._get("/mailboxes"))
+    def mailboxes(self) -> list[types.Mailbox]:
+        return cast(list[types.Mailbox], self._get("/mailboxes"))
 
-    def tags(self) -> list[Tag]:
-        return cast(list[Tag], self._get("/tags"))
+    def tags(self) -> list[types.Tag]:
+        return cast(list[types.Tag], self._get("/tags"))
 
-    def documents(self, **query: str | int | None) -> list[DocumentSummary]:
+    def documents(self, **query: str | int | None) -> list[types.DocumentSummary]:
         """Narrow the list with `q`, `kind`, `limit`."""
-        return cast(list[DocumentSummary], self._get("/documents", query))
+        return cast(list[types.DocumentSummary], self._get("/documents", query))
 
-    def document(self, id: str) -> Document:
-        return cast(Document, self._get(f"/documents/{_part(id)}"))
+    def document(self, id: str) -> types.Document:
+        return cast(types.Document, self._get(f"/documents/{_part(id)}"))
 
     def document_content(self, id: str) -> bytes:
         """The file, as it came from outside: treat it as hostile."""
         return cast(bytes, self._get(f"/documents/{_part(id)}/content"))
 
-    def add_note(self, id: str, note: NewNote) -> Done:
+    def add_note(self, id: str, note: types.NewNote) -> types.Done:
         """Not safe to repeat: after an error of the network, read the conversation before you write again."""
-        return cast(Done, self._post(f"/conversations/{_part(id)}/notes", note, repeatable=False))
+        return cast(types.Done, self._post(f"/conversations/{_part(id)}/notes", note, repeatable=False))
 
-    def set_status(self, id: str, status: NewStatus) -> Done:
-        return cast(Done, self._post(f"/conversations/{_part(id)}/status", status))
+    def set_status(self, id: str, status: types.NewStatus) -> types.Done:
+        return cast(types.Done, self._post(f"/conversations/{_part(id)}/status", status))
 
-    def tag(self, id: str, change: TagChange) -> Done:
-        return cast(Done, self._post(f"/conversations/{_part(id)}/tags", change))
+    def tag(self, id: str, change: types.TagChange) -> types.Done:
+        return cast(types.Done, self._post(f"/conversations/{_part(id)}/tags", change))
 
-    def assign(self, id: str, to: NewAssignee) -> Done:
-        return cast(Done, self._post(f"/conversations/{_part(id)}/assign", to))
+    def assign(self, id: str, to: types.NewAssignee) -> types.Done:
+        return cast(types.Done, self._post(f"/conversations/{_part(id)}/assign", to))
 
-    def reply(self, id: str, reply: NewReply) -> Written:
+    def reply(self, id: str, reply: types.NewReply) -> types.Written:
         """A draft for a person to approve, or with `send` one that leaves after the undo window. Not safe to repeat."""
-        return cast(Written, self._post(f"/conversations/{_part(id)}/replies", reply, repeatable=False))
+        return cast(types.Written, self._post(f"/conversations/{_part(id)}/replies", reply, repeatable=False))
 
-    def request_documents(self, id: str, request: NewDocumentRequest) -> Written:
+    def request_documents(self, id: str, request: types.NewDocumentRequest) -> types.Written:
         """Not safe to repeat."""
-        return cast(Written, self._post(f"/conversations/{_part(id)}/document-requests", request, repeatable=False))
+        return cast(types.Written, self._post(f"/conversations/{_part(id)}/document-requests", request, repeatable=False))
 
-    def record_sent(self, mail: SentMail) -> Done:
-        return cast(Done, self._post("/app-mail", mail))
+    def record_sent(self, mail: types.SentMail) -> types.Done:
+        return cast(types.Done, self._post("/app-mail", mail))
 
-    def simulate_inbound(self, mail: SimulatedMail) -> Simulated:
+    def simulate_inbound(self, mail: types.SimulatedMail) -> types.Simulated:
         """Test keys only: an email of a simulated customer."""
-        return cast(Simulated, self._post("/sandbox/inbound", mail, repeatable=False))
+        return cast(types.Simulated, self._post("/sandbox/inbound", mail, repeatable=False))
 
-    def simulate_decision(self, id: str, decision: SimulatedDecision) -> DecidedRequest:
+    def simulate_decision(self, id: str, decision: types.SimulatedDecision) -> types.DecidedRequest:
         """Test keys only: what a person does with a request for documents."""
         path = f"/sandbox/document-requests/{_part(id)}/decisions"
-        return cast(DecidedRequest, self._post(path, decision, repeatable=False))
+        return cast(types.DecidedRequest, self._post(path, decision, repeatable=False))
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Iterator[types.Event]:
         """Test keys only: what happens in the sandbox from now on, as it happens. Live events come by webhook."""
         after: str | None = None
         while True:
             query = {"after": after, "wait": None if after is None else 15}
-            answer = cast(SandboxEvents, self._get("/sandbox/events", query))
+            answer = cast(types.SandboxEvents, self._get("/sandbox/events", query))
             for event in answer["events"]:
-                yield cast(Event, event)
+                yield cast(types.Event, event)
             after = answer["next"]
 
     def _get(self, path: str, query: Mapping[str, str | int | None] | None = None) -> Any:
@@ -168,7 +155,7 @@ class Rookery:
             headers["Content-Type"] = "application/json"
         asked = urllib.request.Request(self._base + path, data=body, headers=headers, method=method)
         try:
-            with urllib.request.urlopen(asked, timeout=self._timeout) as answer:
+            with _OPENER.open(asked, timeout=self._timeout) as answer:
                 is_file = answer.headers.get_content_type() == "application/octet-stream"
                 return answer.read() if is_file else json.load(answer)
         except urllib.error.HTTPError as error:
@@ -178,22 +165,26 @@ class Rookery:
             except (ValueError, KeyError, TypeError):
                 sentence = text[:200] or "The answer was empty."
             after = error.headers.get("Retry-After", "")
-            seconds = float(after) if after.isdigit() else 0.0
+            seconds = float(after) if _is_number(after) else 0.0
             raise RookeryError(error.code, sentence, error.headers.get("X-Request-Id"), seconds) from None
 
 
-def verify_webhook(secret: str, headers: Mapping[str, str], body: bytes) -> Event:
+def verify_webhook(secret: str, headers: Mapping[str, str], body: bytes) -> types.Event:
     """The event of a request whose `body` is as it came. WebhookError: not from the service, or over five minutes old."""
     given = {name.lower(): value for name, value in headers.items()}
     timestamp = given.get("webhook-timestamp", "")
-    if not timestamp.isdigit() or abs(time.time() - int(timestamp)) > 300:
+    if not _is_number(timestamp) or abs(time.time() - int(timestamp)) > 300:
         raise WebhookError("The request is older than five minutes, or has no time.")
     key = base64.b64decode(secret.removeprefix("whsec_"))
     signed = b".".join([given.get("webhook-id", "").encode(), timestamp.encode(), body])
     wanted = b"v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest())
     if not any(hmac.compare_digest(one.encode(), wanted) for one in given.get("webhook-signature", "").split(" ")):
         raise WebhookError("No signature fits.")
-    return cast(Event, json.loads(body))
+    return cast(types.Event, json.loads(body))
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 def _part(id: str) -> str:

@@ -131,7 +131,9 @@ export class Rookery {
       try {
         const headers: Record<string, string> = { Authorization: `Bearer ${key}`, "User-Agent": "rookery-typescript/1" };
         if (body !== undefined) headers["Content-Type"] = "application/json";
-        answer = await fetch(this.#base + path, { method, headers, body, signal: AbortSignal.timeout(timeout) });
+        // A redirect is an error like any other: the key goes nowhere else.
+        const signal = AbortSignal.timeout(timeout);
+        answer = await fetch(this.#base + path, { method, headers, body, signal, redirect: "manual" });
         const isFile = answer.headers.get("content-type") === "application/octet-stream";
         if (answer.ok) return (isFile ? new Uint8Array(await answer.arrayBuffer()) : await answer.json()) as T;
         throw new RookeryError(answer.status, sentence(await answer.text()), answer.headers.get("x-request-id"));

@@ -169,7 +169,14 @@ fn is_read(tool: &Entry) -> bool {
 fn count(caller: &Caller, tool: &Entry, answered: &Answered<String>, took: Duration) {
     let status = answered.as_ref().map_or_else(|error| status(error.status()), |_| StatusCode::OK);
     let (door, method, operation) = ("tool", &http::Method::POST, tool.spec.name);
-    caller.app.figures.answered(figures::Answered { door, method, operation, status, took, trace: None });
+    caller.app.figures.answered(figures::Answered {
+        door,
+        method,
+        operation,
+        status,
+        took,
+        trace: figures::traces::Trace::Own,
+    });
 }
 
 /// Runs the operation behind a tool. What REST has in the path is the argument `id` here, or

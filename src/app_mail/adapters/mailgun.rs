@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::app_mail::adapters::report::{Found, Kind, One, Read, is_fresh, is_gone, is_same};
-use crate::secrets::hashes::hmac;
+use crate::secrets::hashes::{from_hex, hmac};
 
 const LONGEST_TOKEN: usize = 100;
 
@@ -108,18 +108,6 @@ fn one(event: &str, now: DateTime<Utc>) -> One {
         at: millis.and_then(DateTime::from_timestamp_millis),
     }
     .checked(now)
-}
-
-/// 32 bytes in hexadecimal digits.
-fn from_hex(text: &str) -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
-    if text.len() != 64 || !text.is_ascii() {
-        return None;
-    }
-    for (place, pair) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
-        *place = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(bytes)
 }
 
 #[cfg(test)]

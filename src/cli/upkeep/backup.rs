@@ -1,5 +1,6 @@
-//! `rookery backup create|verify|restore|list`: what an operator does with backups. `create` and `verify` run beside the
-//! service; `restore` needs an empty database, and nothing that serves it.
+//! `rookery backup create|verify|restore|list|prune|keys`: what an operator does with backups. `create` and `verify` run
+//! beside the service; `restore` needs an empty database, and nothing that serves it. Exit code 1 says that something is to
+//! be done, also when a backup was made that is not whole.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
@@ -7,8 +8,11 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::backups::manifest::{self, Manifest};
 use crate::backups::place::Place;
-use crate::backups::{create, prune, restore, verify};
+use crate::backups::prune::Pruned;
+use crate::backups::restore::Way;
+use crate::backups::{create, keys, prune, restore, verify};
 use crate::cli::migrate;
+use crate::cli::output::Done;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::erasures::replay;
@@ -47,38 +51,57 @@ enum Command {
         /// Leave out what roles may do; grant it after with: rookery migrate --grant-to ROLE
         #[arg(long)]
         without_rights: bool,
+        /// Restore into a blob store that has files the backup does not know. Only when the database that they belong to is
+        /// gone for good: the service removes them two days after it starts.
+        #[arg(long)]
+        take_over_files: bool,
     },
-    /// The backups there are, and which of them were proven.
+    /// The backups there are, and which of them are whole and were proven.
     List,
+    /// Remove old backups now, as `create` does after it made one: to make room.
+    Prune {
+        /// How many backups to keep. The newest that was verified always stays.
+        #[arg(long, default_value_t = 30, value_name = "N")]
+        keep: usize,
+    },
+    /// The fingerprints of the keys in ROOKERY_BACKUP_KEY: a backup tells which it needs.
+    Keys,
 }
 
 pub async fn backup(config: Config, arguments: Arguments) -> Result<()> {
     let app = App::new(config, Clock::system(), Random::system())?;
-    let (lines, object) = match arguments.command {
+    let Done { line, object, left } = match arguments.command {
         Command::Create { keep } => {
             app.follow_the_databases_clock().await?;
             made(&app, keep).await?
         }
         Command::Verify { name } => {
             app.follow_the_databases_clock().await?;
-            proved(&app, name.as_deref()).await?
+            proved(&app, name.as_deref()).await?.into()
         }
-        Command::Restore { name, without_rights } => {
-            brought_back(&app, name.as_deref(), !without_rights).await?
+        Command::Restore { name, without_rights, take_over_files } => {
+            let way = Way { rights: !without_rights, take_over_files };
+            brought_back(&app, name.as_deref(), way).await?.into()
         }
-        Command::List => listed(&app)?,
+        Command::List => listed(&app)?.into(),
+        Command::Prune { keep } => {
+            let pruned = pruned(&app, keep).await?;
+            let line = format!("Removed {} old backups and {} files.", pruned.backups, pruned.files);
+            (line, json!({ "removed": { "backups": pruned.backups, "files": pruned.files } })).into()
+        }
+        Command::Keys => fingerprints(&app)?.into(),
     };
-    let told = if arguments.json { text::visible_json(&object.to_string()) } else { text::visible(&lines) };
+    let told = if arguments.json { text::visible_json(&object.to_string()) } else { text::visible(&line) };
     println!("{told}");
-    Ok(())
+    left.map_or(Ok(()), |left| Err(Error::internal(left)))
 }
 
-async fn made(app: &App, keep: usize) -> Result<(String, Value)> {
+async fn made(app: &App, keep: usize) -> Result<Done> {
     let progress = bar()?;
     let made = create::create(app, &|files, bytes| show(&progress, files, bytes)).await;
     progress.finish_and_clear();
     let made = made?;
-    let pruned = prune::prune(app, keep).await?;
+    let pruned = pruned(app, keep).await?;
     let line = format!(
         "Made the backup {} in {:.1} s: {} rows, {} files of {} MB, {} of them new ({} MB). Removed {} old backups.\n\
          It is proven when it was restored once: rookery backup verify",
@@ -93,7 +116,46 @@ async fn made(app: &App, keep: usize) -> Result<(String, Value)> {
     );
     let object =
         json!({ "backup": told(&made), "removed": { "backups": pruned.backups, "files": pruned.files } });
-    Ok((line, object))
+    let such = create::such(app, &made).await?;
+    Ok(Done { line, object, left: remarked(&made, &such) })
+}
+
+/// What is to be done about files that were not as they should be.
+fn remarked(made: &Manifest, such: &str) -> Option<String> {
+    let (name, remarks) = (&made.name, &made.remarks);
+    if remarks.lost > 0 {
+        return Some(format!(
+            "The backup {name} is not whole: {} files that rows name are not in the blob store, such as {such}. It is kept, but not \
+             instead of one that is whole. Is ROOKERY_BLOBS what it was? If they are gone, an earlier backup may have them: rookery \
+             backup list",
+            remarks.lost
+        ));
+    }
+    (remarks.unlike > 0).then(|| {
+        format!(
+            "{} files of the blob store are not what an earlier backup has of them, such as {such}: the disk of ROOKERY_BLOBS may \
+             be failing. Where backups had a sound copy, the backup {name} has it too.",
+            remarks.unlike
+        )
+    })
+}
+
+async fn pruned(app: &App, keep: usize) -> Result<Pruned> {
+    let pruned = prune::prune(app, keep).await?;
+    for unread in &pruned.unread {
+        eprintln!(
+            "This backup cannot be read, so it stays, and no file was removed. {}",
+            text::visible(unread)
+        );
+    }
+    Ok(pruned)
+}
+
+fn fingerprints(app: &App) -> Result<(String, Value)> {
+    let all = keys::told(&Place::of(&app.config)?.keys);
+    let lines: Vec<String> = all.iter().map(|(name, print)| format!("{print}  {name}")).collect();
+    let object = |(name, print): &(String, String)| json!({ "name": name, "fingerprint": print });
+    Ok((lines.join("\n"), Value::Array(all.iter().map(object).collect())))
 }
 
 async fn proved(app: &App, name: Option<&str>) -> Result<(String, Value)> {
@@ -112,24 +174,30 @@ async fn proved(app: &App, name: Option<&str>) -> Result<(String, Value)> {
     Ok((line, json!({ "backup": told(&manifest), "proven": proven })))
 }
 
-async fn brought_back(app: &App, name: Option<&str>, rights: bool) -> Result<(String, Value)> {
+async fn brought_back(app: &App, name: Option<&str>, way: Way) -> Result<(String, Value)> {
     let place = Place::of(&app.config)?;
-    let _lock = place.lock()?;
+    let _lock = place.lock_to_read()?;
     let manifest = Manifest::read(&place, &place.choose(name)?)?;
-    restore::check(app, &place, &manifest, rights).await?;
+    let there = restore::check(app, &place, &manifest, way).await?;
+    let rights = way.rights;
     let progress = bar()?;
-    let restored =
-        restore::files(app, &place, &manifest, &|files, bytes| show(&progress, files, bytes)).await;
+    let nothing_there = !there.contains(&true);
+    let telling = |files, bytes| show(&progress, files, bytes);
+    let restored = restore::files(app, &place, &manifest, nothing_there, &telling).await;
     progress.finish_and_clear();
     let restored = restored?;
     // From here on a service that is started finishes what is left: it refuses an older schema, and erases again.
-    restore::databases(app, &place, &manifest, rights).await?;
+    restore::databases(app, &place, &manifest, rights, &there).await?;
     migrate::quietly(&app.config).await?;
     for unread in &restored.unread {
         let unread = text::visible(unread);
         eprintln!(
             "Who was erased according to this backup is not known, because it cannot be read. {unread}"
         );
+    }
+    if !manifest.is_whole() {
+        let lost = manifest.remarks.lost;
+        eprintln!("This backup is not whole: {lost} files that its rows name were missing when it was made.");
     }
     app.follow_the_databases_clock().await?;
     let erased = match replay::replay(app).await {
@@ -168,8 +236,11 @@ fn listed(app: &App) -> Result<(String, Value)> {
         match Manifest::read(&place, &name) {
             Ok(manifest) => {
                 let proven = manifest::proven(&place, &manifest);
-                let when =
-                    proven.as_ref().map_or("not proven".to_owned(), |proven| format!("proven {}", proven.at));
+                let when = match &proven {
+                    Some(proven) => format!("proven {}", proven.at),
+                    None if manifest.is_whole() => "not proven".to_owned(),
+                    None => format!("NOT WHOLE, {} files are missing", manifest.remarks.lost),
+                };
                 let (rows, files) = (manifest.rows(), manifest.files.count);
                 lines.push(format!(
                     "{name}  rookery {}, {rows} rows, {files} files, {when}",
@@ -198,8 +269,12 @@ fn told(manifest: &Manifest) -> Value {
         "schema": manifest.schema,
         "rows": manifest.rows(),
         "files": manifest.files,
+        "whole": manifest.is_whole(),
+        "remarks": manifest.remarks,
         "key": manifest.key,
+        "keyName": manifest.key_name,
         "secretKey": manifest.secret_key,
+        "secretKeyFingerprint": manifest.secret_key_fingerprint,
     })
 }
 

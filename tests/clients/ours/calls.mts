@@ -20,6 +20,7 @@ await say("status", () => rookery.setStatus("cnv_1", { status: "open" }));
 await say("documents", () => rookery.requestDocuments("cnv_1", { documents: [{ label: "x" }] }));
 console.log("file", (await rookery.documentContent("doc_1")).length, "bytes");
 await say("missing", () => rookery.conversation("a/b?c"));
+await say("elsewhere", () => rookery.mailboxes());
 for (const { secret, headers, body } of JSON.parse(readFileSync(cases, "utf8"))) {
   console.log("webhook", await verifyWebhook(secret, headers, body).then((event) => event.type, () => "refused"));
 }

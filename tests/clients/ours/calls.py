@@ -28,6 +28,7 @@ say("status", lambda: rookery.set_status("cnv_1", {"status": "open"}))
 say("documents", lambda: rookery.request_documents("cnv_1", {"documents": [{"label": "x"}]}))
 print("file", len(rookery.document_content("doc_1")), "bytes")
 say("missing", lambda: rookery.conversation("a/b?c"))
+say("elsewhere", lambda: rookery.mailboxes())
 for one in json.load(open(cases)):
     try:
         print("webhook", verify_webhook(one["secret"], one["headers"], one["body"].encode())["type"])

@@ -28,6 +28,7 @@ ANSWERS = {
     "POST /conversations/cnv_1/document-requests": [(429, {"Retry-After": "1"}), (201, {})],
     "GET /documents/doc_1/content": [(503, {}), (200, {"Content-Type": "application/octet-stream"})],
     "GET /conversations/a%2Fb%3Fc": [(404, {})],
+    "GET /mailboxes": [(307, {"Location": "/api/v1/elsewhere"})],
 }
 WANTED = {
     "GET /me": 3,
@@ -38,8 +39,9 @@ WANTED = {
     "POST /conversations/cnv_1/document-requests": 2,
     "GET /documents/doc_1/content": 2,
     "GET /conversations/a%2Fb%3Fc": 1,
+    "GET /mailboxes": 1,
 }
-SAID = ["me done", "tags done", "note 500 A sentence.", "reply network", "status done", "documents done", "file 11 bytes", "missing 404 A sentence."]
+SAID = ["me done", "tags done", "note 500 A sentence.", "reply network", "status done", "documents done", "file 11 bytes", "missing 404 A sentence.", "elsewhere 307 A sentence."]
 asked = {}
 
 
@@ -88,6 +90,7 @@ def deliveries():
         (signed(400), body, False), (signed(-400), body, False), (signed(0, other), body, False),
         (signed(0), body + " ", False), ({**signed(0), "webhook-id": "evt_2"}, body, False),
         ({**signed(0), "webhook-timestamp": "soon"}, body, False), ({}, body, False),
+        ({**signed(0), "webhook-timestamp": "²"}, body, False),
         ({**signed(0), "webhook-signature": "v1,ä v2, v1"}, body, False),
     ], secret
 

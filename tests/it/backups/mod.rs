@@ -1,11 +1,14 @@
 //! Backups as an operator makes and restores them, with the real binary: round trips, what is found, what is refused, what
 //! a kill leaves behind.
 
+mod documented;
 mod erased;
+mod hostile;
 mod killed;
 mod million;
 mod restored;
 mod spoilt;
+mod whole;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -60,6 +60,9 @@ async fn a_backup_is_restored_with_every_row_and_every_file() {
     let mut there = files(&backed.site.folder.join("blobs"));
     there.retain(|name, _| !name.contains("/doctor/"));
     assert_eq!(files(&fresh.blobs), there);
+    let mut there = PgConnection::connect(fresh.database.url()).await.unwrap();
+    sqlx::raw_sql("update workspaces set name = 'Changed'").execute(&mut there).await.unwrap();
+    there.close().await.unwrap();
     let again = complaint(fresh.command(&backed, &["restore"]).output().unwrap());
     assert!(again.contains("not empty"), "{again}");
 

@@ -1,6 +1,11 @@
 //! What happens by itself, and backups, broken one at a time.
 
+use std::path::PathBuf;
+use std::process::Command;
+
+use chrono::TimeDelta;
 use rookery::backups::{create, verify};
+use rookery::clock::Clock;
 use rookery::doctor::given::Given;
 
 use super::healthy::{Healthy, NEW_KEY, OLD_KEY};
@@ -60,6 +65,45 @@ async fn backups() {
     std::fs::rename(name.join("proven"), healthy.file("proven")).unwrap();
     healthy.only("backup-proven").await;
     std::fs::rename(healthy.file("proven"), name.join("proven")).unwrap();
+    healthy.is_well().await;
+
+    // What is not ours is not read, and what is half written or not whole is no backup.
+    std::fs::create_dir(folder.join("zzz")).unwrap();
+    std::fs::write(folder.join("20990101T000000000Z"), "a stray").unwrap();
+    healthy.is_well().await;
+    let manifest = name.join("manifest");
+    let sound = std::fs::read_to_string(&manifest).unwrap();
+    for wrong in
+        [sound[..sound.len() / 2].to_owned(), sound.replace("\"lost\":0", "\"lost\":1"), String::new()]
+    {
+        std::fs::write(&manifest, wrong).unwrap();
+        healthy.only("backup").await;
+    }
+    std::fs::write(&manifest, &sound).unwrap();
+    healthy.is_well().await;
+    // A proof of another manifest proves nothing.
+    let app = healthy.app(&[]);
+    let mut ahead = healthy.app(&[]);
+    ahead.clock = Clock::set_to(app.clock.now() + TimeDelta::days(2));
+    let early = create::create(&ahead, &|_, _| {}).await.unwrap();
+    std::fs::copy(name.join("proven"), folder.join(&early.name).join("proven")).unwrap();
+    // Dated in the future, it would look new for two more days.
+    healthy.only("backup").await;
+    let after = create::create(&app, &|_, _| {}).await.unwrap();
+    assert!(after.name > early.name, "the clock went back, the names did not");
+    healthy.is_well().await;
+    let found = Command::new("find")
+        .arg(healthy.file("blobs"))
+        .args(["-path", "*/documents/*", "-type", "f"])
+        .output()
+        .unwrap();
+    let lost = PathBuf::from(String::from_utf8(found.stdout).unwrap().lines().next().unwrap());
+    let bytes = std::fs::read(&lost).unwrap();
+    std::fs::remove_file(&lost).unwrap();
+    assert!(!create::create(&app, &|_, _| {}).await.unwrap().is_whole());
+    std::fs::write(&lost, bytes).unwrap();
+    healthy.only("backup").await;
+    create::create(&app, &|_, _| {}).await.unwrap();
     healthy.is_well().await;
 
     // A backup of a time when there was a newer key, which somebody has taken out since.

@@ -1,4 +1,5 @@
-//! Under systemd: the service takes the socket that it is handed, and says when it is ready and when it stops.
+//! Under systemd: the service takes the socket that it is handed, and says when it is ready and when it stops. Two sockets of
+//! one name are refused.
 
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
@@ -21,15 +22,8 @@ async fn a_socket_that_systemd_opened_is_served_and_readiness_is_told() {
         String::from_utf8_lossy(&words[..length]).into_owned()
     };
 
-    let plain = site.command(&["serve"]);
-    let mut command = Command::new("sh");
-    // A handed-over socket is descriptor 3, and the process that may take it is named.
-    let script = "exec 3<&0 0</dev/null; export LISTEN_PID=$$; exec \"$0\" serve";
-    let mut service = command
-        .args(["-c", script, plain.get_program().to_str().unwrap()])
-        .current_dir(&site.folder)
-        .env_clear()
-        .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
+    // A handed-over socket is descriptor 3.
+    let mut service = handing_over(&site, "exec 3<&0 0</dev/null")
         .envs([("LISTEN_FDS", "1"), ("LISTEN_FDNAMES", "http"), ("WATCHDOG_USEC", "2000000")])
         .env("NOTIFY_SOCKET", site.folder.join("notify"))
         // Nobody listens there: the socket is the one that was handed over.
@@ -49,4 +43,35 @@ async fn a_socket_that_systemd_opened_is_served_and_readiness_is_told() {
     let last = std::iter::repeat_with(heard).find(|words| words != "WATCHDOG=1").unwrap();
     assert_eq!(last, "STOPPING=1");
     assert!(service.wait().unwrap().success());
+}
+
+/// A .socket unit with two `ListenStream=` hands over two sockets of one name.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_sockets_of_one_name_are_refused() {
+    let site = Site::migrated().await;
+    let (one, other) = (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let refused = handing_over(&site, "exec 3<&0 4<&1 0</dev/null 1>/dev/null")
+        .envs([("LISTEN_FDS", "2"), ("LISTEN_FDNAMES", "http:http")])
+        .stdin(Stdio::from(OwnedFd::from(one)))
+        .stdout(Stdio::from(OwnedFd::from(other)))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+        .wait_with_output()
+        .unwrap();
+    let why = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && why.contains("two sockets named http"), "{why}");
+}
+
+/// `rookery serve` behind a line of shell that puts descriptors where they belong, as the process that may take them.
+fn handing_over(site: &Site, descriptors: &str) -> Command {
+    let plain = site.command(&["serve"]);
+    let mut command = Command::new("sh");
+    let script = format!("{descriptors}; export LISTEN_PID=$$; exec \"$0\" serve");
+    command
+        .args(["-c", &script, plain.get_program().to_str().unwrap()])
+        .current_dir(&site.folder)
+        .env_clear()
+        .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command
 }

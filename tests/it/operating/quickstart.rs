@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use serde_json::Value;
+use sqlx::PgPool;
 
 use crate::world::site::{Site, text};
 
@@ -47,6 +48,45 @@ async fn a_service_in_use_is_left_alone() {
     assert_eq!(refused.status.code(), Some(1));
     let why = String::from_utf8(refused.stderr).unwrap();
     assert!(why.contains("There is a workspace already") && why.contains("--anyway"), "{why}");
+}
+
+/// A database with somebody else's tables, or of another version, is as it was afterwards.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_in_use_is_neither_migrated_nor_written() {
+    let site = Site::empty().await;
+    let pool = PgPool::connect(site.database.url()).await.unwrap();
+    let refused = async |words: &str| {
+        let tables = "select count(*) from pg_class where relnamespace >= 16384 or relnamespace = 'public'::regnamespace";
+        let content = async || sqlx::query_scalar::<_, i64>(tables).fetch_one(&pool).await.unwrap();
+        let before = content().await;
+        // Also with the word that makes another workspace.
+        for arguments in [&["quickstart"][..], &["quickstart", "--anyway"]] {
+            let done = site.run(arguments);
+            let why = String::from_utf8(done.stderr).unwrap();
+            assert_eq!(done.status.code(), Some(1), "{why}");
+            assert!(why.contains(words) && why.contains("in use. Name an empty one"), "{why}");
+        }
+        assert_eq!(content().await, before, "{words}");
+    };
+    let change = async |sql: &'static str| sqlx::raw_sql(sql).execute(&pool).await.unwrap();
+
+    let done = site.command(&["quickstart"]).env("ROOKERY_BLOBS", "file:///proc/blobs").output().unwrap();
+    let why = String::from_utf8(done.stderr).unwrap();
+    assert!(why.contains("/proc/blobs cannot be made") && why.contains("ROOKERY_BLOBS"), "{why}");
+    change("create schema shop; create table shop.orders (id int)").await;
+    refused("holds shop.orders, which is not Rookery's").await;
+    change("drop schema shop cascade").await;
+    site.migrate();
+    change("update _sqlx_migrations set version = 900000 where version = 1").await;
+    refused("schema of a newer version").await;
+    change("update _sqlx_migrations set version = 1 where version = 900000").await;
+    change("update _sqlx_migrations set checksum = 'x' where version = 2").await;
+    refused("a migration 2 that is not Rookery's").await;
+    change("delete from _sqlx_migrations where version >= 2").await;
+    refused("schema of an older version (1 of").await;
+    let rows = "select (select count(*) from _sqlx_migrations), (select count(*) from directory.workspaces)";
+    let left: (i64, i64) = sqlx::query_as(rows).fetch_one(&pool).await.unwrap();
+    assert_eq!(left, (1, 0), "migrations and workspaces");
 }
 
 #[test]
