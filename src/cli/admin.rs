@@ -189,8 +189,6 @@ pub enum Command {
         domain: String,
     },
     /// Import mail files into a live inbox, as if they had just arrived. The same mail twice is stored once.
-    ///
-    /// Ends with 1 when a file was not imported, and names it; the others are.
     ImportMail {
         #[arg(long, value_name = "wsp_…")]
         workspace: WorkspaceId,
@@ -361,9 +359,7 @@ async fn execute(app: &App, command: Command) -> Result<Done> {
             domains::add(app, workspace, &domain).await.map_err(no_workspace)?
         }
         Command::CheckDomain { workspace, domain } => domains::check(app, workspace, &domain).await?,
-        Command::ImportMail { workspace, mailbox, files } => {
-            return import(app, workspace, mailbox, &files).await;
-        }
+        Command::ImportMail { workspace, mailbox, files } => import(app, workspace, mailbox, &files).await?,
         Command::ReplayMail { workspace } => replay_all(app, workspace).await?,
         Command::ExplainMail { workspace, message } => explain(app, workspace, message).await?,
         Command::Reseal => return Ok(reseal::reseal(app).await?.told(app.config.needs_secret_key()?)),
@@ -377,12 +373,17 @@ async fn execute(app: &App, command: Command) -> Result<Done> {
     Ok(said.into())
 }
 
-async fn import(app: &App, workspace: WorkspaceId, mailbox: MailboxId, files: &[PathBuf]) -> Result<Done> {
+async fn import(
+    app: &App,
+    workspace: WorkspaceId,
+    mailbox: MailboxId,
+    files: &[PathBuf],
+) -> Result<(String, Value)> {
     let mailbox = mailboxes::live(&mut *app.connection().await?, workspace, mailbox).await?;
     let style =
         ProgressStyle::with_template("{bar:40} {pos}/{len} files, {eta} left").map_err(Error::internal)?;
     let progress = ProgressBar::new(files.len() as u64).with_style(style);
-    let (mut imported, mut duplicates, mut failed) = (0, 0, Vec::new());
+    let (mut imported, mut duplicates, mut failed) = (0, 0, 0);
     for file in files {
         let outcome = match tokio::fs::read(file).await {
             Ok(raw) => {
@@ -404,24 +405,15 @@ async fn import(app: &App, workspace: WorkspaceId, mailbox: MailboxId, files: &[
             Err(error) => Some(error),
         };
         if let Some(why) = why {
-            failed.push(file.display().to_string());
+            failed += 1;
             let told = text::visible(&format!("{}: {why}", file.display()));
             progress.suspend(|| eprintln!("{told}"));
         }
         progress.inc(1);
     }
     progress.finish_and_clear();
-    let line = format!("{imported} imported, {duplicates} there already, {} failed.", failed.len());
-    let object = json!({
-        "imported": imported,
-        "duplicates": duplicates,
-        "failed": failed.len(),
-        "failedFiles": failed,
-    });
-    let left = (!failed.is_empty()).then(|| {
-        format!("{} of {} files were not imported: {}", failed.len(), files.len(), failed.join(", "))
-    });
-    Ok(Done { line, object, left })
+    let line = format!("{imported} imported, {duplicates} there already, {failed} failed.");
+    Ok((line, json!({ "imported": imported, "duplicates": duplicates, "failed": failed })))
 }
 
 async fn replay_all(app: &App, workspace: WorkspaceId) -> Result<(String, Value)> {

@@ -64,10 +64,6 @@ async fn hand_over(kills_wanted: usize) {
     ]);
     site.admin(&["add-domain", "--workspace", &workspace, "--domain", "acme.test"]);
     let pool = sqlx::PgPool::connect(site.database.url()).await.unwrap();
-    // Some are always due while nodes are killed.
-    let messages = 120 + kills_wanted * 20;
-    seed(&pool, "team", messages, kills_wanted * 3 / 2).await;
-
     let (ledger, started) = (Ledger::default(), Instant::now());
     let mut sinks = Vec::new();
     let mut nodes = Vec::new();
@@ -75,6 +71,9 @@ async fn hand_over(kills_wanted: usize) {
         sinks.push(Sink::numbered(number, ledger.clone()).await);
         nodes.push(start(&site, &sinks[number], number).await);
     }
+    // Some are always due while nodes are killed, so their time begins when the nodes have started.
+    let messages = 600 + kills_wanted * 20;
+    seed(&pool, "team", messages, 40 + kills_wanted * 3 / 2).await;
     let mut kills: Vec<Kill> = Vec::new();
     let mut by_moment = BTreeMap::new();
     // A few kills may miss their moment; a full run meets every one.
