@@ -45,8 +45,12 @@ fn main() {
         ["static/vendor", "static/js"].iter().flat_map(|folder| files(folder, "js")).collect();
     let joined = scripts.iter().map(|script| lean(&read(script)) + ";\n").collect::<String>();
     assets.add("app.js", "text/javascript; charset=utf-8", joined.into_bytes(), true);
-    // The sign-in page and the upload page have one script each and no other.
-    for (file, folder) in [("pass-key.js", "static/js"), ("upload-files.js", "static/js/customer")] {
+    // The sign-in page and customers' pages have one script each and no other.
+    for (file, folder) in [
+        ("pass-key.js", "static/js"),
+        ("upload-files.js", "static/js/customer"),
+        ("visitor-zone.js", "static/js/customer"),
+    ] {
         let alone = lean(&read(&Path::new(folder).join(file)));
         assets.add(file, "text/javascript; charset=utf-8", alone.into_bytes(), true);
     }

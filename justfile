@@ -40,6 +40,18 @@ kill-mail:
 kill-uploads:
     cargo test --locked --test it web::customer::kills:: -- --ignored --nocapture
 
+# A thousand visitors for one time on two nodes, a hundred times; five hundred moves at once.
+book-race:
+    cargo test --locked --test it bookings::engine::races:: -- --ignored --nocapture --test-threads 1
+
+# Fifty kill -9 between a booking and its mail: exactly one invitation for each.
+kill-bookings:
+    cargo test --locked --test it web::customer::bookings::kills:: -- --ignored --nocapture
+
+# Every invitation, read by three calendar libraries.
+calendars:
+    tests/peers/calendars
+
 # Formatting, clippy, licences and sources, spelling, house rules.
 lint:
     cargo fmt --all --check
@@ -122,6 +134,10 @@ not-found:
 fault-sends:
     cargo test --locked --test it faults::sends:: -- --ignored --nocapture
 
+# Leaders of a real cluster die under load on every door, as docs/high-availability.md sets it up (needs root, patroni, etcd, haproxy).
+fault-failover *times: build
+    tests/peers/failover "{{ target }}/debug/rookery" {{ times }}
+
 # 200 nodes killed while they hand mail to a relay.
 fault-smtp-sends:
     cargo test --locked --test it faults::smtp_sends:: -- --ignored --nocapture
@@ -137,6 +153,10 @@ floods:
 # Deliveries a second beside `wrk`, and fairness with half a million deliveries that hang.
 bench-webhooks *arguments:
     cargo bench --locked --bench webhooks -- {{ arguments }}
+
+# How long the free times of sixty days take with 200,000 bookings behind and ahead.
+bench-bookings:
+    cargo test --locked --profile bench --test it bookings::engine::room:: -- --ignored --nocapture
 
 # Prints what taking mail costs, beside Postfix and a bare insert (needs postfix and pgbench).
 bench-mail *arguments:
@@ -180,6 +200,10 @@ bench-web *arguments:
 peers: build
     tests/peers/run "{{ target }}/debug/rookery"
 
+# Bookings with a real calendar server, and a visitor with another calendar program.
+caldav:
+    tests/peers/caldav
+
 # The tests of mail with blobs on a real S3 server.
 s3:
     tests/peers/s3
@@ -211,6 +235,10 @@ release-refusals:
 # The same program packed in two folders gives the same bytes (needs nfpm and buildah).
 package-same:
     tests/packages/same
+
+# The packed program reads documents as well as one that was built here.
+package-reading binary: build
+    tests/packages/reading {{ binary }} "{{ target }}/debug/rookery"
 
 # The package in a real Debian that boots: install, quickstart, hardening, upgrade, purge (needs root).
 package-debian package *newer:

@@ -6,6 +6,7 @@ pub mod app;
 pub mod app_mail;
 pub mod assistants;
 pub mod backups;
+pub mod bookings;
 pub mod breaking_changes;
 pub mod cli;
 pub mod clock;

@@ -81,6 +81,13 @@ pub fn visible(text: &str) -> String {
     visible
 }
 
+/// Without the signs that turn the order of letters around. Joiners and marks stay: names and words need them.
+pub fn in_order(text: &str) -> String {
+    text.chars()
+        .filter(|letter| !matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
+        .collect()
+}
+
 /// Without characters that nobody sees: what is read is what is there.
 pub fn without_unseen(text: &str) -> String {
     // Fillers, blanks that are letters, and what only changes the look of the letter before.

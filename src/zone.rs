@@ -2,8 +2,8 @@
 //! PostgreSQL: the two know different names of zones, and a statement that stores mail must not fail over one. A name
 //! that nobody knows any more counts as UTC.
 
-use chrono::{DateTime, Datelike, Days, NaiveDate, Utc, Weekday};
-use jiff::tz::TimeZone;
+use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveDateTime, TimeDelta, Utc, Weekday};
+use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Timestamp, civil};
 use sqlx::PgConnection;
 
@@ -13,9 +13,23 @@ use crate::ids::WorkspaceId;
 #[derive(Clone, Debug)]
 pub struct Zone(TimeZone);
 
+/// A time in which clocks there do not change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steady {
+    pub from: DateTime<Utc>,
+    pub to: DateTime<Utc>,
+    /// How far clocks are ahead of UTC.
+    pub ahead: TimeDelta,
+}
+
 impl Zone {
     pub fn named(name: &str) -> Self {
         Self(TimeZone::get(name).unwrap_or(TimeZone::UTC))
+    }
+
+    /// One that there is, by any name it ever had: browsers report old ones.
+    pub fn known(name: &str) -> Option<Self> {
+        TimeZone::get(name).ok().filter(|zone| zone.iana_name().is_some()).map(Self)
     }
 
     /// The workspace's.
@@ -37,6 +51,13 @@ impl Zone {
             NaiveDate::from_ymd_opt(date.year().into(), date.month() as u32, date.day() as u32)
         });
         day.unwrap_or(at.date_naive())
+    }
+
+    /// The time of the day there: `22:10`.
+    pub fn clock(&self, at: DateTime<Utc>) -> String {
+        let local = self.local(at).map(|local| (local.hour(), local.minute()));
+        local
+            .map_or_else(|| at.format("%H:%M").to_string(), |(hour, minute)| format!("{hour:02}:{minute:02}"))
     }
 
     /// The Monday of the week it is there.
@@ -64,6 +85,40 @@ impl Zone {
         let span = jiff::Span::new().days(i64::from(days));
         let later = self.local(at).and_then(|local| local.checked_add(span).ok());
         later.and_then(|later| self.instant(later)).unwrap_or(at + Days::new(days.into()))
+    }
+
+    /// What clocks show there.
+    pub fn shows(&self, at: DateTime<Utc>) -> NaiveDateTime {
+        at.naive_utc() + self.ahead(at)
+    }
+
+    /// How far clocks there are ahead of UTC.
+    pub fn ahead(&self, at: DateTime<Utc>) -> TimeDelta {
+        let offset = Timestamp::from_millisecond(at.timestamp_millis()).map(|at| self.0.to_offset(at));
+        offset.map_or(TimeDelta::zero(), |offset| TimeDelta::seconds(offset.seconds().into()))
+    }
+
+    /// Whether clocks show this very time once more, before or after: they are set back.
+    pub fn comes_twice(&self, at: DateTime<Utc>) -> bool {
+        let local = self.local(at);
+        local.is_some_and(|local| {
+            matches!(self.0.to_ambiguous_timestamp(local).offset(), AmbiguousOffset::Fold { .. })
+        })
+    }
+
+    /// The whole time between two moments, parted where clocks change.
+    pub fn steady(&self, from: DateTime<Utc>, to: DateTime<Utc>) -> Vec<Steady> {
+        let mut all = Vec::new();
+        let (mut begins, mut ahead) = (from, self.ahead(from));
+        let start = Timestamp::from_millisecond(from.timestamp_millis()).ok();
+        for change in start.iter().flat_map(|start| self.0.following(*start)) {
+            let at = DateTime::from_timestamp_millis(change.timestamp().as_millisecond());
+            let Some(at) = at.filter(|at| *at < to) else { break };
+            all.push(Steady { from: begins, to: at, ahead });
+            (begins, ahead) = (at, self.ahead(at));
+        }
+        all.push(Steady { from: begins, to, ahead });
+        all
     }
 
     fn local(&self, at: DateTime<Utc>) -> Option<civil::DateTime> {
@@ -107,5 +162,19 @@ mod tests {
         // 2:30 is skipped on the day the clocks go forward.
         assert_eq!(berlin.days_later(at("2031-03-29T01:30:00Z"), 1), at("2031-03-30T01:30:00Z"));
         assert_eq!(berlin.midnight_after(at("2031-03-30T12:00:00Z")), at("2031-03-30T22:00:00Z"));
+    }
+
+    #[test]
+    fn time_is_parted_where_clocks_change() {
+        let lord_howe = Zone::known("Australia/Lord_Howe").unwrap();
+        let parts = lord_howe.steady(at("2031-01-01T00:00:00Z"), at("2032-01-01T00:00:00Z"));
+        let ahead: Vec<i64> = parts.iter().map(|part| part.ahead.num_minutes()).collect();
+        assert_eq!(ahead, [660, 630, 660], "half an hour, twice a year");
+        assert!(parts.windows(2).all(|both| both[0].to == both[1].from));
+        let twice = at("2031-04-05T15:10:00Z");
+        assert_eq!(lord_howe.shows(twice).to_string(), "2031-04-06 01:40:00");
+        assert!(lord_howe.comes_twice(twice) && lord_howe.comes_twice(twice - TimeDelta::minutes(30)));
+        assert!(!lord_howe.comes_twice(twice + TimeDelta::minutes(30)));
+        assert!(Zone::known("Mars/Base").is_none() && Zone::known("Asia/Calcutta").is_some());
     }
 }

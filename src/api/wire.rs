@@ -175,6 +175,9 @@ pub enum TimelineItem {
         #[serde(rename = "senderConfirmed", skip_serializing_if = "Option::is_none")]
         #[schemars(with = "bool")]
         sender_confirmed: Option<bool>,
+        /// It was sent as a secure link, or written on a secure page. Its text then reads `Secure message` and names no
+        /// files, unless an owner of the workspace allows agents to read secure words.
+        secure: bool,
     },
     Note {
         id: NoteId,
@@ -319,6 +322,7 @@ impl TimelineItem {
                 to: message.to.or_else(|| message.status.is_some().then(|| to.to_vec())),
                 cc: message.cc.or_else(|| message.status.is_some().then(Vec::new)),
                 sender_confirmed: message.sender_confirmed,
+                secure: message.secure,
                 id: message.id,
                 at: Timestamp(message.at),
                 direction: message.direction.as_str(),

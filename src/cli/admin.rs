@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::cli::mode::Mode;
 use crate::cli::output::Done;
 use crate::cli::people as people_commands;
-use crate::cli::{agents, audit, domains, reseal, sending_services, suppressed, webhooks};
+use crate::cli::{agents, audit, bookings, domains, reseal, sending_services, suppressed, webhooks};
 use crate::clock::written;
 use crate::conversations::messages::inbound::{self, Raw};
 use crate::conversations::release_held::release;
@@ -215,6 +215,8 @@ pub enum Command {
     #[command(subcommand)]
     Audit(audit::Command),
     #[command(flatten)]
+    Bookings(bookings::Command),
+    #[command(flatten)]
     People(people_commands::Command),
     #[command(flatten)]
     SendingServices(sending_services::Command),
@@ -364,6 +366,7 @@ async fn execute(app: &App, command: Command) -> Result<Done> {
         Command::ExplainMail { workspace, message } => explain(app, workspace, message).await?,
         Command::Reseal => return Ok(reseal::reseal(app).await?.told(app.config.needs_secret_key()?)),
         Command::Audit(command) => return audit::execute(app, command).await,
+        Command::Bookings(command) => bookings::execute(app, command).await.map_err(no_workspace)?,
         Command::People(command) => people_commands::execute(app, command).await.map_err(no_workspace)?,
         Command::SendingServices(command) => {
             sending_services::execute(app, command).await.map_err(no_workspace)?

@@ -5,6 +5,7 @@ pub mod admin;
 mod agents;
 mod assistants;
 mod audit;
+mod bookings;
 pub mod demo;
 mod domains;
 mod generate;

@@ -14,11 +14,13 @@ use serde_json::json;
 use crate::app::App;
 use crate::app_mail::connect;
 use crate::assistants::settings as model;
+use crate::bookings::busy;
 use crate::cli::output::Done;
+use crate::conversations::secure::vault;
 use crate::erasures::resealing;
 use crate::error::{Error, Result};
 use crate::exports::ask as exports;
-use crate::ids::{ErasureId, ExportId, PersonId, SendingServiceId, WebhookId, WorkspaceId};
+use crate::ids::{BusySourceId, ErasureId, ExportId, PersonId, SendingServiceId, WebhookId, WorkspaceId};
 use crate::outgoing::dkim;
 use crate::secrets::key_ring::KeyRing;
 use crate::secrets::sealed::{self, Stored};
@@ -51,8 +53,10 @@ enum Row {
     SecondFactor(PersonId),
     Provider,
     Model,
+    SecureKey,
     Export(ExportId),
     Erasure(ErasureId),
+    Calendar(BusySourceId),
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -124,11 +128,20 @@ async fn walk(app: &App, task: Task, progress: &ProgressBar) -> Result<ResealRep
             .into_iter()
             .map(|one| row(one, |_| Row::Provider));
         let models = model::stored(&mut conn, &batch).await?.into_iter().map(|one| row(one, |_| Row::Model));
+        let secure =
+            vault::stored(&mut conn, &batch).await?.into_iter().map(|one| row(one, |_| Row::SecureKey));
         let exports = exports::stored(&mut conn, &batch).await?.into_iter().map(|one| row(one, Row::Export));
         let erasures =
             resealing::stored(&mut conn, &batch).await?.into_iter().map(|one| row(one, Row::Erasure));
+        let calendars = busy::stored(&mut conn, &batch).await?.into_iter().map(|one| row(one, Row::Calendar));
         drop(conn);
-        let codes = codes.chain(providers).chain(exports).chain(erasures).chain(models);
+        let codes = codes
+            .chain(calendars)
+            .chain(providers)
+            .chain(exports)
+            .chain(erasures)
+            .chain(models)
+            .chain(secure);
         for stored in domains.chain(webhooks).chain(connections).chain(audits).chain(codes) {
             found.look_at(app, task, stored).await?;
         }
@@ -234,8 +247,10 @@ impl Row {
             Self::SecondFactor(person) => second_factor::replace(tx, *person, old, new).await,
             Self::Provider => single_sign_on::replace(tx, old, new).await,
             Self::Model => model::reseal(tx, old, new).await,
+            Self::SecureKey => vault::replace(tx, old, new).await,
             Self::Export(id) => exports::replace(tx, *id, old, new).await,
             Self::Erasure(id) => resealing::replace(tx, *id, old, new).await,
+            Self::Calendar(id) => busy::replace(tx, *id, old, new).await,
         }
     }
 }
@@ -250,8 +265,10 @@ impl fmt::Display for Row {
             Self::SecondFactor(person) => write!(f, "the second factor of {person}"),
             Self::Provider => write!(f, "the secret of single sign-on"),
             Self::Model => write!(f, "the key of the assistants' model"),
+            Self::SecureKey => write!(f, "the key of secure messages"),
             Self::Export(id) => write!(f, "the address of the export {id}"),
             Self::Erasure(id) => write!(f, "the address of the erasure {id}"),
+            Self::Calendar(id) => write!(f, "the address of the calendar {id}"),
         }
     }
 }

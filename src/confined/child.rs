@@ -1,6 +1,6 @@
 //! The child's side: raises its walls, then takes the file from standard input, and answers on standard output.
 //!
-//! It runs before anything else of the program begins, in the only thread there is, with an empty environment. What a
+//! It runs before anything else of the program begins, in the only thread there is, with nothing of our environment. What a
 //! parser prints or how it panics is nobody's business: words of the file could be in it.
 
 use std::io::{Read, Write};
@@ -13,6 +13,7 @@ use regex::Regex;
 use crate::confined::job::{Job, MOST_INPUT};
 use crate::confined::{scans, walls};
 use crate::reading;
+use crate::reading::calendar::Span;
 use crate::reading::page::Page;
 
 /// How it ends, for the parent.
@@ -82,6 +83,9 @@ fn done(job: &Job, input: &[u8]) -> Option<Vec<u8>> {
                 pages.iter().map(|(number, tsv)| reading::files::words::page(*number, tsv)).collect();
             let words: usize = pages.iter().map(Page::words).sum();
             serde_json::to_vec(&(words, reading::whole::understand(&pages, None))).ok()
+        }
+        Job::Busy { from, to, zone } => {
+            serde_json::to_vec(&reading::calendar::busy(input, Span(*from, *to), zone)).ok()
         }
         Job::Words { .. } => None,
         #[cfg(debug_assertions)]

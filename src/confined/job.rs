@@ -7,6 +7,7 @@ use std::time::Duration;
 pub const MOST_INPUT: usize = 26_000_000;
 /// When the parent kills the child.
 pub const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE_WITH_CALENDARS: Duration = Duration::from_secs(4);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Job {
@@ -25,6 +26,8 @@ pub enum Job {
     /// What the words of scanned pages say: numbers and TSV of pages as JSON, and the same answer as that of reading, with
     /// how many words there are.
     Understand,
+    /// When somebody is busy between two moments, by a calendar, as one JSON object. Times without a zone are of this one.
+    Busy { from: i64, to: i64, zone: String },
     /// Tries to get out. Only for tests, and only in builds for them.
     #[cfg(debug_assertions)]
     Escape { how: String, simulate: Simulate },
@@ -51,6 +54,7 @@ impl Job {
             Self::Picture => words(&["picture"]),
             Self::Words { languages } => words(&["words", languages]),
             Self::Understand => words(&["understand"]),
+            Self::Busy { from, to, zone } => words(&["busy", &from.to_string(), &to.to_string(), zone]),
             #[cfg(debug_assertions)]
             Self::Escape { how, simulate } => words(&["escape", how, simulate.name()]),
         }
@@ -65,6 +69,10 @@ impl Job {
             ["scan", number] => number.parse().ok().map(Self::Scan),
             ["picture"] => Some(Self::Picture),
             ["understand"] => Some(Self::Understand),
+            ["busy", from, to, zone] if is_zone(zone) => {
+                let (from, to) = (from.parse().ok()?, to.parse().ok()?);
+                Some(Self::Busy { from, to, zone: (*zone).to_owned() })
+            }
             ["words", languages] if is_languages(languages) => {
                 Some(Self::Words { languages: (*languages).to_owned() })
             }
@@ -73,6 +81,14 @@ impl Job {
                 Some(Self::Escape { how: (*how).to_owned(), simulate: Simulate::of(simulate) })
             }
             _ => None,
+        }
+    }
+
+    /// How long it may take. A calendar whose rule spins is ended soon: there are many, and each is read again and again.
+    pub fn patience(&self) -> Duration {
+        match self {
+            Self::Busy { .. } => PATIENCE_WITH_CALENDARS,
+            _ => PATIENCE,
         }
     }
 
@@ -86,12 +102,18 @@ impl Job {
     pub fn most_output(&self) -> usize {
         match self {
             Self::Read | Self::Check | Self::Understand => 64 << 10,
-            Self::Page(_) | Self::Words { .. } => 1 << 20,
+            Self::Page(_) | Self::Words { .. } | Self::Busy { .. } => 1 << 20,
             Self::Scan(_) | Self::Picture => MOST_INPUT,
             #[cfg(debug_assertions)]
             Self::Escape { .. } => 64 << 10,
         }
     }
+}
+
+/// `Europe/Berlin`
+fn is_zone(text: &str) -> bool {
+    let sound = |byte: u8| byte.is_ascii_alphanumeric() || b"/_+-".contains(&byte);
+    !text.is_empty() && text.len() <= 64 && text.bytes().all(sound)
 }
 
 /// `eng+deu`: what tesseract is told goes by its command line.
@@ -122,7 +144,10 @@ mod tests {
     #[test]
     fn a_job_reads_back_from_its_arguments() {
         let words = Job::Words { languages: "eng+deu".to_owned() };
-        for job in [Job::Read, Job::Check, Job::Page(7), Job::Scan(1), Job::Picture, Job::Understand, words] {
+        let busy = Job::Busy { from: -1, to: 2, zone: "America/Port-au-Prince".to_owned() };
+        for job in
+            [Job::Read, Job::Check, Job::Page(7), Job::Scan(1), Job::Picture, Job::Understand, words, busy]
+        {
             assert_eq!(Job::of(&job.arguments()), Some(job));
         }
         for unknown in [&["read", "x"][..], &["page"], &["page", "-1"], &["words", "--x"], &[]] {

@@ -1,4 +1,4 @@
-//! The parent's side: starts a child with an empty environment and three pipes, hands the file in, takes a bounded answer,
+//! The parent's side: starts a child with nothing of our environment and three pipes, hands the file in, takes a bounded answer,
 //! and ends the child when its time is over. A child that dies is an outcome, never an error of ours.
 
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use crate::confined::child;
-use crate::confined::job::{Job, PATIENCE};
+use crate::confined::job::Job;
 use crate::error::{Error, Result};
 
 /// Children at once for people and customers of this node; a file and its parser can take half a gigabyte. The worker has one
@@ -89,6 +89,9 @@ impl Confined {
             .arg("confined")
             .args(job.arguments())
             .env_clear()
+            // The allocator of the static binary takes a gigabyte of addresses at once, before the child limits its memory: then
+            // there is nothing left to take.
+            .env("MIMALLOC_ARENA_RESERVE", "0")
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -103,7 +106,7 @@ impl Confined {
             let _ = to.write_all(&input).await;
         });
         let most = job.most_output();
-        let ended = timeout(PATIENCE, async {
+        let ended = timeout(job.patience(), async {
             let mut said = Vec::new();
             from.take(most as u64 + 1).read_to_end(&mut said).await?;
             if said.len() > most {

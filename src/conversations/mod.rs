@@ -21,6 +21,7 @@ pub mod release_held;
 pub mod reports;
 pub mod ruled;
 pub mod search;
+pub mod secure;
 pub mod snooze;
 pub mod sorting;
 pub mod start;

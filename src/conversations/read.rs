@@ -7,11 +7,13 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::conversations::conversation::{Conversation, Member};
+use crate::conversations::secure::words::{self, Reader};
 use crate::conversations::team;
 use crate::conversations::timeline::{self, Cursor, SHOWN_TEXT};
 use crate::error::Result;
 use crate::ids::{ConversationId, WorkspaceId};
 use crate::store::db::{Handle, Snapshot};
+use crate::workspace::agents::secure_words;
 
 #[derive(Debug)]
 pub struct Whole {
@@ -42,7 +44,11 @@ pub async fn whole(
     before: Option<Cursor>,
 ) -> Result<Whole> {
     let workspace = snapshot.frame().workspace;
-    let timeline = timeline::read(snapshot, workspace, conversation.id, before, timeline::MOST).await?;
+    let mut timeline = timeline::read(snapshot, workspace, conversation.id, before, timeline::MOST).await?;
+    if secure_words::may_read(snapshot, workspace).await? {
+        let keys = snapshot.frame().keys.clone();
+        words::open_items(snapshot, keys.as_deref(), workspace, &mut timeline.items, Reader::Agent).await?;
+    }
     let team = team::of(snapshot, workspace, &conversation).await?;
     let app_sent = app_sent(snapshot, workspace, conversation.id).await?;
     Ok(Whole { conversation, timeline, team, app_sent })

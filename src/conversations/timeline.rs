@@ -69,8 +69,10 @@ pub struct Message {
     /// Whom it is addressed to openly; unknown of what was stored before this was kept, and of what goes to the contact.
     pub to: Option<Vec<String>>,
     pub cc: Option<Vec<String>>,
-    /// Of mail that came in: whether the sender's domain confirmed it.
+    /// Of mail that came in: whether the sender's domain confirmed it, or a proof on a secure page.
     pub sender_confirmed: Option<bool>,
+    /// Its words are sealed: `text` says only that.
+    pub secure: bool,
 }
 
 /// A file that came with a message, as stored in the message's row.
@@ -102,17 +104,17 @@ pub async fn read(
     let rows = sqlx::query!(
         r#"with newest as (
                (select 'message' as kind, item, at, id, direction, status, from_name, from_email, text, attachments,
-                       null as name, null::jsonb as data, verdict, to_addresses, cc_addresses
+                       null as name, null::jsonb as data, verdict, to_addresses, cc_addresses, channel
                 from messages where workspace_id = $1 and conversation_id = $2 and item >= 0
                   and (at, item) < (coalesce($4::timestamptz, 'infinity'), coalesce($5::integer, 2147483647))
                 order by at desc, item desc limit $6::bigint + 1)
                union all
-               (select 'note', item, at, id, null, null, null, null, body, null, author, null, null, null, null
+               (select 'note', item, at, id, null, null, null, null, body, null, author, null, null, null, null, null
                 from notes where workspace_id = $1 and conversation_id = $2 and item >= 0
                   and (at, item) < (coalesce($4::timestamptz, 'infinity'), coalesce($5::integer, 2147483647))
                 order by at desc, item desc limit $6::bigint + 1)
                union all
-               (select 'event', item, at, null, null, null, actor, null, null, null, event, data, null, null, null
+               (select 'event', item, at, null, null, null, actor, null, null, null, event, data, null, null, null, null
                 from timeline_events where workspace_id = $1 and conversation_id = $2
                   and (at, item) < (coalesce($4::timestamptz, 'infinity'), coalesce($5::integer, 2147483647))
                 order by at desc, item desc limit $6::bigint + 1)
@@ -121,7 +123,9 @@ pub async fn read(
            shown as (
                select kind, item, at, id, direction, status, from_name, from_email,
                       case kind when 'message' then left(text, $3) else text end as text, attachments, name, data, to_addresses, cc_addresses,
-                      case when direction = 'inbound' then coalesce(verdict ->> 'dmarc' = 'pass', false) end as confirmed
+                      coalesce(channel = 'secure', false) as secure,
+                      case when direction = 'inbound'
+                           then channel = 'secure' or coalesce(verdict ->> 'dmarc' = 'pass', false) end as confirmed
                from newest),
            counted as (
                select *, count(*) over () as found, row_number() over downwards as place,
@@ -131,7 +135,7 @@ pub async fn read(
                from shown window downwards as (order by at desc, item desc rows unbounded preceding))
            select kind as "kind!", item as "item!", at as "at!", id, direction as "direction: Direction",
                    status as "status: MessageStatus", from_name, from_email, text,
-                  attachments as "attachments: Json<Vec<Attachment>>", name, data, to_addresses, cc_addresses, confirmed, found as "found!"
+                  attachments as "attachments: Json<Vec<Attachment>>", name, data, to_addresses, cc_addresses, confirmed, secure as "secure!", found as "found!"
            from counted where place <= $6 and (bytes <= $7 or place = 1)
            order by at, item"#,
         workspace.0,
@@ -161,6 +165,7 @@ pub async fn read(
                 to: row.to_addresses,
                 cc: row.cc_addresses,
                 sender_confirmed: row.confirmed,
+                secure: row.secure,
             }),
             "note" => Item::Note {
                 id: NoteId(row.id.unwrap_or_default()),

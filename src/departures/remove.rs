@@ -3,6 +3,7 @@
 
 use serde_json::json;
 
+use crate::bookings::hosts;
 use crate::departures::hand_over::{LEFT, follow};
 use crate::error::{Error, Result};
 use crate::ids::PersonId;
@@ -56,6 +57,7 @@ pub async fn remove(tx: &mut Tx<'_>, by: &By, person: PersonId, to: HandOver) ->
     sessions::end_all(tx, person).await?;
     let withdrawn = invitations::withdraw_all_of(tx, person).await?;
     let webhooks = hand_over(tx, person, to.webhooks).await?;
+    let bookings_paused = hosts::leave(tx, by, person).await?;
     let inboxes = mailboxes::hand_over(tx, person, to.inboxes).await?;
     let keys = revoke_key::end_keys_of(tx, person).await?;
     if to.stop_scheduled {
@@ -78,6 +80,7 @@ pub async fn remove(tx: &mut Tx<'_>, by: &By, person: PersonId, to: HandOver) ->
         "webhooksRemoved": webhooks.removed,
         "scheduledStopped": to.stop_scheduled,
         "invitationsWithdrawn": withdrawn,
+        "bookingTypesPaused": bookings_paused.len(),
     });
     audit::record(tx, by, Did::PersonRemoved, Subject { id: &person, name: &leaving.name }, data).await
 }

@@ -3,6 +3,7 @@
 
 use serde_json::json;
 
+use crate::bookings::forget as bookings;
 use crate::conversations::keeping::{forget, holds};
 use crate::conversations::lock::lock_visible;
 use crate::documents::forget as documents;
@@ -27,6 +28,13 @@ pub async fn delete(tx: &mut Tx<'_>, person: &Person, id: &str) -> Result<Conver
             "A hold stands against it: {name}. End the hold first, in Settings, Data and erasure."
         )));
     }
+    let now = tx.now();
+    if bookings::is_booked(tx, workspace, id, now).await? {
+        return Err(Error::Conflict(
+            "A time is booked in it that is still to come. Cancel it first, on the Bookings page.".to_owned(),
+        ));
+    }
+    bookings::of_conversations(tx, &[id]).await?;
     let filed = documents::forget(tx, &[id], &[]).await?;
     let written = drafts::in_conversations(tx, &[id]).await?;
     let taken = forget::remove(tx, &[id]).await?;

@@ -33,10 +33,16 @@ pub async fn each(
                union all select 'suppression_changes.address', address from suppression_changes where workspace_id = $1
                union all select 'automatic_mail.address', address from automatic_mail where workspace_id = $1
                union all select 'auto_replied.address', address from auto_replied where workspace_id = $1
+               union all select 'bookings.email', email from bookings where workspace_id = $1
+               union all select 'bookings.note', note from bookings where workspace_id = $1
+               union all select 'bookings.answers', answers::text from bookings where workspace_id = $1
                union all select 'holds.address', address from holds where workspace_id = $1
                union all
                select 'written_drafts.lines', to_line || ' ' || cc_line || ' ' || bcc_line
                from written_drafts where workspace_id = $1
+               union all select 'one_time_codes.address', address from one_time_codes where workspace_id = $1
+               union all
+               select 'notices.recipient', recipient from notices where workspace_id = $1 and kind = 'one_time_code'
                union all select 'sandbox_mail.recipient', recipient from sandbox_mail where workspace_id = $1
                union all select 'rules.definition', definition::text from rules where workspace_id = $1
                union all select 'rules.name', name from rules where workspace_id = $1

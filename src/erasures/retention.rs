@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use crate::app::App;
+use crate::bookings::forget as bookings;
 use crate::conversations::keeping::{forget, holds, retention};
 use crate::documents::forget as documents;
 use crate::due::backoff::{Backoff, Piece};
@@ -52,6 +53,7 @@ async fn remove(tx: &mut Tx<'_>) -> Result<bool> {
         return Ok(false);
     }
     let conversations: Vec<ConversationId> = over.iter().map(|(id, _)| *id).collect();
+    bookings::of_conversations(tx, &conversations).await?;
     let filed = documents::forget(tx, &conversations, &[]).await?;
     let written = drafts::in_conversations(tx, &conversations).await?;
     let taken = forget::remove(tx, &conversations).await?;

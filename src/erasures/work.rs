@@ -7,6 +7,7 @@ use sqlx::PgConnection;
 
 use crate::app::App;
 use crate::app_mail::forget as app_mail;
+use crate::bookings::forget as bookings;
 use crate::conversations::keeping::{forget, holds};
 use crate::conversations::views::saved;
 use crate::documents::forget as documents;
@@ -28,7 +29,7 @@ use crate::webhooks::erase as webhooks;
 use crate::workspace::access::By;
 use crate::workspace::audit::{self, Did, Subject};
 use crate::workspace::erased_addresses::{Hasher, name_of};
-use crate::workspace::notices;
+use crate::workspace::{notices, one_time_codes};
 
 /// The worker's loop.
 pub const LOOP: &str = "erase contacts";
@@ -142,7 +143,7 @@ async fn batch(tx: &mut Tx<'_>, erasure: &Erasure) -> Result<bool> {
         }
         "rest" => {
             held_up(tx, erasure, &[], &address).await?;
-            if !app_mail::erase(tx, &address).await? {
+            if !app_mail::erase(tx, &address).await? && !bookings::erase(tx, &address).await? {
                 let hasher = Hasher::must(tx, &keys, workspace).await?;
                 let written = drafts::to_address(tx, &address).await?;
                 files::doom(tx, &written).await?;
@@ -152,6 +153,7 @@ async fn batch(tx: &mut Tx<'_>, erasure: &Erasure) -> Result<bool> {
                 holds::forget(tx, &address, erasure.replayed).await?;
                 sandbox::address(tx, &address).await?;
                 notices::erase(tx).await?;
+                one_time_codes::erase(tx, &address).await?;
                 go_on(tx, erasure, "answers").await?;
                 let archives = exports::end_all(tx).await?;
                 files::doom(tx, &archives).await?;

@@ -2,6 +2,7 @@
 //! came in is as it came while its bytes are kept; otherwise it is written out of what is stored. Of a contact also the mail
 //! of or to them in conversations with others, and what apps sent them.
 
+use std::collections::HashMap;
 use std::fmt::Display;
 
 use chrono::{DateTime, Utc};
@@ -11,9 +12,12 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::clock::written;
+use crate::conversations::secure::files::File;
+use crate::conversations::secure::words::{self, Opened};
 use crate::conversations::timeline::Attachment;
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, DocumentId, DocumentRequestId, MessageId, NoteId, WorkspaceId};
+use crate::secrets::key_ring::KeyRing;
 
 /// Conversations of these audiences, of one contact or of everybody, in the order of their ids.
 pub async fn next(
@@ -62,6 +66,15 @@ pub struct Mail {
     /// Where the bytes are, when they are as they came and large.
     pub blob: Option<String>,
     pub files: Vec<Attachment>,
+    /// Files of a secure message, opened on their way.
+    pub secure_files: Vec<File>,
+}
+
+/// By what the secure messages of a contact are opened: their own, and no others.
+#[derive(Clone, Copy)]
+pub struct Opener<'a> {
+    pub keys: &'a KeyRing,
+    pub contact: &'a str,
 }
 
 /// Messages that are in memory at once.
@@ -139,22 +152,33 @@ struct Row {
     attachments: Json<Vec<Attachment>>,
     raw: Option<Vec<u8>>,
     raw_blob: Option<String>,
+    secure: bool,
 }
 
-/// These messages, as far as these audiences see them: each told as JSON, and as mail.
+/// These messages, as far as these audiences see them: each told as JSON, and as mail. Secure ones stay sealed, but for those
+/// that are somebody's own.
 pub async fn mails(
     conn: &mut PgConnection,
+    opener: Option<Opener<'_>>,
     workspace: WorkspaceId,
     audiences: &[i64],
     messages: &[MessageId],
 ) -> Result<Vec<(Value, Mail)>> {
+    let mut opened = match opener {
+        Some(Opener { keys, contact }) => {
+            let own = words::of_contact(conn, workspace, contact, messages).await?;
+            words::open(conn, keys, workspace, &own).await?
+        }
+        None => HashMap::new(),
+    };
     let rows = sqlx::query_as!(
         Row,
         r#"select m.id as "id: MessageId", c.id as "conversation: ConversationId", m.at, direction, m.status, from_name,
                from_email, coalesce(to_addresses, case when direction = 'outbound' then array[c.contact_email] end) as to,
                cc_addresses as cc, bcc_addresses as bcc, reply_to, coalesce(m.subject, c.subject) as subject, text, whole_text,
                (select html from message_html h where h.workspace_id = $1 and h.message_id = m.id) as html,
-               rfc_message_id, attachments as "attachments: Json<Vec<Attachment>>", raw, raw_blob
+               rfc_message_id, attachments as "attachments: Json<Vec<Attachment>>", raw, raw_blob,
+               channel = 'secure' as "secure!"
            from messages m join conversations c on c.workspace_id = $1 and c.id = m.conversation_id
            where m.workspace_id = $1 and m.id = any($2) and c.audience = any($3) order by m.id"#,
         workspace.0,
@@ -163,13 +187,19 @@ pub async fn mails(
     )
     .fetch_all(conn)
     .await?;
-    rows.into_iter().map(told).collect()
+    let own = |row: Row| match opened.remove(&row.id) {
+        Some(Opened { text, files }) => told(Row { text, ..row }, files),
+        None => told(row, Vec::new()),
+    };
+    rows.into_iter().map(own).collect()
 }
 
-fn told(row: Row) -> Result<(Value, Mail)> {
+fn told(row: Row, secure_files: Vec<File>) -> Result<(Value, Mail)> {
     let files = row.attachments.0;
     let named: Vec<Value> = files
         .iter()
+        .cloned()
+        .chain(secure_files.iter().map(File::attachment))
         .enumerate()
         .map(|(n, file)| {
             json!({ "filename": file.filename, "contentType": file.content_type, "size": file.size,
@@ -180,7 +210,7 @@ fn told(row: Row) -> Result<(Value, Mail)> {
         "id": row.id, "conversationId": row.conversation, "at": written(row.at), "direction": row.direction,
         "status": row.status, "from": { "name": row.from_name, "email": row.from_email }, "to": row.to, "cc": row.cc,
         "bcc": row.bcc, "replyTo": row.reply_to, "subject": row.subject, "text": row.text, "wholeText": row.whole_text,
-        "html": row.html, "messageId": row.rfc_message_id, "attachments": named, "file": format!("{}.eml", row.id),
+        "html": row.html, "messageId": row.rfc_message_id, "secure": row.secure, "attachments": named, "file": format!("{}.eml", row.id),
     });
     let bytes = match (row.raw, &row.raw_blob) {
         (Some(raw), _) => raw,
@@ -210,7 +240,7 @@ fn told(row: Row) -> Result<(Value, Mail)> {
             mail.write_to_vec().map_err(Error::internal)?
         }
     };
-    Ok((value, Mail { id: row.id, bytes, blob: row.raw_blob, files }))
+    Ok((value, Mail { id: row.id, bytes, blob: row.raw_blob, files, secure_files }))
 }
 
 /// The name of a file in the archive. Names from outside are no paths.

@@ -14,13 +14,16 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use crate::app::App;
+use crate::conversations::secure::files as secure;
+use crate::conversations::secure::vault::Vault;
 use crate::due::backoff::{Aside, Backoff, Piece, caught};
 use crate::due::pass::{Pass, Progress};
 use crate::error::{Error, Result};
-use crate::exports::content::Mail;
+use crate::exports::content::{Mail, Opener};
 use crate::exports::zip::{Open, Zip};
-use crate::exports::{ask, content};
-use crate::ids::{ConversationId, ExportId, PersonId, WorkspaceId, lowest_at};
+use crate::exports::{ask, bookings, content};
+use crate::ids::{BookingId, ConversationId, ExportId, PersonId, WorkspaceId, lowest_at};
+use crate::store::blobs::Blob;
 use crate::store::db::Tx;
 use crate::store::doomed_files as files;
 use crate::workspace::access::By;
@@ -44,7 +47,7 @@ const LOOKED: Duration = Duration::from_secs(5);
 
 const README: &str = "Each folder of conversations/ is one conversation: conversation.json tells everything of it, the .eml files \
 are its mails, files/ is what came with them, and documents/ what was filed otherwise. Of a contact, elsewhere/ has the mail of \
-or to them in conversations with others. app-mail.jsonl has what connected apps sent and nobody answered. missing.txt, if it \
+or to them in conversations with others. app-mail.jsonl has what connected apps sent and nobody answered, bookings.jsonl what was booked. missing.txt, if it \
 is there, names files that the server does not have any more. Times are in UTC. Private inboxes of others are not in it.\n";
 const MISSING: &str = "The server does not have these files any more:\n\n";
 
@@ -335,7 +338,12 @@ impl Making<'_> {
 
     /// A file of the blob store. One that is gone is named as missing; when the store does not answer, the try has failed.
     async fn file(&mut self, name: &str, blob: &str) -> Result<()> {
-        let Some(mut stored) = self.app.blobs.find(blob).await? else {
+        let stored = self.app.blobs.find(blob).await?;
+        self.stored(name, stored).await
+    }
+
+    async fn stored(&mut self, name: &str, stored: Option<Blob>) -> Result<()> {
+        let Some(mut stored) = stored else {
             self.missing.push(name.to_owned());
             return Ok(());
         };
@@ -397,6 +405,7 @@ impl Making<'_> {
             self.elsewhere(&audiences, contact).await?;
         }
         self.app_mail(contact).await?;
+        self.bookings(&audiences, contact).await?;
         if !self.missing.is_empty() {
             let names = format!("{MISSING}{}\n", self.missing.join("\n"));
             self.whole("missing.txt", names.as_bytes()).await?;
@@ -440,6 +449,12 @@ impl Making<'_> {
         self.send(end).await
     }
 
+    /// Somebody's own export has their secure words. One of the whole workspace leaves all of them sealed.
+    fn opener(&self) -> Option<Opener<'_>> {
+        let (keys, contact) = (self.app.config.secret_key.as_ref()?, self.claimed.contact.as_deref()?);
+        Some(Opener { keys, contact })
+    }
+
     async fn next_mails(
         &self,
         audiences: &[i64],
@@ -451,7 +466,7 @@ impl Making<'_> {
         let ids = content::of_conversation(&mut conn, workspace, conversation, *after).await?;
         let Some(last) = ids.last() else { return Ok(None) };
         *after = last.0;
-        Ok(Some(content::mails(&mut conn, workspace, audiences, &ids).await?))
+        Ok(Some(content::mails(&mut conn, self.opener(), workspace, audiences, &ids).await?))
     }
 
     async fn mail(&mut self, folder: &str, mail: &Mail) -> Result<()> {
@@ -464,7 +479,22 @@ impl Making<'_> {
             let name = format!("{folder}/files/{}", content::file_name(mail.id, n, &file.filename));
             self.file(&name, &file.blob).await?;
         }
+        if !mail.secure_files.is_empty() {
+            self.secure_files(folder, mail).await?;
+        }
         self.go_on().await
+    }
+
+    async fn secure_files(&mut self, folder: &str, mail: &Mail) -> Result<()> {
+        let (app, workspace) = (self.app, self.claimed.workspace);
+        let keys = app.config.needs_secret_key()?;
+        let vault = Vault::must(&mut *app.connection().await?, keys, workspace).await?;
+        for (n, file) in mail.secure_files.iter().enumerate() {
+            let name = content::file_name(mail.id, mail.files.len() + n, &file.filename);
+            let plain = secure::find(app, &vault, file).await?;
+            self.stored(&format!("{folder}/files/{name}"), plain).await?;
+        }
+        Ok(())
     }
 
     /// Mail of or to the contact in conversations with others: that mail alone.
@@ -476,7 +506,9 @@ impl Making<'_> {
             (found, after) =
                 content::elsewhere(&mut *app.connection().await?, workspace, contact, from).await?;
             for some in found.chunks(content::MAILS as usize) {
-                let mails = content::mails(&mut *app.connection().await?, workspace, audiences, some).await?;
+                let mails =
+                    content::mails(&mut *app.connection().await?, self.opener(), workspace, audiences, some)
+                        .await?;
                 for (told, mail) in mails {
                     self.mail("elsewhere", &mail).await?;
                     let told = serde_json::to_string_pretty(&told)?;
@@ -497,18 +529,44 @@ impl Making<'_> {
             let some = content::unanswered(&mut *app.connection().await?, workspace, contact, &after).await?;
             let Some((last, _)) = some.last() else { break };
             after = last.clone();
-            let mut entry = match open.take() {
-                Some(open) => open,
-                None => {
-                    let (begun, head) = self.zip.begin("app-mail.jsonl");
-                    self.send(head).await?;
-                    begun
-                }
-            };
             let lines: String = some.iter().map(|(_, told)| format!("{told}\n")).collect();
-            self.piece(&mut entry, lines.into()).await?;
-            open = Some(entry);
+            open = Some(self.lines("app-mail.jsonl", open.take(), lines).await?);
         }
+        self.end(open).await
+    }
+
+    /// What was booked, a line each.
+    async fn bookings(&mut self, audiences: &[i64], contact: Option<&str>) -> Result<()> {
+        let (app, workspace) = (self.app, self.claimed.workspace);
+        let mut open: Option<Open> = None;
+        let mut after = BookingId(0);
+        loop {
+            let mut conn = app.connection().await?;
+            let some = bookings::told(&mut conn, workspace, audiences, contact, after).await?;
+            drop(conn);
+            let Some((last, _)) = some.last() else { break };
+            after = *last;
+            let lines: String = some.iter().map(|(_, told)| format!("{told}\n")).collect();
+            open = Some(self.lines("bookings.jsonl", open.take(), lines).await?);
+        }
+        self.end(open).await
+    }
+
+    /// More lines of a file that is begun with its first ones.
+    async fn lines(&mut self, name: &str, open: Option<Open>, lines: String) -> Result<Open> {
+        let mut entry = match open {
+            Some(open) => open,
+            None => {
+                let (begun, head) = self.zip.begin(name);
+                self.send(head).await?;
+                begun
+            }
+        };
+        self.piece(&mut entry, lines.into()).await?;
+        Ok(entry)
+    }
+
+    async fn end(&mut self, open: Option<Open>) -> Result<()> {
         let Some(open) = open else { return Ok(()) };
         let end = self.zip.end(open);
         self.send(end).await

@@ -2,6 +2,7 @@
 //! there for seven days, for that person alone.
 
 pub mod ask;
+pub mod bookings;
 pub mod content;
 pub mod make;
 pub mod zip;

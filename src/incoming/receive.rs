@@ -6,6 +6,7 @@
 
 mod answering;
 pub mod batch;
+mod rsvp;
 
 use bytes::Bytes;
 use chrono::NaiveDate;
@@ -13,6 +14,7 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::app_mail::sent::answered;
+use crate::bookings::rsvp as bookings;
 use crate::conversations::conversation::{Contact, Conversation};
 use crate::conversations::lock::lock_in;
 use crate::conversations::messages::html::Html;
@@ -26,7 +28,9 @@ use crate::incoming::authenticate::{Dmarc, Part, Standing, Verdict};
 use crate::incoming::delivery::{Delivery, Received};
 use crate::incoming::parse::{Address, ParsedMail, Refusal, parse};
 use crate::incoming::quota::{admit_to, tell};
-use crate::incoming::reports::{apply_report, author, lift_suppressions, verify_report};
+use crate::incoming::reports::{
+    apply_report, apply_to_booking, author, bounced_booking, lift_suppressions, verify_report,
+};
 use crate::incoming::thread::{Placement, Why, place};
 use crate::incoming::{quote, scam};
 use crate::replies::automatic::answer::answer;
@@ -152,7 +156,15 @@ async fn store(
         named = ParsedMail { report: Some(proven.report.clone()), ..mail.clone() };
         mail = &named;
     }
-    let placement = match (delivery.joins, &proven) {
+    let heard = rsvp::heard(&mut tx, app, delivery, mail).await?;
+    let bounced = bounced_booking(&mut tx, app, delivery, mail).await?;
+    let about = bounced.as_ref().and_then(|bounced| bounced.booking.conversation);
+    let booked_in = match heard.and_then(|heard| heard.conversation).or(about) {
+        Some(conversation) => is_of(&mut tx, mailbox, conversation).await?.then_some(conversation),
+        None => None,
+    };
+    let placement = match (delivery.joins.or(booked_in), &proven) {
+        (Some(chosen), _) if booked_in.is_some() => Placement::joined(chosen, Why::Invitation),
         (Some(chosen), _) => Placement::joined(chosen, Why::Chosen),
         // Its sender takes no part in the conversation, but the proof shows that it is about our mail.
         (None, Some(proven)) => Placement::joined(proven.conversation, Why::Report),
@@ -187,7 +199,7 @@ async fn store(
     };
     let mut inbound = judged(delivery, &placement, mail, &identity, (&known.us, signs), files);
     // D146: mail from one of our own inboxes counts as automatic, so it changes no state and is not announced.
-    inbound.automatic |= is_ours(&mut tx, &known.us, mail).await?;
+    inbound.automatic |= heard.is_some() || bounced.is_some() || is_ours(&mut tx, &known.us, mail).await?;
     let stored = match &joined {
         Some(conversation) => inbound::join(&mut tx, mailbox, conversation, &inbound, known.week).await?,
         None => inbound::start(&mut tx, &[(mailbox, &inbound)], known.week).await?.map(|stored| stored[0]),
@@ -207,6 +219,12 @@ async fn store(
     }
     if let Some(message_id) = &placement.answers {
         answered(&mut tx, mailbox.livemode(), message_id, stored.conversation, !inbound.automatic).await?;
+    }
+    if let Some(heard) = heard {
+        bookings::apply(&mut tx, heard).await?;
+    }
+    if let Some(bounced) = &bounced {
+        apply_to_booking(&mut tx, bounced).await?;
     }
     if let Some(proven) = &proven {
         apply_report(&mut tx, joined.as_ref(), proven).await?;
@@ -410,6 +428,20 @@ async fn is_ours(tx: &mut Tx<'_>, us: &Us, mail: &ParsedMail) -> Result<bool> {
     };
     let workspace = tx.workspace();
     Ok(mailboxes::at(tx, workspace, &from.email).await?.is_some())
+}
+
+/// Whether mail to this inbox can join the conversation of a booking, which may be in another one.
+async fn is_of(tx: &mut Tx<'_>, mailbox: &Mailbox, conversation: ConversationId) -> Result<bool> {
+    let workspace = tx.workspace().0;
+    Ok(sqlx::query_scalar!(
+        r#"select exists (select from conversations
+                          where workspace_id = $1 and id = $2 and mailbox_id = $3) as "is_of!""#,
+        workspace,
+        conversation.0,
+        mailbox.id.0
+    )
+    .fetch_one(&mut **tx)
+    .await?)
 }
 
 /// Whether the sender takes part in the conversation. Mostly it is the contact, which needs no query.

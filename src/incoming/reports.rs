@@ -9,13 +9,15 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use crate::app::App;
+use crate::bookings::read::{self, BookingRow};
+use crate::bookings::tell;
 use crate::conversations::conversation::Locked;
 use crate::conversations::lock::lock_any;
 use crate::conversations::messages::inbound::{Inbound, Stored};
 use crate::conversations::messages::sending::{self, Recipient};
 use crate::conversations::timeline;
 use crate::error::Result;
-use crate::ids::{ConversationId, MessageId};
+use crate::ids::{BookingId, ConversationId, MessageId, WorkspaceId};
 use crate::incoming::authenticate::Check;
 use crate::incoming::delivery::Delivery;
 use crate::incoming::parse::{Address, Bounce, Complaint, Failure, ParsedMail, Report};
@@ -46,13 +48,7 @@ pub async fn verify_report(
 ) -> Result<Option<VerifiedReport>> {
     let Some(report) = &mail.report else { return Ok(None) };
     let workspace = tx.workspace();
-    let returned = match (&app.config.secret_key, &delivery.recipient) {
-        // Mail that left before the newest key was added has a return path made with an older key.
-        (Some(keys), Some(to)) => {
-            keys.all().find_map(|(_, key)| return_path::read(key, workspace, to, &delivery.mailbox.address))
-        }
-        _ => None,
-    };
+    let returned = returned(app, workspace, delivery);
     let (message, id) = match report {
         Report::Bounce(_) if delivery.verdict.null_sender => (returned, None),
         Report::Complaint(_) if is_feedback(app, delivery, mail) => (returned, report.about()),
@@ -83,6 +79,59 @@ pub async fn verify_report(
         message: row.id,
         conversation: row.conversation,
     }))
+}
+
+/// What the return path names that a mail came to: a message of ours, or a booking that a mail was about.
+fn returned(app: &App, workspace: WorkspaceId, delivery: &Delivery) -> Option<MessageId> {
+    let (keys, to) = (app.config.secret_key.as_ref()?, delivery.recipient.as_ref()?);
+    // Mail that left before the newest key was added has a return path made with an older key.
+    keys.all().find_map(|(_, key)| return_path::read(key, workspace, to, &delivery.mailbox.address))
+}
+
+/// A booking whose visitor could not be written to.
+pub struct BouncedBooking {
+    pub booking: BookingRow,
+    address: String,
+    is_gone: bool,
+}
+
+/// The booking that a bounce is about. Visitor and host have the same return path, so it has to name the visitor.
+pub async fn bounced_booking(
+    tx: &mut Tx<'_>,
+    app: &App,
+    delivery: &Delivery,
+    mail: &ParsedMail,
+) -> Result<Option<BouncedBooking>> {
+    let Some(Report::Bounce(bounce)) = mail.report.as_ref().filter(|_| delivery.verdict.null_sender) else {
+        return Ok(None);
+    };
+    let workspace = tx.workspace();
+    let Some(MessageId(id)) = returned(app, workspace, delivery) else { return Ok(None) };
+    let Some(booking) = read::find(tx, workspace, BookingId(id)).await? else { return Ok(None) };
+    let Some(address) = booking.email.clone() else { return Ok(None) };
+    let mut theirs = bounce
+        .failures
+        .iter()
+        .filter(|failure| failure.permanent && failure.recipients.contains(&address))
+        .peekable();
+    if theirs.peek().is_none() {
+        return Ok(None);
+    }
+    let is_gone = theirs.any(|failure| is_gone(&failure.status));
+    Ok(Some(BouncedBooking { booking, address, is_gone }))
+}
+
+/// The host is told, and an address that is not there gets no more mail.
+pub async fn apply_to_booking(tx: &mut Tx<'_>, bounced: &BouncedBooking) -> Result<()> {
+    if bounced.is_gone {
+        suppress(tx, true, &bounced.address, Reason::Bounce, None).await?;
+    }
+    tell::undeliverable(tx, &bounced.booking).await
+}
+
+/// The address is not there. 5.1.7 and 5.1.8 are about the sender's, which is ours.
+fn is_gone(status: &str) -> bool {
+    status.starts_with("5.1.") && !matches!(status, "5.1.7" | "5.1.8")
 }
 
 /// Applies a report. `joined` is the conversation that the mail itself was filed in.
@@ -166,8 +215,6 @@ async fn bounced(
     if !bounce.failures.iter().any(|failure| failure.permanent) {
         return Ok(());
     }
-    // 5.1.7 and 5.1.8 are about the sender's address, which is ours.
-    let gone = |status: &str| status.starts_with("5.1.") && !matches!(status, "5.1.7" | "5.1.8");
     // Of a message with one recipient any permanent failure is theirs, under whatever address. Of several, the one
     // that is named; a failure that names none of them is told and blamed on nobody.
     let single = recipients.len() == 1;
@@ -191,7 +238,8 @@ async fn bounced(
         }
     }
     for one in missed {
-        let theirs = |failure: &&Failure| failure.permanent && gone(&failure.status) && names(failure, one);
+        let theirs =
+            |failure: &&Failure| failure.permanent && is_gone(&failure.status) && names(failure, one);
         if bounce.failures.iter().any(|failure| theirs(&failure)) {
             suppress(tx, conversation.livemode(), &one.address, Reason::Bounce, Some(message)).await?;
         }

@@ -58,6 +58,8 @@ pub enum Why {
     Reference,
     #[error("joined by the reference in its address and its sender, who is not confirmed")]
     UnconfirmedReference,
+    #[error("joined as a calendar's answer to an invitation")]
+    Invitation,
     #[error("joined where the sandbox was told to")]
     Chosen,
     #[error("started: it answers no mail of this inbox")]

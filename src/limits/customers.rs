@@ -12,6 +12,8 @@ use crate::error::{Error, Result};
 use crate::ids::DocumentRequestId;
 
 const WINDOW: TimeDelta = TimeDelta::minutes(15);
+/// Codes are mails, which somebody else may get.
+const HOUR: TimeDelta = TimeDelta::hours(1);
 /// What is counted at the same time. More are a flood from everywhere.
 const COUNTED: usize = 50_000;
 /// Files that are checked at once.
@@ -27,6 +29,13 @@ pub enum Visits {
     FilesOfNetwork(IpAddr),
     /// Files that are sent over a link.
     FilesOfLink(DocumentRequestId),
+    /// One-time codes that go to an address because a stranger named it, by its hash.
+    CodesOfAddress([u8; 32]),
+    /// One-time codes that go to an address because a workspace wrote to it, by the hash of both: whoever names the address
+    /// elsewhere takes none of these.
+    CodesOfReader([u8; 32]),
+    /// One-time codes that an IPv4 /24 or an IPv6 /64 asks for.
+    CodesOfNetwork(IpAddr),
 }
 
 impl Visits {
@@ -36,6 +45,16 @@ impl Visits {
             Self::Astray(_) => 60,
             Self::FilesOfNetwork(_) => 600,
             Self::FilesOfLink(_) => 200,
+            Self::CodesOfAddress(_) => 3,
+            Self::CodesOfReader(_) => 6,
+            Self::CodesOfNetwork(_) => 20,
+        }
+    }
+
+    fn window(self) -> TimeDelta {
+        match self {
+            Self::CodesOfAddress(_) | Self::CodesOfReader(_) | Self::CodesOfNetwork(_) => HOUR,
+            _ => WINDOW,
         }
     }
 }
@@ -64,7 +83,7 @@ impl Customers {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let own = counts.of(visits, now);
         if own.1 >= visits.most() {
-            return Err(come_back(own.0 + WINDOW - now));
+            return Err(come_back(own.0 + visits.window() - now));
         }
         own.1 += 1;
         Ok(())
@@ -81,7 +100,7 @@ impl Counts {
             self.newer.insert(visits, known);
         }
         let own = self.newer.entry(visits).or_insert((now, 0));
-        if own.0 + WINDOW <= now {
+        if own.0 + visits.window() <= now {
             *own = (now, 0);
         }
         own
@@ -108,6 +127,15 @@ mod tests {
         assert!(matches!(customers.count(mine, now), Err(Error::SlowDown { .. })));
         customers.count(theirs, now).unwrap();
         customers.count(mine, now + WINDOW).unwrap();
+    }
+
+    #[test]
+    fn an_address_gets_three_codes_an_hour() {
+        let (customers, now) = (Customers::default(), DateTime::UNIX_EPOCH);
+        let codes = Visits::CodesOfAddress([7; 32]);
+        let sent = (0..59).filter(|n| customers.count(codes, now + TimeDelta::minutes(*n)).is_ok()).count();
+        assert_eq!(sent, 3);
+        customers.count(codes, now + HOUR).unwrap();
     }
 
     #[test]

@@ -24,6 +24,18 @@ pub fn network(address: IpAddr) -> IpAddr {
     }
 }
 
+/// What counts as one place that asks for mail to be sent: an IPv4 /24, because addresses of one are easily had, or an
+/// IPv6 /64.
+pub fn neighbourhood(address: IpAddr) -> IpAddr {
+    match network(address) {
+        IpAddr::V4(address) => {
+            let [a, b, c, _] = address.octets();
+            IpAddr::V4(Ipv4Addr::new(a, b, c, 0))
+        }
+        v6 => v6,
+    }
+}
+
 /// Everything but the special-purpose registry of RFC 6890 and what came after it.
 fn is_global_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();

@@ -4,6 +4,7 @@
 //! Subject, names, addresses and Message-IDs may come from outside: here each is reduced to one line, whatever was
 //! checked before.
 
+pub mod calendar;
 mod html;
 mod quoted;
 

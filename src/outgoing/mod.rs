@@ -4,5 +4,6 @@
 pub mod compose;
 pub mod dkim;
 pub mod domain;
+pub mod invite;
 pub mod notify;
 pub mod send;

@@ -1,4 +1,5 @@
-//! Sends the service's notices to its own people (a webhook was paused, and the like). They leave by the relay
+//! Sends the service's notices to its own people (a webhook was paused, and the like), and codes that prove an address
+//! to customers. They leave by the relay
 //! that customers' mail takes, from an address of the service itself, and are mail of a machine.
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -15,7 +16,7 @@ use crate::relay::mailer::{Copies, Handover, Letter, Mail, Refusal};
 use crate::store::db::Tx;
 use crate::workspace::notices::{self, Claimed};
 use crate::workspace::people::invitations;
-use crate::workspace::sign_in_links;
+use crate::workspace::{one_time_codes, sign_in_links};
 
 /// The worker's loop.
 pub const LOOP: &str = "send notices";
@@ -52,6 +53,7 @@ impl Work for Notices {
         let body = match notice.kind.as_str() {
             sign_in_links::NOTICE => sign_in_links::words(app, notice).await?,
             invitations::NOTICE => invitations::words(app, notice).await?,
+            one_time_codes::NOTICE => one_time_codes::words(app, notice).await?,
             _ => Some(notice.body.clone()),
         };
         let Some(body) = body else { return Ok(Tried::Done(Err(Refusal::GaveUp))) };
@@ -93,12 +95,16 @@ impl Work for Notices {
 
 async fn hand_over(app: &App, notice: &Claimed, body: String) -> Result<Handover> {
     let name = app.config.mail_name();
+    let sender = match notice.kind.as_str() {
+        one_time_codes::NOTICE => one_time_codes::sender(app, notice.workspace).await?,
+        _ => "Rookery".to_owned(),
+    };
     let from = format!("rookery@{name}");
     let rfc_message_id = format!("{}.{}@{name}", notice.id, notice.workspace);
     let raw = MessageBuilder::new()
         .message_id(Named::new(rfc_message_id.clone()))
         .date(notice.created_at.timestamp())
-        .from(("Rookery", from.as_str()))
+        .from((sender.as_str(), from.as_str()))
         .to(notice.recipient.as_str())
         .subject(notice.subject.as_str())
         .header("Auto-Submitted", Raw::new("auto-generated"))
@@ -110,7 +116,7 @@ async fn hand_over(app: &App, notice: &Claimed, body: String) -> Result<Handover
         conversation: ConversationId(0),
         message: MessageId(notice.id.0),
         rfc_message_id,
-        from_name: Some("Rookery".into()),
+        from_name: Some(sender.clone()),
         from: from.clone(),
         to: notice.recipient.clone(),
         copies: Copies::default(),

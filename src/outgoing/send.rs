@@ -3,6 +3,7 @@
 //! A message is handed over under a lease and at most once under each. After a crash another node hands it over again
 //! with the same Message-ID. What cannot be sent for a day, for whatever reason, has failed.
 
+use std::borrow::Cow;
 use std::time::Instant;
 
 use chrono::{DateTime, Utc};
@@ -15,12 +16,14 @@ use crate::conversations::lock::lock_any;
 use crate::conversations::messages::held;
 use crate::conversations::messages::reply_context::earlier;
 use crate::conversations::messages::sending::{self, Claimed};
+use crate::conversations::secure::page;
 use crate::documents::request::{self, Carrier};
 use crate::due::lease::{self, Claim, Lease, Tried, Work};
 use crate::error::{Error, Result};
 use crate::outgoing::compose::{self, File};
 use crate::outgoing::dkim;
-use crate::relay::mailer::{Handover, Mail, Refusal};
+use crate::relay::mailer::{Handover, Letter, Mail, Refusal};
+use crate::replies::secure;
 use crate::replies::suppress::{Reason, among_erased, suppress};
 use crate::sandbox::answer;
 use crate::sandbox::deliver::deliver;
@@ -158,9 +161,17 @@ async fn hand_over(app: &App, claimed: &Claimed) -> Result<Handover> {
     if claimed.suppressed || (claimed.erased_bans && is_to_erased(app, claimed).await?) {
         return Ok(Handover::Refused(Refusal::Suppressed));
     }
+    // Of a secure message the mail says only that there is one.
+    let told = match claimed.secure {
+        true => match secure::letter(app, &claimed.letter).await? {
+            Some(letter) => Cow::Owned(letter),
+            None => return Ok(Handover::Refused(Refusal::TakenBack)),
+        },
+        false => Cow::Borrowed(&claimed.letter),
+    };
     match claimed.livemode {
-        true => app.mailer.hand_over(&claimed.letter, &write(app, claimed).await?).await,
-        false => deliver(app, &claimed.letter).await,
+        true => app.mailer.hand_over(&told, &write(app, claimed, &told).await?).await,
+        false => deliver(app, &told).await,
     }
 }
 
@@ -175,9 +186,9 @@ fn outcome(handed_over: &Result<Handover>) -> &'static str {
 }
 
 /// The mail as it leaves. Every try gives the same bytes.
-async fn write(app: &App, claimed: &Claimed) -> Result<Mail> {
-    let letter = &claimed.letter;
+async fn write(app: &App, claimed: &Claimed, letter: &Letter) -> Result<Mail> {
     let earlier = earlier(&mut *app.connection().await?, letter).await?;
+    let earlier = if claimed.secure { earlier.without_quote() } else { earlier };
     let mut files = Vec::with_capacity(claimed.attachments.len());
     for attachment in &claimed.attachments {
         let content = app.blobs.get(&attachment.blob).await?;
@@ -213,6 +224,9 @@ pub async fn sent(tx: &mut Tx<'_>, conversation: &Locked, claimed: &Claimed) -> 
     }
     let message = claimed.letter.message;
     request::open(tx, Carrier { conversation: conversation.id, message }).await?;
+    if claimed.secure {
+        page::left(tx, message).await?;
+    }
     if !claimed.livemode {
         answer::after(tx, conversation, &claimed.letter).await?;
     }

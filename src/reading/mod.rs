@@ -3,6 +3,7 @@
 //! text alone may run anywhere.
 
 pub mod amounts;
+pub mod calendar;
 pub mod check;
 pub mod dates;
 pub mod fields;

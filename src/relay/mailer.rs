@@ -69,6 +69,8 @@ pub enum Refusal {
     NoSuchAddress,
     Suppressed,
     GaveUp,
+    /// The link of a secure message, before its mail had left.
+    TakenBack,
 }
 
 impl Refusal {
@@ -78,6 +80,7 @@ impl Refusal {
             Self::Rejected | Self::NoSuchAddress => "rejected",
             Self::Suppressed => "suppressed",
             Self::GaveUp => "gave-up",
+            Self::TakenBack => "taken-back",
         }
     }
 }

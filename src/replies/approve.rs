@@ -23,6 +23,7 @@ use crate::ids::{MessageId, WorkspaceId};
 use crate::replies::queue::edit::{NOT_A_DRAFT, a_body, lock_draft};
 use crate::replies::queue::foreign;
 use crate::replies::queue::news::news;
+use crate::replies::secure::SEALED;
 use crate::store::db::Tx;
 use crate::workspace::agents::days::{self, What};
 use crate::workspace::people::Person;
@@ -189,6 +190,9 @@ async fn let_go(
         Some(edited) => a_body(edited)?,
         None => before.to_owned(),
     };
+    if draft.secure && body != before {
+        return Err(Error::problem("body", SEALED));
+    }
     if conversation.contact.email.is_none() {
         return Err(Error::problem("message", "this conversation has no address to reply to"));
     }

@@ -1,17 +1,24 @@
 //! What becomes of a draft: it is sent in the transaction that makes its message, thrown away, or handed over when its
 //! writer leaves the team. The row of one that is done with stays for a while without its words. Whatever comes late, a save or the same click once more, finds there what happened.
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::PgConnection;
 
+use crate::app::App;
+use crate::due::backoff::{Aside, Backoff, Piece};
+use crate::due::pass::{Pass, Progress};
 use crate::error::{Error, Result};
-use crate::ids::{ConversationId, DraftId, PersonId};
+use crate::ids::{ConversationId, DraftId, PersonId, WorkspaceId};
 use crate::replies::drafts::files::{self, Left};
 use crate::replies::drafts::{Kind, NO_DRAFT};
 use crate::store::db::Tx;
+use crate::store::doomed_files;
 use crate::workspace::people::Person;
 
 /// How long what was sent or thrown away is remembered.
 const REMEMBERED: TimeDelta = TimeDelta::days(7);
+/// How many are forgotten at once.
+const FORGOTTEN: i64 = 100;
 
 /// What became of a draft: nothing yet, sent as a message or note, or thrown away (0).
 pub(super) struct Fate {
@@ -63,20 +70,41 @@ pub(super) async fn promote(
     Ok(())
 }
 
-/// Throws a draft away. It can be brought back for a while, and a late save does not bring it back by itself.
+/// Throws a draft away. It can be brought back for a while, and a late save does not bring it back by itself. The files of
+/// one that was to be secure lie unsealed, so they do not wait for that.
 pub async fn discard(tx: &mut Tx<'_>, person: &Person, id: DraftId) -> Result<()> {
     let (workspace, now) = (tx.workspace().0, tx.now());
     let gone = sqlx::query!(
-        "update written_drafts set became = 0, became_at = $4
-         where workspace_id = $1 and id = $2 and person_id = $3 and became is null",
+        r#"update written_drafts set became = 0, became_at = $4
+           where workspace_id = $1 and id = $2 and person_id = $3 and became is null
+           returning secure, conversation_id as "conversation: ConversationId""#,
         workspace,
         id.0,
         person.id.0,
         now
     )
-    .execute(&mut **tx)
+    .fetch_optional(&mut **tx)
     .await?;
-    if gone.rows_affected() == 0 { Err(NO_DRAFT) } else { Ok(()) }
+    let gone = gone.ok_or(NO_DRAFT)?;
+    if gone.secure {
+        doom_files(tx, id, gone.conversation).await?;
+    }
+    Ok(())
+}
+
+async fn doom_files(tx: &mut Tx<'_>, draft: DraftId, conversation: Option<ConversationId>) -> Result<()> {
+    let workspace = tx.workspace().0;
+    let files = sqlx::query!(
+        "delete from written_draft_files where workspace_id = $1 and draft_id = $2 returning blob, borrowed",
+        workspace,
+        draft.0
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    let own = files.into_iter().filter(|file| !file.borrowed);
+    let left = own.map(|file| Left { conversation, blob: file.blob }).collect();
+    let unheld = files::unheld(tx, left).await?;
+    doomed_files::doom(tx, &unheld).await
 }
 
 /// Brings back what was thrown away, unless something new is being written in its place.
@@ -98,29 +126,74 @@ pub async fn restore(tx: &mut Tx<'_>, person: &Person, id: DraftId) -> Result<Op
     back.ok_or_else(|| Error::problem("draft", "you have begun another one here, so it stays away"))
 }
 
-/// Forgets what is done with for a week. Gives the names of files that nobody names any more, to be removed once this is
-/// committed.
-pub async fn forget(tx: &mut Tx<'_>, person: &Person) -> Result<Vec<String>> {
+/// Forgets what is done with for a week, whether or not its writer ever comes back.
+pub async fn forget(app: &App, put_off: &Backoff) -> Result<()> {
+    let mut pass = Pass::begin(app, put_off);
+    loop {
+        let before = app.clock.now() - REMEMBERED;
+        let due = done_before(&mut *app.connection().await?, before, &pass.aside()).await?;
+        if pass.is_over(&due) {
+            return Ok(());
+        }
+        for workspace in due {
+            let forgetting = async {
+                let mut tx = app.begin(workspace).await?;
+                let many = forget_some(&mut tx, before).await?;
+                tx.commit().await?;
+                Ok(if many { Progress::More } else { Progress::Done })
+            };
+            pass.turn(Piece::Workspace(workspace), forgetting).await?;
+        }
+    }
+}
+
+async fn done_before(
+    conn: &mut PgConnection,
+    before: DateTime<Utc>,
+    aside: &Aside,
+) -> Result<Vec<WorkspaceId>> {
+    Ok(sqlx::query_scalar!(
+        r#"select distinct workspace_id as "workspace!: WorkspaceId" from (
+               select workspace_id from written_drafts
+               where became is not null and became_at < $1 and workspace_id not in (select unnest($2::bigint[]))
+                 and workspace_id not in (select id from workspaces where fenced_at is not null)
+               order by became_at limit 1000) oldest"#,
+        before,
+        &aside.workspaces
+    )
+    .fetch_all(conn)
+    .await?)
+}
+
+/// True when there may be more.
+async fn forget_some(tx: &mut Tx<'_>, before: DateTime<Utc>) -> Result<bool> {
     let workspace = tx.workspace().0;
-    let before = tx.now() - REMEMBERED;
-    let left = sqlx::query_as!(
-        Left,
-        r#"with done as (
-               select id, conversation_id from written_drafts
-               where workspace_id = $1 and person_id = $2 and became is not null and became_at < $3
-               order by became_at limit 100),
-           files as (
-               select conversation_id, blob from written_draft_files join done on done.id = draft_id
-               where workspace_id = $1 and not borrowed),
-           gone as (delete from written_drafts where workspace_id = $1 and id in (select id from done))
-           select conversation_id as "conversation: ConversationId", blob as "blob!" from files"#,
+    let done = sqlx::query_scalar!(
+        r#"select id as "id: DraftId" from written_drafts
+           where workspace_id = $1 and became is not null and became_at < $2
+           order by became_at limit $3 for update"#,
         workspace,
-        person.id.0,
-        before
+        before,
+        FORGOTTEN
     )
     .fetch_all(&mut **tx)
     .await?;
-    files::unheld(tx, left).await
+    let left = sqlx::query_as!(
+        Left,
+        r#"with files as (
+               select conversation_id, blob from written_draft_files f
+               join written_drafts d on d.workspace_id = $1 and d.id = f.draft_id
+               where f.workspace_id = $1 and f.draft_id = any($2) and not borrowed),
+           gone as (delete from written_drafts where workspace_id = $1 and id = any($2))
+           select conversation_id as "conversation: ConversationId", blob as "blob!" from files"#,
+        workspace,
+        &done as &[DraftId]
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    let unheld = files::unheld(tx, left).await?;
+    doomed_files::doom(tx, &unheld).await?;
+    Ok(done.len() as i64 == FORGOTTEN)
 }
 
 /// Gives what somebody who left was writing to a colleague, or to nobody: then it is gone. What belongs to a private inbox

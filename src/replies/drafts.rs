@@ -5,6 +5,8 @@
 
 pub mod erase;
 pub mod files;
+pub mod list;
+mod sealing;
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -12,9 +14,11 @@ use sqlx::types::Json;
 
 use crate::conversations::conversation::Conversation;
 use crate::conversations::lock::keep_apart;
+use crate::conversations::secure::page::Way;
 use crate::conversations::timeline::Attachment;
 use crate::error::{Error, Problem, Result};
 use crate::ids::{ConversationId, DraftFileId, DraftId, MailboxId, MessageId};
+use crate::secrets::key_ring::KeyRing;
 use crate::store::db::Tx;
 use crate::text;
 use crate::workspace::people::Person;
@@ -22,7 +26,6 @@ use crate::workspace::people::Person;
 pub const NO_DRAFT: Error = Error::Missing("No such draft.");
 /// Words of other pages that are kept beside a draft.
 const MOST_COPIES: i64 = 10;
-const MOST_LISTED: i64 = 50;
 /// Characters of a draft. More than can be sent, because a text may still be cut.
 const LONGEST_BODY: usize = 200_000;
 const LONGEST_LINE: usize = 10_000;
@@ -72,17 +75,25 @@ pub struct Words {
     pub body: String,
     /// Documents to ask for, one a line.
     pub documents: String,
+    /// It is to be sent as a secure link, and what then opens it.
+    pub secure: bool,
+    pub proof: Way,
     /// The newest timeline item that the writer had before them.
     pub seen: i32,
 }
 
 impl Words {
+    /// What opens it, if it goes as a secure link.
+    pub fn way(&self) -> Option<Way> {
+        self.secure.then_some(self.proof)
+    }
+
     /// Whatever page they come from: the same text, from the same inbox, about the same message.
     fn says_the_same(&self, other: &Self) -> bool {
         let said = |words: &Self| {
             let lines = [&words.to, &words.cc, &words.bcc, &words.documents, &words.body];
             let lines = lines.map(|line| text::lines(line).trim().to_owned());
-            (lines, text::line(&words.subject), words.about, words.mailbox)
+            (lines, text::line(&words.subject), words.about, words.mailbox, words.way())
         };
         said(self) == said(other)
     }
@@ -178,11 +189,15 @@ pub async fn save(
         if same_page || found.version == save.base {
             return update(tx, conversation, &found, save).await;
         }
-        let newer = read(tx, person, found.id).await?.ok_or(NO_DRAFT)?;
+        let keys = tx.frame().keys.clone();
+        let newer = read(tx, keys.as_deref(), person, found.id).await?.ok_or(NO_DRAFT)?;
         if newer.words.says_the_same(&save.words) {
             return Ok(Saved::Kept { draft: newer.id, version: newer.version, at: newer.saved_at });
         }
         keep_beside(tx, found.id, save).await?;
+        if newer.words.secure {
+            sealing::copies(tx, found.id).await?;
+        }
         return Ok(Saved::Newer(Box::new(newer)));
     }
     Err(Error::internal("a draft was there and was not"))
@@ -282,11 +297,12 @@ async fn insert(
     save: &Save<'_>,
 ) -> Result<Option<Saved>> {
     let (workspace, now, words) = (tx.workspace().0, tx.now(), &save.words);
+    let body = sealing::body(tx, &words.body, words.secure).await?;
     let inserted = sqlx::query!(
         "insert into written_drafts
              (workspace_id, id, person_id, kind, conversation_id, mailbox_id, about, to_line, cc_line, bcc_line, subject,
-              body, documents, seen, version, page, save, saved_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 1, $15, $16, $17)
+              body, documents, seen, version, page, save, saved_at, secure, proof)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 1, $15, $16, $17, $18, $19)
          on conflict do nothing",
         workspace,
         save.draft.0,
@@ -299,12 +315,14 @@ async fn insert(
         text::lines(&words.cc),
         text::lines(&words.bcc),
         text::line(&words.subject),
-        text::lines(&words.body),
+        body,
         text::lines(&words.documents),
         words.seen,
         save.page,
         save.save,
-        now
+        now,
+        words.secure,
+        words.proof.as_str()
     )
     .execute(&mut **tx)
     .await?;
@@ -322,6 +340,7 @@ async fn update(
     save: &Save<'_>,
 ) -> Result<Saved> {
     let (workspace, now, words) = (tx.workspace().0, tx.now(), &save.words);
+    let body = sealing::body(tx, &words.body, words.secure).await?;
     if save.over {
         sqlx::query!(
             "insert into written_draft_copies (workspace_id, draft_id, page, save, body, saved_at)
@@ -346,7 +365,8 @@ async fn update(
     let version = sqlx::query_scalar!(
         "update written_drafts
          set mailbox_id = $3, about = $4, to_line = $5, cc_line = $6, bcc_line = $7, subject = $8, body = $9,
-             documents = $10, seen = $11, version = version + 1, page = $12, save = $13, saved_at = $14
+             documents = $10, seen = $11, version = version + 1, page = $12, save = $13, saved_at = $14, secure = $15,
+             proof = $16
          where workspace_id = $1 and id = $2
          returning version",
         workspace,
@@ -357,15 +377,20 @@ async fn update(
         text::lines(&words.cc),
         text::lines(&words.bcc),
         text::line(&words.subject),
-        text::lines(&words.body),
+        body,
         text::lines(&words.documents),
         words.seen,
         save.page,
         save.save,
-        now
+        now,
+        words.secure,
+        words.proof.as_str()
     )
     .fetch_one(&mut **tx)
     .await?;
+    if words.secure {
+        sealing::copies(tx, found.id).await?;
+    }
     borrow_files(tx, conversation, found.id, save, found.about).await?;
     Ok(Saved::Kept { draft: found.id, version, at: now })
 }
@@ -392,6 +417,7 @@ pub(super) async fn keep_beside(tx: &mut Tx<'_>, draft: DraftId, save: &Save<'_>
         return Ok(());
     }
     let (workspace, now) = (tx.workspace().0, tx.now());
+    let body = sealing::body(tx, &save.words.body, save.words.secure).await?;
     // Pages without a name are told apart by their words.
     let page = if save.page.is_empty() { tx.frame().random.hex(8) } else { save.page.to_owned() };
     sqlx::query!(
@@ -404,7 +430,7 @@ pub(super) async fn keep_beside(tx: &mut Tx<'_>, draft: DraftId, save: &Save<'_>
         draft.0,
         page,
         save.save,
-        text::lines(&save.words.body),
+        body,
         now
     )
     .execute(&mut **tx)
@@ -455,23 +481,29 @@ pub async fn begun(
 /// What this person is writing of one kind there.
 pub async fn of_conversation(
     conn: &mut PgConnection,
+    keys: Option<&KeyRing>,
     person: &Person,
     conversation: &Conversation,
     kind: Kind,
 ) -> Result<Option<Draft>> {
     let begun = begun(conn, person, conversation).await?;
     match begun.iter().find(|draft| draft.kind == kind) {
-        Some(draft) => read(conn, person, draft.id).await,
+        Some(draft) => read(conn, keys, person, draft.id).await,
         None => Ok(None),
     }
 }
 
 /// A draft of this person that is neither sent nor thrown away.
-pub async fn read(conn: &mut PgConnection, person: &Person, id: DraftId) -> Result<Option<Draft>> {
+pub async fn read(
+    conn: &mut PgConnection,
+    keys: Option<&KeyRing>,
+    person: &Person,
+    id: DraftId,
+) -> Result<Option<Draft>> {
     let row = sqlx::query!(
         r#"select kind as "kind: Kind", conversation_id as "conversation: ConversationId",
                mailbox_id as "mailbox: MailboxId", about as "about: MessageId", to_line, cc_line, bcc_line, subject, body,
-               documents, seen, version, saved_at,
+               documents, secure, proof as "proof: Way", seen, version, saved_at,
                coalesce((select jsonb_agg(jsonb_build_object('id', f.id, 'filename', filename, 'contentType', content_type,
                              'size', size, 'blob', blob, 'borrowed', borrowed) order by f.id)
                          from written_draft_files f where f.workspace_id = $1 and f.draft_id = d.id), '[]')
@@ -484,9 +516,12 @@ pub async fn read(conn: &mut PgConnection, person: &Person, id: DraftId) -> Resu
         id.0,
         person.id.0
     )
-    .fetch_optional(conn)
+    .fetch_optional(&mut *conn)
     .await?;
-    Ok(row.map(|row| Draft {
+    let Some(mut row) = row else { return Ok(None) };
+    let bodies = row.copies.0.iter_mut().map(|copy| &mut copy.body).chain([&mut row.body]).collect();
+    sealing::open(conn, keys, person.workspace, bodies).await?;
+    Ok(Some(Draft {
         id,
         kind: row.kind,
         conversation: row.conversation,
@@ -499,6 +534,8 @@ pub async fn read(conn: &mut PgConnection, person: &Person, id: DraftId) -> Resu
             subject: row.subject,
             body: row.body,
             documents: row.documents,
+            secure: row.secure,
+            proof: row.proof,
             seen: row.seen,
         },
         version: row.version,
@@ -529,36 +566,4 @@ struct Filed {
 struct Beside {
     body: String,
     saved_at: DateTime<Utc>,
-}
-
-/// Something this person has not sent yet.
-pub struct Unsent {
-    pub id: DraftId,
-    pub kind: Kind,
-    pub conversation: Option<ConversationId>,
-    pub subject: String,
-    pub to: String,
-    pub body: String,
-    pub saved_at: DateTime<Utc>,
-}
-
-/// Newest first; what belongs to a conversation that they cannot see any more is left out.
-pub async fn unsent(conn: &mut PgConnection, person: &Person) -> Result<Vec<Unsent>> {
-    Ok(sqlx::query_as!(
-        Unsent,
-        r#"select d.id as "id: DraftId", kind as "kind: Kind", conversation_id as "conversation: ConversationId",
-               coalesce(nullif(d.subject, ''), c.subject, '') as "subject!", to_line as "to", left(body, 300) as "body!",
-               saved_at
-           from written_drafts d
-           left join conversations c on c.workspace_id = $1 and c.id = d.conversation_id
-           where d.workspace_id = $1 and person_id = $2 and became is null
-             and (conversation_id is null or c.audience = any($3))
-           order by saved_at desc limit $4"#,
-        person.workspace.0,
-        person.id.0,
-        &person.audiences(),
-        MOST_LISTED
-    )
-    .fetch_all(conn)
-    .await?)
 }

@@ -4,6 +4,7 @@
 use sqlx::PgConnection;
 
 use crate::app_mail::sent;
+use crate::bookings::forget as bookings;
 use crate::conversations::conversation::Conversation;
 use crate::conversations::merge::{self, Obstacle, rows};
 use crate::documents::{filing, request};
@@ -27,6 +28,7 @@ pub async fn merge(
     request::move_to(tx, gone, kept).await?;
     filing::move_to(tx, gone, kept).await?;
     sent::move_to(tx, gone, kept).await?;
+    bookings::move_to(tx, gone, kept).await?;
     move_drafts(tx, gone, kept).await?;
     rows::take_in(tx, person, &pair).await?;
     Ok(kept)

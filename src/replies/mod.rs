@@ -18,6 +18,7 @@ pub mod ready;
 pub mod recipients;
 pub mod revoke_key;
 pub mod saved_replies;
+pub mod secure;
 pub mod send;
 pub mod suppress;
 pub mod test_mail;

@@ -108,6 +108,21 @@ pub async fn check(
             None
         }
     };
+    if words.secure {
+        if all.len() > 1 {
+            let what =
+                "A secure message goes to one address, because that address opens it. Take the others out.";
+            problem("to", what.to_owned());
+        }
+        if asks.is_some() {
+            let what = "Documents are asked for by an ordinary mail. Take them out, or send it without a secure link.";
+            problem("documents", what.to_owned());
+        }
+        if keys.is_none() {
+            let what = "This server has no secret key, so nothing can be sealed. Tell whoever runs it.";
+            problem("secure", what.to_owned());
+        }
+    }
     let mailbox = mailbox_of(conn, person, draft, conversation).await?;
     if mailbox.is_none() {
         problem("mailbox", "Choose an inbox that you can see to write from.".to_owned());

@@ -9,6 +9,7 @@ use crate::app::App;
 use crate::conversations::assign::{self, To};
 use crate::conversations::conversation::Locked;
 use crate::conversations::lock::lock_visible;
+use crate::conversations::secure::page::Way;
 use crate::conversations::status::Status;
 use crate::conversations::{notes, start, transitions};
 use crate::error::{Error, Problem, Result};
@@ -17,6 +18,7 @@ use crate::replies::crossing;
 use crate::replies::draft_end::{self, Fate};
 use crate::replies::drafts::{self, Draft, Kind, NO_DRAFT};
 use crate::replies::ready::{self, Ready};
+use crate::replies::secure::{self, Prepared};
 use crate::replies::write::{NewReply, write_to};
 use crate::store::db::Tx;
 use crate::workspace::inbox_settings;
@@ -34,6 +36,8 @@ pub struct Click {
     pub close: bool,
     /// Instead of after the undo window.
     pub at: Option<DateTime<Utc>>,
+    /// The form said that it goes as a secure link, opened so. Nothing that said so ever leaves as an ordinary mail.
+    pub secure: Option<Way>,
 }
 
 #[derive(Debug)]
@@ -64,9 +68,17 @@ pub enum What {
     Note,
 }
 
-pub async fn send(app: &App, tx: &mut Tx<'_>, person: &Person, click: Click) -> Result<Outcome> {
+/// `secure` is what was prepared for a draft that goes as a secure link.
+pub async fn send(
+    app: &App,
+    tx: &mut Tx<'_>,
+    person: &Person,
+    click: Click,
+    secure: Option<&Prepared>,
+) -> Result<Outcome> {
+    let keys = tx.frame().keys.clone();
     // The conversation is locked before the draft, as everybody does; so it is looked up first.
-    let conversation = match drafts::read(tx, person, click.draft).await? {
+    let conversation = match drafts::read(tx, keys.as_deref(), person, click.draft).await? {
         Some(Draft { conversation: Some(id), .. }) => Some(lock_visible(tx, person, &id.to_string()).await?),
         _ => None,
     };
@@ -74,11 +86,16 @@ pub async fn send(app: &App, tx: &mut Tx<'_>, person: &Person, click: Click) -> 
     if let Some(became) = fate.became {
         return Ok(already(&fate, became));
     }
-    let draft = drafts::read(tx, person, click.draft).await?.ok_or(NO_DRAFT)?;
+    let draft = drafts::read(tx, keys.as_deref(), person, click.draft).await?.ok_or(NO_DRAFT)?;
     if draft.conversation != conversation.as_ref().map(|conversation| conversation.id) {
         return Ok(Outcome::Newer);
     }
-    if fate.version != click.version {
+    if fate.version != click.version || draft.words.way() != click.secure {
+        return Ok(Outcome::Newer);
+    }
+    // What was sealed is what the draft has now, and only a secure draft was sealed.
+    let secure = secure.filter(|_| draft.words.secure);
+    if draft.words.secure && !secure.is_some_and(|secure| secure.is_of(&draft)) {
         return Ok(Outcome::Newer);
     }
     let ready =
@@ -100,7 +117,7 @@ pub async fn send(app: &App, tx: &mut Tx<'_>, person: &Person, click: Click) -> 
             {
                 return Ok(Outcome::Crossed { conversation: conversation.id });
             }
-            write(app, tx, person, &conversation, &draft, ready, click).await?
+            write(app, tx, person, &conversation, &draft, ready, (click, secure)).await?
         }
         None => {
             let Some(mailbox) = &ready.mailbox else {
@@ -108,10 +125,13 @@ pub async fn send(app: &App, tx: &mut Tx<'_>, person: &Person, click: Click) -> 
             };
             let subject = ready.addressed.subject.clone().unwrap_or_default();
             let started = start::start(tx, mailbox, &ready.contact, &subject).await?;
-            write(app, tx, person, &started, &draft, ready, click).await?
+            write(app, tx, person, &started, &draft, ready, (click, secure)).await?
         }
     };
     draft_end::promote(tx, draft.id, sent.conversation, became).await?;
+    if secure.is_some() {
+        secure::doom_plain(tx, &draft).await?;
+    }
     Ok(Outcome::Sent(sent))
 }
 
@@ -144,7 +164,7 @@ async fn write(
     conversation: &Locked,
     draft: &Draft,
     ready: Ready,
-    click: Click,
+    (click, secure): (Click, Option<&Prepared>),
 ) -> Result<(Sent, i64)> {
     let done = |what| Sent { conversation: conversation.id, what };
     if draft.kind == Kind::Note {
@@ -154,10 +174,15 @@ async fn write(
     let soonest = tx.now() + app.config.undo_window(conversation.livemode());
     // Nothing leaves before anyone could stop it.
     let sends_at = click.at.map_or(soonest, |at| at.max(soonest));
-    let to = ready.addressed.to.first().cloned().unwrap_or_default();
-    let reply = NewReply { body: &ready.body, summary: None, asks: ready.asks, send: true };
-    let addressed = (Some(&ready.addressed), to);
-    let written = write_to(app, tx, conversation, person, reply, addressed, Some(sends_at)).await?;
+    let message = match secure {
+        Some(prepared) => secure::write(tx, person, conversation, ready, prepared, sends_at).await?,
+        None => {
+            let to = ready.addressed.to.first().cloned().unwrap_or_default();
+            let reply = NewReply { body: &ready.body, summary: None, asks: ready.asks, send: true };
+            let addressed = (Some(&ready.addressed), to);
+            write_to(app, tx, conversation, person, reply, addressed, Some(sends_at)).await?.message
+        }
+    };
     if conversation.assignee.is_none()
         && inbox_settings::assigns_on_reply(tx, conversation.mailbox_id).await?
     {
@@ -166,5 +191,5 @@ async fn write(
     if click.close {
         transitions::set_status(tx, conversation, person, Status::Closed).await?;
     }
-    Ok((done(What::Message(written.message)), written.message.0))
+    Ok((done(What::Message(message)), message.0))
 }

@@ -12,6 +12,7 @@ const BODIES: &[(&str, &str)] = &[
         "request_documents",
         r#"{ "documents": [{ "label": "Passport" }], "message": "We need one more thing." }"#,
     ),
+    ("offer_times", r#"{ "bookingTypeId": "bkt_0000000000001" }"#),
     (
         "record_sent",
         r#"{ "messageId": "a1b2c3@app.example", "reference": "INV-1042", "to": ["ada@customer.test"], "subject": "Your invoice" }"#,

@@ -37,13 +37,23 @@ const ORDER: &[(&str, &[(&str, &str)])] = &[
             ("operating.md", "Operating"),
             ("backup.md", "Backup"),
             ("point-in-time-recovery.md", "Point-in-time recovery"),
+            ("high-availability.md", "High availability"),
             ("mail.md", "Mail"),
             ("figures.md", "Figures and alerts"),
             ("releases.md", "Releases"),
             ("performance.md", "Performance"),
         ],
     ),
-    ("Work", &[("workspace.md", "A workspace"), ("assistants.md", "Assistants"), ("keys.md", "Keyboard")]),
+    (
+        "Work",
+        &[
+            ("workspace.md", "A workspace"),
+            ("bookings.md", "Bookings"),
+            ("secure-messages.md", "Secure messages"),
+            ("assistants.md", "Assistants"),
+            ("keys.md", "Keyboard"),
+        ],
+    ),
     (
         "About",
         &[

@@ -129,6 +129,16 @@ impl Directory {
         .await?)
     }
 
+    /// By the name in addresses of its public pages.
+    pub async fn workspace_of_slug(&self, slug: &str) -> Result<Option<WorkspaceId>> {
+        Ok(sqlx::query_scalar!(
+            r#"select id as "id: WorkspaceId" from directory.workspaces where slug = $1"#,
+            slug
+        )
+        .fetch_optional(&self.pool)
+        .await?)
+    }
+
     /// False when another workspace has that name already.
     pub async fn add_workspace(&self, workspace: WorkspaceId, slug: &str) -> Result<bool> {
         let added = sqlx::query!(

@@ -25,8 +25,8 @@ use crate::http::bodies::Bodies;
 use crate::secrets::sign_in_tokens::Token;
 use crate::web::visit::{Asked, Visit, Web};
 use crate::web::{
-    approvals, assets, bulk, compose, conversation, customer, inbox, library, live, notices, outgoing,
-    presence, reports, respond, saved_replies, search, session, settings, sign_in, welcome,
+    approvals, assets, bookings, bulk, compose, conversation, customer, inbox, library, live, notices,
+    outgoing, presence, reports, respond, saved_replies, search, session, settings, sign_in, welcome,
 };
 use crate::workspace::people::Role;
 use crate::workspace::sessions;
@@ -36,7 +36,8 @@ use crate::workspace::sessions;
 pub enum Who {
     /// Also people who are not signed in.
     Anyone,
-    /// Whoever has the private link in its address. No cookie is looked at, so it does not matter where a form came from.
+    /// Whoever has the private link in its address. No cookie of the app is looked at, so it does not matter where a form
+    /// came from.
     Customer,
     /// Everybody of the team.
     Member,
@@ -101,6 +102,7 @@ pages! {
     POST "/messages/{id}/discard"    Member approvals::deciding::discard;
     POST "/messages/{id}/take-over"  Member approvals::deciding::take_over;
     POST "/messages/{id}/undo"       Member outgoing::undo::undo;
+    POST "/messages/{id}/revoke"     Member conversation::secure::revoke;
     GET  "/messages/{id}/again"      Member outgoing::again::show;
     POST "/messages/{id}/again"      Member outgoing::again::send;
     POST "/messages/{id}/time"       Member outgoing::time::change;
@@ -156,12 +158,49 @@ pages! {
 
     GET  "/upload/{workspace}/{request}/{token}"        Customer customer::upload::show;
     POST "/upload/{workspace}/{request}/{token}/{item}" Customer customer::taking::take;
+    GET  "/book/{workspace}/{type}"                         Customer customer::bookings::show::show;
+    POST "/book/{workspace}/{type}"                         Customer customer::bookings::details::take;
+    GET  "/book/{workspace}/{type}/{booking}/{token}"       Customer customer::bookings::booked::show_in_frame;
+    GET  "/booking/{workspace}/{booking}/{token}"           Customer customer::bookings::booked::show;
+    GET  "/booking/{workspace}/{booking}/{token}/calendar"  Customer customer::bookings::booked::calendar;
+    GET  "/booking/{workspace}/{booking}/{token}/cancel"    Customer customer::bookings::cancel::ask;
+    POST "/booking/{workspace}/{booking}/{token}/cancel"    Customer customer::bookings::cancel::cancel;
+    POST "/booking/{workspace}/{booking}/{token}/back"      Customer customer::bookings::cancel::take_back;
+    GET  "/booking/{workspace}/{booking}/{token}/move"      Customer customer::bookings::move_to::ask;
+    POST "/booking/{workspace}/{booking}/{token}/move"      Customer customer::bookings::move_to::take;
+    GET  "/secure/{workspace}/{message}/{token}"        Customer customer::secure::gate::show;
+    POST "/secure/{workspace}/{message}/{token}/code"   Customer customer::secure::gate::send_code;
+    POST "/secure/{workspace}/{message}/{token}/open"   Customer customer::secure::gate::open;
+    POST "/secure/{workspace}/{message}/{token}/lock"   Customer customer::secure::gate::lock;
+    POST "/secure/{workspace}/{message}/{token}/reply"  Customer customer::secure::reply::take;
+    GET  "/secure/{workspace}/{message}/{token}/files/{file}" Customer customer::secure::message::file;
     GET  "/requests/{id}"                       Member conversation::request::show;
     POST "/requests/{id}/extend"                Member conversation::request::extend;
     POST "/requests/{id}/cancel"                Member conversation::request::cancel;
     POST "/requests/{id}/items/{item}"          Member conversation::request::decide;
     GET  "/requests/{id}/items/{item}/again"    Member conversation::request::ask;
     POST "/requests/{id}/items/{item}/again"    Member conversation::request::again;
+
+    GET  "/bookings"             Member bookings::list::show;
+    GET  "/bookings/{id}/cancel" Member bookings::cancel::ask;
+    POST "/bookings/{id}/cancel" Member bookings::cancel::cancel;
+    GET  "/settings/bookings"                       Member settings::bookings::list::show;
+    GET  "/settings/bookings/new"                   Member settings::bookings::edit::new;
+    POST "/settings/bookings/new"                   Member settings::bookings::edit::make;
+    GET  "/settings/bookings/hours"                 Member settings::bookings::hours::show;
+    POST "/settings/bookings/hours"                 Member settings::bookings::hours::save;
+    POST "/settings/bookings/hours/days"            Member settings::bookings::hours::set_day;
+    GET  "/settings/bookings/hours/{person}"        Member settings::bookings::hours::show;
+    POST "/settings/bookings/hours/{person}"        Member settings::bookings::hours::save;
+    POST "/settings/bookings/hours/{person}/days"   Member settings::bookings::hours::set_day;
+    POST "/settings/bookings/calendars"             Member settings::bookings::calendars::connect;
+    POST "/settings/bookings/calendars/{id}/remove" Member settings::bookings::calendars::disconnect;
+    GET  "/settings/bookings/{id}"                  Member settings::bookings::edit::show;
+    POST "/settings/bookings/{id}"                  Member settings::bookings::edit::change;
+    POST "/settings/bookings/{id}/pause"            Member settings::bookings::doing::pause;
+    POST "/settings/bookings/{id}/resume"           Member settings::bookings::doing::resume;
+    GET  "/settings/bookings/{id}/remove"           Member settings::bookings::doing::ask;
+    POST "/settings/bookings/{id}/remove"           Member settings::bookings::doing::remove;
 
     GET  "/welcome/{token}"    Anyone welcome::found::show;
     POST "/welcome/{token}"    Anyone welcome::found::found;
@@ -192,6 +231,7 @@ pages! {
     POST "/settings/agents/stop"        Admin  settings::agents::stop::stop_all;
     GET  "/settings/agents/start"       Admin  settings::agents::stop::ask;
     POST "/settings/agents/start"       Admin  settings::agents::stop::start;
+    POST "/settings/agents/secure"      Owner  settings::agents::secure_words::decide;
     GET  "/settings/agents/{id}"        Admin  settings::agents::one::show;
     POST "/settings/agents/{id}/cap"    Admin  settings::agents::one::set_cap;
     GET  "/settings/assistants"          Admin settings::assistants::show::show;

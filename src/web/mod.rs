@@ -5,6 +5,7 @@
 
 pub mod approvals;
 pub mod assets;
+pub mod bookings;
 pub mod bulk;
 pub mod compose;
 pub mod conversation;

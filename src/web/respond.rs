@@ -105,7 +105,13 @@ pub fn dress(mut response: Response<Body>, policy: &HeaderValue) -> Response {
         ("x-content-type-options", "nosniff"),
         ("x-frame-options", "DENY"),
     ];
+    // A page that others may show in a frame says so in its policy, and not otherwise.
+    let policy = response.headers().get(header::CONTENT_SECURITY_POLICY).and_then(|own| own.to_str().ok());
+    let is_framed = policy.is_some_and(|own| own.contains("frame-ancestors http"));
     for (name, value) in fixed {
+        if is_framed && name == "x-frame-options" {
+            continue;
+        }
         let headers = response.headers_mut();
         headers.entry(HeaderName::from_static(name)).or_insert(HeaderValue::from_static(value));
     }

@@ -32,6 +32,7 @@ pub enum Here {
     Settings,
     Notices,
     Library,
+    Bookings,
     /// A view that the person saved.
     Saved(SavedViewId),
 }
@@ -51,6 +52,7 @@ impl Here {
             Self::Settings => name == "settings",
             Self::Notices => name == "notices",
             Self::Library => name == "documents",
+            Self::Bookings => name == "bookings",
             Self::Saved(_) => name == "saved",
         }
     }
@@ -181,6 +183,7 @@ impl Shell {
             page("outgoing", "Outgoing", "send", "g t", counts.outgoing),
             view("closed", "Closed", "archive", "g c", 0),
             page("documents", "Library", "file-text", "g l", 0),
+            page("bookings", "Bookings", "calendar", "g k", 0),
         ]
     }
 }

@@ -83,6 +83,11 @@ impl Times {
         if self.dates.twelve_hours { "%-I:%M %p" } else { "%H:%M" }
     }
 
+    /// `10:40`, where its day is told already.
+    pub fn time_of_day(&self, at: &DateTime<Utc>) -> String {
+        self.write(self.minute(), at)
+    }
+
     /// `10:40` of today, else `17 Nov, 10:40`, with the year when it is another.
     pub fn brief(&self, at: &DateTime<Utc>) -> String {
         let day = |at: &DateTime<Utc>| self.write("%F", at);

@@ -37,6 +37,10 @@ macro_rules! toasts {
 
 toasts! {
     Saved "saved" "Saved." None;
+    LinkRevoked "link-revoked" "The link is taken back. It opens nothing any more." None;
+    LinkOver "link-over" "The link had ended already." None;
+    SecureForAgents "secure-agents" "Saved. Agents read secure words from now on." None;
+    SecureForPeople "secure-people" "Saved. Only people read secure words." None;
     InboxMade "inbox-made" "The inbox is there. Mail to its address comes here once the domain's MX row leads to us." None;
     TestSent "test-sent" "A test mail is on its way to you." None;
     TriedOut "tried-out" "A mail came in. Answer it: nothing leaves from here." None;
@@ -148,6 +152,13 @@ toasts! {
     AskedAgain "asked-again" "The customer is asked again. Anyone can stop the mail until it leaves." Some(("/messages/", "/undo"));
     RequestExtended "request-extended" "The customer has more time." None;
     RequestCancelled "request-cancelled" "Cancelled. The link has ended, and nobody is reminded." None;
+    BookingTypeSaved "booking-type" "Saved. Its page shows it from now on." None;
+    BookingTypePaused "booking-type-paused" "Paused. Its page offers no times." None;
+    BookingTypeResumed "booking-type-resumed" "It can be booked again." None;
+    BookingTypeRemoved "booking-type-removed" "The booking type is removed. What is booked stands." None;
+    BookingCancelled "booking-cancelled" "Cancelled. The visitor is told by mail." None;
+    CalendarConnected "calendar" "The calendar is connected. It is read within moments." None;
+    CalendarDisconnected "calendar-off" "The calendar is disconnected." None;
     SavedReplyGone "saved-reply-gone" "Saved reply removed." None;
 }
 

@@ -18,7 +18,7 @@ use crate::workspace::agents::days;
 use crate::workspace::people::invitations;
 use crate::workspace::second_factor::half;
 use crate::workspace::single_sign_on::attempts;
-use crate::workspace::{notices, passkeys, sessions, sign_in_links};
+use crate::workspace::{notices, one_time_codes, passkeys, sessions, sign_in_links};
 
 pub async fn keep_days(app: &App) -> Result<()> {
     let (mut conn, now) = (app.connection().await?, app.clock.now());
@@ -36,6 +36,7 @@ pub async fn keep_days(app: &App) -> Result<()> {
     let ended = sessions::forget(&mut conn, now).await.and(sign_in_links::forget(&mut conn, now).await);
     let ended = ended.and(attempts::forget(&mut conn, now).await).and(passkeys::forget(&mut conn, now).await);
     let ended = ended.and(invitations::forget(&mut conn, now).await).and(half::forget(&mut conn, now).await);
+    let ended = ended.and(one_time_codes::forget(&mut conn, now).await);
     let forgotten = forgotten.and(auto_reply::forget(&mut conn, now).await);
     let forgotten = forgotten.and(told::forget(&mut conn, now).await);
     kept.and(forgotten).and(counted).and(webhooks).and(ended).and(quota::forget(&mut conn, now).await)

@@ -10,9 +10,12 @@ use crate::figures::series::gauge;
 use crate::store::db::MIGRATIONS;
 use crate::worker::{LOOPS, Loop};
 
-/// How long `/metrics` waits for one loop's figure, and for all of them.
-const FIGURE: Duration = Duration::from_secs(1);
-const FIGURES: Duration = Duration::from_secs(5);
+/// How long to wait for one loop's figure, and for all of them.
+type Patience = (Duration, Duration);
+/// A scrape comes every few seconds.
+const SCRAPE: Patience = (Duration::from_secs(1), Duration::from_secs(5));
+/// Somebody looks, and a slow machine is not a loop that is behind.
+const LOOK: Patience = (Duration::from_secs(10), Duration::from_secs(30));
 
 /// Everything this node has to tell.
 pub async fn text(app: &App) -> String {
@@ -43,12 +46,17 @@ fn held(app: &App, text: &mut String) {
     gauge(text, "rookery_build_info", "What runs here.", &[(&build, 1.0)]);
 }
 
-/// How far each loop is behind, in seconds; not a number where nobody knows in time.
+/// How far each loop is behind, for `rookery doctor`.
 pub async fn lags(app: &App) -> Vec<(&'static str, f64)> {
+    lags_within(app, LOOK).await
+}
+
+/// How far each loop is behind, in seconds; not a number where nobody knows in time.
+async fn lags_within(app: &App, (each, all): Patience) -> Vec<(&'static str, f64)> {
     // One after the other: whoever asks takes one connection to the database.
-    let (until, mut lags) = (Instant::now() + FIGURES, Vec::new());
+    let (until, mut lags) = (Instant::now() + all, Vec::new());
     for work in LOOPS {
-        let time = until.saturating_duration_since(Instant::now()).min(FIGURE);
+        let time = until.saturating_duration_since(Instant::now()).min(each);
         lags.push((work.name, work.lag(app, time).await));
     }
     lags
@@ -56,7 +64,7 @@ pub async fn lags(app: &App) -> Vec<(&'static str, f64)> {
 
 /// How far each loop is behind and how often it failed.
 async fn loops(app: &App, written: &mut String) {
-    let lags = lags(app).await;
+    let lags = lags_within(app, SCRAPE).await;
     let mut figures = |name: &str, kind: &str, help: &str, figure: &dyn Fn(usize) -> String| {
         let _ = writeln!(written, "# HELP {name} {help}\n# TYPE {name} {kind}");
         for (number, work) in LOOPS.iter().enumerate() {

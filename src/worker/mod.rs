@@ -26,6 +26,8 @@ use crate::assistants::read::{self, ask as ask_of_documents};
 use crate::assistants::sort::{self, ask};
 use crate::assistants::tasks::{self, Kind};
 use crate::assistants::{draft, scores};
+use crate::bookings::busy::read as calendars;
+use crate::bookings::mails;
 use crate::conversations::bulk::work;
 use crate::conversations::keeping::retention;
 use crate::conversations::messages::sending;
@@ -44,9 +46,9 @@ use crate::error::{Error, Result};
 use crate::events::take;
 use crate::exports::make;
 use crate::incoming::{app_mail_body, drop_raw};
-use crate::outgoing::{notify, send};
+use crate::outgoing::{invite, notify, send};
 use crate::replies::automatic::remind;
-use crate::replies::revoke_key;
+use crate::replies::{draft_end, revoke_key};
 use crate::sandbox::answer;
 use crate::store::doomed_files as files;
 use crate::webhooks::{claim, deliver, fan_out};
@@ -122,6 +124,13 @@ const LOOPS: &[Loop] = &[
         next: |app| Box::pin(async { notices::next(&mut *app.connection().await?).await }),
     },
     Loop {
+        name: invite::LOOP,
+        every: Duration::from_secs(1),
+        at_once: 4,
+        run: |app, turn| Box::pin(invite::invite_due(app, turn.at_once)),
+        next: |app| Box::pin(async { mails::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
         name: answer::LOOP,
         every: Duration::from_secs(1),
         at_once: 4,
@@ -185,6 +194,13 @@ const LOOPS: &[Loop] = &[
         next: |app| Box::pin(async { make::next(&mut *app.connection().await?).await }),
     },
     Loop {
+        name: "forget drafts",
+        every: Duration::from_secs(3600),
+        at_once: 1,
+        run: |app, turn| Box::pin(draft_end::forget(app, &turn.put_off)),
+        next: |_| Box::pin(async { Ok(None) }),
+    },
+    Loop {
         name: files::LOOP,
         every: Duration::from_secs(10),
         at_once: 1,
@@ -211,6 +227,13 @@ const LOOPS: &[Loop] = &[
         at_once: 4,
         run: |app, turn| Box::pin(app_mail_body::fetch_due(app, turn.at_once)),
         next: |app| Box::pin(async { body_fetch::next(&mut *app.connection().await?).await }),
+    },
+    Loop {
+        name: calendars::LOOP,
+        every: Duration::from_secs(10),
+        at_once: 2,
+        run: |app, turn| Box::pin(calendars::read_due(app, turn.at_once)),
+        next: |app| Box::pin(async { calendars::next(&mut *app.connection().await?).await }),
     },
     Loop {
         name: read::LOOP,

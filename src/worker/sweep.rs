@@ -12,6 +12,7 @@ use sqlx::PgConnection;
 
 use crate::app::App;
 use crate::conversations::messages::inbound;
+use crate::conversations::secure::files as secure;
 use crate::documents::filing;
 use crate::due::backoff::{Backoff, Piece};
 use crate::due::pass::{Pass, Progress};
@@ -34,6 +35,10 @@ pub const OWNERS: &[Owner] = &[
     Owner {
         columns: &["messages.raw_blob", "messages.attachments"],
         held: |conn, workspace, ids, blobs| Box::pin(inbound::held(conn, workspace, ids, blobs)),
+    },
+    Owner {
+        columns: &["secure_files.blob"],
+        held: |conn, workspace, ids, blobs| Box::pin(secure::held(conn, workspace, ids, blobs)),
     },
     Owner {
         columns: &["documents.blob"],

@@ -12,6 +12,7 @@ pub mod inbox_settings;
 pub mod keys;
 pub mod mailboxes;
 pub mod notices;
+pub mod one_time_codes;
 pub mod passkeys;
 pub mod passwords;
 pub mod people;

@@ -135,6 +135,20 @@ pub async fn erase(tx: &mut Tx<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Those of a kind to an address that have not left.
+pub async fn withdraw(tx: &mut Tx<'_>, kind: &str, recipient: &str) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "delete from notices where workspace_id = $1 and kind = $2 and recipient = $3 and due_at is not null",
+        workspace,
+        kind,
+        recipient
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
 /// When the next notice is due.
 pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
     Ok(sqlx::query_scalar!("select min(due_at) from notices where due_at is not null")

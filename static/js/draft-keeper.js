@@ -1,21 +1,29 @@
 // Keeps what somebody writes. It is saved a second after a pause and when the page is left; until the service has said
 // that it has it, a copy stays in this browser and is offered back. Two windows never overwrite each other unasked.
-// Without script, the form has a button that saves.
+// Of what goes as a secure link there is never a copy here. Without script, the form has a button that saves.
 (() => {
   "use strict";
   const { copies, clock, ask, refusal, make } = window.rookery;
   const PAUSE = 1000, AGAIN = 5000;
   const FIELDS = ["mailbox", "to", "cc", "bcc", "subject", "body", "documents", "due"];
+  // How it goes: a box that is ticked, and what opens it then.
+  const CHOICES = ["secure", "proof"];
   const LABELS = { to: "To", cc: "Cc", bcc: "Bcc", subject: "Subject", documents: "Asks for", due: "Due" };
   const random = () => [...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  const wordsOf = (form) => Object.fromEntries(FIELDS.map((name) => [name, form.elements[name]?.value ?? ""]));
+  const valueOf = (field) => (field?.type === "checkbox" ? (field.checked ? field.value : "") : field?.value ?? "");
+  const wordsOf = (form) => Object.fromEntries([...FIELDS, ...CHOICES].map((name) => [name, valueOf(form.elements[name])]));
+  // Of two choices the stricter one holds: what was to be sealed never becomes an ordinary mail by itself.
+  const stricter = (...both) => ({
+    secure: both.some((words) => words.secure) ? "1" : "",
+    proof: both.some((words) => words.proof === "passphrase") ? "passphrase" : "code",
+  });
   const tell = (name, detail) => document.dispatchEvent(new CustomEvent(name, { detail }));
 
   class DraftKeeper extends HTMLElement {
     connectedCallback() {
       this.ends = new AbortController();
       const on = (target, name, act, capture = false) => target.addEventListener(name, act, { signal: this.ends.signal, capture });
-      const typed = (event) => { if (FIELDS.includes(event.target.name)) this.changed(); };
+      const typed = (event) => { if ([...FIELDS, ...CHOICES].includes(event.target.name)) this.changed(); };
       on(this, "input", typed);
       on(this, "change", typed);
       on(this, "click", (event) => this.clicked(event));
@@ -38,7 +46,8 @@
     }
 
     field(name) { return this.form?.elements[name]; }
-    value(name) { const field = this.field(name); return field && "value" in field ? field.value : ""; }
+    value(name) { return valueOf(this.field(name)); }
+    get isSecure() { return this.value("secure") !== ""; }
     get isNew() { return this.value("kind") === "new"; }
     // What copies of this form are called: where it goes, its kind, and then the draft.
     get place() { return `${new URL(this.form.action).pathname} ${this.value("kind")} `; }
@@ -78,6 +87,12 @@
     }
 
     keepHere() {
+      if (this.isSecure) {
+        copies.drop(this.name);
+        // Nothing is confirmed by it.
+        this.mark = NaN;
+        return;
+      }
       this.mark = copies.put(this.name, { ...wordsOf(this.form), draft: this.value("draft"), version: Number(this.value("version")) });
     }
 
@@ -86,6 +101,8 @@
       data.set("page", this.page);
       data.set("save", String(this.count));
       data.delete("file");
+      // No save needs it, and it is kept nowhere.
+      data.delete("passphrase");
       return data;
     }
 
@@ -112,7 +129,7 @@
       else if (!this.isConnected || this.sending) this.dirty = true;
       else if (status === 409) await this.crossed(answer.headers.get("x-draft"));
       else if (status === 410) this.wasSent();
-      else if (answer?.type === "opaqueredirect") this.failed("You are signed out. What you wrote is kept in this browser.");
+      else if (answer?.type === "opaqueredirect") this.failed(`You are signed out. ${this.isSecure ? "Sign in in another window and leave this one open." : "What you wrote is kept in this browser."}`);
       else if (status >= 400 && status < 500 && status !== 429) this.refused(await answer.text());
       else this.failed();
       if (this.more) { this.more = false; this.again(PAUSE); }
@@ -149,7 +166,7 @@
       this.say("saved", `Saved ${answer.headers.get("x-draft-saved")}`);
     }
 
-    failed(sentence = "Not saved yet; kept in this browser. Trying again…") {
+    failed(sentence = this.isSecure ? "Not saved yet. Leave this page open; trying again…" : "Not saved yet; kept in this browser. Trying again…") {
       this.sending = false;
       this.dirty = true;
       this.keepHere();
@@ -160,13 +177,13 @@
     // It cannot be saved as it is, so it is not tried again before it has changed.
     refused(page) {
       this.dirty = true;
-      this.say("failed", `Not saved; kept in this browser. ${refusal(new DOMParser().parseFromString(page, "text/html"))}`);
+      this.say("failed", `${this.isSecure ? "Not saved." : "Not saved; kept in this browser."} ${refusal(new DOMParser().parseFromString(page, "text/html"))}`);
     }
 
     // The page as the service has it now.
     async fresh(draft = this.value("draft")) {
       const url = new URL(location.href);
-      if (this.isNew) url.search = `?draft=${draft}`;
+      if (this.isNew) url.search = draft ? `?draft=${draft}` : "";
       else url.searchParams.set("compose", this.value("kind"));
       url.searchParams.delete("check");
       const answer = await fetch(url, { cache: "no-store", headers: { accept: "text/html" } });
@@ -183,7 +200,11 @@
         this.gone = false;
         return this.failed();
       }
-      const theirs = wordsOf(form), mine = wordsOf(this.form);
+      const choice = stricter(wordsOf(form), wordsOf(this.form));
+      this.fill(choice);
+      // Also a copy of before goes, should it be secure now.
+      this.keepHere();
+      const theirs = { ...wordsOf(form), ...choice }, mine = wordsOf(this.form);
       const go = (keeps) => {
         this.named(form.elements.draft.value, form.elements.version.value);
         if (keeps) this.form.append(make("input", { type: "hidden", name: "mine", value: "1" }));
@@ -200,11 +221,20 @@
       this.ask("You wrote on in another window.", [["Keep what is here", () => go(true)], ["Take the other words", () => go(false)]], [...lines, theirs.body].join("\n"));
     }
 
-    fill(words) { FIELDS.forEach((name) => { if (this.field(name) && words[name] !== undefined) this.field(name).value = words[name]; }); }
+    fill(words) {
+      for (const name of [...FIELDS, ...CHOICES]) {
+        const field = this.field(name);
+        if (!field || words[name] === undefined) continue;
+        if (field.type === "checkbox") field.checked = words[name] !== "";
+        else field.value = words[name];
+      }
+    }
 
     wasSent() {
       this.gone = true;
       this.ask("This was sent or thrown away in another window.", [["Keep what is here as a new draft", () => {
+        // Nothing of it may stand in this browser, so it goes on in this very form.
+        if (this.isSecure) return void this.crossed("");
         copies.drop(this.name);
         copies.put(this.place, { ...wordsOf(this.form), draft: "", version: 0 });
         location.assign(this.isNew ? "/compose" : location.pathname + location.search);
@@ -225,7 +255,7 @@
       // The rest of that draft, and its files, are on its own page.
       if (other && this.isNew && kept.version > 0) return this.ask(told, [["Open that draft", `/compose?draft=${kept.draft}`], away], kept.body || kept.subject);
       this.ask(told, [["Bring it back", () => {
-        this.fill(kept);
+        this.fill({ ...kept, ...stricter(kept, wordsOf(this.form)) });
         // Under its own id: if it was sent after all, it is not sent again.
         if (other && kept.draft && version === 0) {
           this.field("draft").value = kept.draft;

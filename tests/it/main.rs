@@ -3,6 +3,7 @@
 mod assistants;
 mod backups;
 mod blobs;
+mod bookings;
 mod budgets;
 mod doctor;
 mod documents;
@@ -18,6 +19,7 @@ mod outgoing;
 mod requirements;
 mod roles;
 mod rules;
+mod secure;
 mod sending;
 mod strangers;
 mod tidy;

@@ -3,23 +3,14 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { createServer } from 'node:net';
 import { openSync } from 'node:fs';
 import path from 'node:path';
 import test, { after } from 'node:test';
+import { freePort } from './machine.mjs';
 import { bin, finish, story, until, work, workspace } from './world.mjs';
 
 after(finish);
 const KILLS = Number(process.env.WEB_KILLS ?? 20);
-
-function freePort() {
-  return new Promise((done) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => done(port));
-    });
-  });
-}
 
 story(test, `no draft is lost in ${KILLS} kills of the server`, async () => {
   const port = await freePort();

@@ -79,6 +79,19 @@ export async function relay() {
   return { url: `smtp://127.0.0.1:${server.address().port}?tls=none`, mails, close: () => server.close() };
 }
 
+/** What a mail says: its text, however it was written for the way. */
+export function textOf({ raw }) {
+  const [, head, body] = raw.match(/^([^]*?)\r\n\r\n([^]*)$/);
+  const boundary = head.match(/boundary="?([^"\r\n;]+)/i)?.[1];
+  if (boundary) {
+    const parts = body.split(`--${boundary}`).map((part) => part.replace(/^\r\n/, ''));
+    return textOf({ raw: parts.find((part) => /^content-type: (text\/plain|multipart)/im.test(part)) });
+  }
+  if (/^content-transfer-encoding: base64/im.test(head)) return Buffer.from(body, 'base64').toString();
+  const bytes = body.replace(/=\r\n/g, '').replace(/=([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(parseInt(hex, 16)));
+  return Buffer.from(bytes, 'latin1').toString();
+}
+
 /** Sends a mail to a port, and gives the last answer. */
 export async function deliver(port, { from, to, raw }) {
   const socket = connect(port, '127.0.0.1');

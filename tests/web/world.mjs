@@ -11,7 +11,13 @@ import { promisify } from 'node:util';
 import { chromium } from 'playwright-core';
 
 const run = promisify(execFile);
-export const { WEB_URL: url, BIN: bin, WORK: work } = process.env;
+export const { BIN: bin, WORK: work } = process.env;
+export let url = process.env.WEB_URL;
+/** From now on everything happens on this machine. */
+export function moveTo(machine) {
+  Object.assign(process.env, machine.env);
+  url = machine.url;
+}
 export const DESK = { width: 1440, height: 900 };
 export const PHONE = { width: 375, height: 740 };
 

@@ -118,6 +118,25 @@ class Tag(TypedDict):
     count: int
 
 
+class BookingHost(TypedDict):
+    id: str
+    name: str
+
+
+class UpcomingBooking(TypedDict):
+    id: str
+    bookingTypeId: str
+    hostUserId: str
+    conversationId: str | None
+    startsAt: str
+    endsAt: str
+    rsvp: str | None
+
+
+class OfferedTimes(TypedDict):
+    url: str
+
+
 class DocumentFields(TypedDict):
     """
     What the reading helper found. Every key may be missing.
@@ -193,6 +212,10 @@ class NewDocumentRequest(TypedDict):
     message: NotRequired[str | None]
     dueDate: NotRequired[str | None]
     send: NotRequired[bool | None]
+
+
+class NewOffer(TypedDict):
+    bookingTypeId: str
 
 
 ToItem: TypeAlias = str
@@ -445,6 +468,7 @@ Message = TypedDict(
         'to': NotRequired[list[str]],
         'cc': NotRequired[list[str]],
         'senderConfirmed': NotRequired[bool],
+        'secure': bool,
     },
 )
 
@@ -456,6 +480,16 @@ class Team(TypedDict):
 
     people: list[TeamMember]
     agents: list[TeamMember]
+
+
+class BookingType(TypedDict):
+    id: str
+    name: str
+    about: str
+    minutes: int
+    hosts: list[BookingHost]
+    active: bool
+    url: str
 
 
 class DocumentSummary(TypedDict):

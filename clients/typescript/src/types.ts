@@ -184,6 +184,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/conversations/{id}/booking-links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Offer times
+         * @description Gives a private link by which the customer of this conversation books a time. Put it into a reply; nothing is sent by itself. The conversation then shows the booking. Needs the `draft` scope. Safe to repeat.
+         */
+        post: operations["offer_times"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/mailboxes": {
         parameters: {
             query?: never;
@@ -216,6 +236,46 @@ export interface paths {
          * @description Every tag, with the number of conversations that have it. Needs the `read` scope. Safe to repeat.
          */
         get: operations["list_tags"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/booking-types": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List booking types
+         * @description Every type of time that customers can book, with the address of its page. Empty for test keys. Needs the `read` scope. Safe to repeat.
+         */
+        get: operations["list_booking_types"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/bookings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List bookings
+         * @description Bookings that are not over, soonest first, of conversations this key can see and of none. Empty for test keys. Needs the `read` scope. Safe to repeat.
+         */
+        get: operations["list_bookings"];
         put?: never;
         post?: never;
         delete?: never;
@@ -671,6 +731,11 @@ export interface components {
             cc?: string[];
             /** @description Whether the sender's domain confirms that the mail is from it (DMARC). Left out for messages of ours. */
             senderConfirmed?: boolean;
+            /**
+             * @description It was sent as a secure link, or written on a secure page. Its text then reads `Secure message` and names no
+             *     files, unless an owner of the workspace allows agents to read secure words.
+             */
+            secure: boolean;
         };
         Note: {
             /** @constant */
@@ -763,6 +828,47 @@ export interface components {
             name: string;
             /** @description Conversations this key can see that have the tag. */
             count: number;
+        };
+        BookingType: {
+            id: string;
+            name: string;
+            /** @description What it is about; may be empty. */
+            about: string;
+            /** @description How long it takes. */
+            minutes: number;
+            /** @description Who can be booked; several take turns. */
+            hosts: components["schemas"]["BookingHost"][];
+            /** @description False while it is paused: its page offers no times. */
+            active: boolean;
+            /**
+             * @description Its public page, where anybody books with a code by mail. For the customer of a conversation, offer_times gives a
+             *     link that needs no code.
+             */
+            url: string;
+        };
+        BookingHost: {
+            id: string;
+            name: string;
+        };
+        UpcomingBooking: {
+            id: string;
+            bookingTypeId: string;
+            hostUserId: string;
+            /** @description The conversation in which the times were offered; null when it was booked on the public page. */
+            conversationId: string | null;
+            /** Format: date-time */
+            startsAt: string;
+            /** Format: date-time */
+            endsAt: string;
+            /**
+             * @description What the visitor's calendar program answered, `accepted` or `tentative`; null while it has not. New answers may be
+             *     added.
+             */
+            rsvp: string | null;
+        };
+        OfferedTimes: {
+            /** @description Good for 30 days, and only for the contact of this conversation: whoever opens it books as them, without a code. */
+            url: string;
         };
         DocumentSummary: {
             id: string;
@@ -905,6 +1011,10 @@ export interface components {
              * @default false
              */
             send?: boolean | null;
+        };
+        NewOffer: {
+            /** @description As list_booking_types names it. */
+            bookingTypeId: string;
         };
         SentMail: {
             /** @description The Message-ID header the email went out with, with or without angle brackets. It must be unguessable. */
@@ -1639,6 +1749,40 @@ export interface operations {
             500: components["responses"]["500"];
         };
     };
+    offer_times: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A conversation's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewOffer"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OfferedTimes"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            413: components["responses"]["413"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+        };
+    };
     list_mailboxes: {
         parameters: {
             query?: never;
@@ -1681,6 +1825,57 @@ export interface operations {
                     "application/json": components["schemas"]["Tag"][];
                 };
             };
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+        };
+    };
+    list_booking_types: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BookingType"][];
+                };
+            };
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+        };
+    };
+    list_bookings: {
+        parameters: {
+            query?: {
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UpcomingBooking"][];
+                };
+            };
+            400: components["responses"]["400"];
             401: components["responses"]["401"];
             403: components["responses"]["403"];
             429: components["responses"]["429"];

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::conversations::secure::files;
 use crate::error::Result;
 use crate::ids::{ConversationId, DocumentRequestId, MessageId};
 use crate::live::topic::Topic;
@@ -166,6 +167,7 @@ pub async fn erase(
 ) -> Result<Taken> {
     let (workspace, ids, own) = (tx.workspace().0, numbers(conversations), numbers(own));
     let doomed: Vec<i64> = doomed.iter().map(|id| id.0).collect();
+    let sealed = files::blobs_of(tx, &doomed).await?;
     let gone = sqlx::query!(
         r#"with gone as (
                delete from messages where workspace_id = $1 and id = any($2) returning raw_blob, attachments)
@@ -216,6 +218,7 @@ pub async fn erase(
     .fetch_all(&mut **tx)
     .await?;
     blobs.extend(raw);
+    blobs.extend(sealed);
     erase_heads(tx, &ids, &own, address).await?;
     Ok(Taken { messages: gone.messages, blobs })
 }
@@ -360,6 +363,7 @@ pub async fn erase_merged(tx: &mut Tx<'_>, address: &str) -> Result<()> {
 /// Takes conversations away as a whole, which are locked. What hangs on them goes with them.
 pub async fn remove(tx: &mut Tx<'_>, conversations: &[ConversationId]) -> Result<Taken> {
     let (workspace, ids) = (tx.workspace().0, numbers(conversations));
+    let sealed = files::blobs_in(tx, conversations).await?;
     let named = sqlx::query!(
         r#"select count(*) as "messages!",
                coalesce(array_agg(named.blob) filter (where named.blob is not null), '{}') as "blobs!: Vec<String>"
@@ -384,7 +388,7 @@ pub async fn remove(tx: &mut Tx<'_>, conversations: &[ConversationId]) -> Result
         tx.touch(audience, Topic::List);
         tx.touch(audience, Topic::Counts);
     }
-    Ok(Taken { messages: named.messages, blobs: named.blobs })
+    Ok(Taken { messages: named.messages, blobs: [named.blobs, sealed].concat() })
 }
 
 fn numbers(conversations: &[ConversationId]) -> Vec<i64> {

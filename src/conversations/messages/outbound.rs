@@ -9,14 +9,16 @@ use sqlx::types::Json;
 use crate::conversations::conversation::Locked;
 use crate::conversations::lock::lock_visible;
 use crate::conversations::messages::inbound::SNIPPET;
-use crate::conversations::messages::message::{Author, MessageStatus, Origin};
+use crate::conversations::messages::message::{Author, Channel, MessageStatus, Origin};
 use crate::conversations::notifications::follows;
 use crate::conversations::search::pending;
+use crate::conversations::secure::files;
 use crate::conversations::timeline::Attachment;
 use crate::error::{Error, NO_MESSAGE, Result};
 use crate::ids::{ConversationId, MessageId};
 use crate::live::topic::Topic;
 use crate::store::db::Tx;
+use crate::store::doomed_files;
 use crate::text;
 use crate::workspace::access::{Actor, MemberId, SANDBOX};
 use crate::workspace::agents::days;
@@ -141,6 +143,8 @@ pub struct Ours {
     pub written: Option<String>,
     pub author: Author,
     pub attachments: Vec<Attachment>,
+    /// Its words are sealed: `text` says only that.
+    pub secure: bool,
 }
 
 /// A message of ours that someone can see, by its own id, with its conversation locked.
@@ -171,7 +175,7 @@ pub async fn find(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId) ->
     let workspace = tx.workspace().0;
     let row = sqlx::query!(
         r#"select status as "status!: MessageStatus", text, written, author_type, author_id, origin as "origin: Origin",
-               attachments as "attachments: Json<Vec<Attachment>>"
+               attachments as "attachments: Json<Vec<Attachment>>", channel as "channel: Channel"
            from messages
            where workspace_id = $1 and conversation_id = $2 and id = $3 and direction = 'outbound'"#,
         workspace,
@@ -187,6 +191,7 @@ pub async fn find(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId) ->
         text: row.text,
         written: row.written,
         attachments: row.attachments.0,
+        secure: row.channel == Channel::Secure,
     }))
 }
 
@@ -299,6 +304,7 @@ pub(super) async fn took_back(tx: &mut Tx<'_>, conversation: &Locked) -> Result<
 /// Takes a draft off the timeline. False when it is no draft any more.
 pub async fn discard(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId) -> Result<bool> {
     let workspace = tx.workspace().0;
+    let sealed = files::blobs_of(tx, &[message.0]).await?;
     let gone = sqlx::query!(
         "delete from messages where workspace_id = $1 and conversation_id = $2 and id = $3 and status = 'draft'",
         workspace,
@@ -307,7 +313,11 @@ pub async fn discard(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId)
     )
     .execute(&mut **tx)
     .await?;
-    Ok(gone.rows_affected() == 1)
+    if gone.rows_affected() == 0 {
+        return Ok(false);
+    }
+    doomed_files::doom(tx, &sealed).await?;
+    Ok(true)
 }
 
 /// The conversation as it is without a message that became a draft: its newest mail is another.

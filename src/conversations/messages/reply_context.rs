@@ -1,6 +1,7 @@
 //! The context of an outgoing message, for its headers and its quote: the mail it answers and the Message-IDs of
 //! the thread. It is computed as of the time the message was written and due, not as of now, so that a retry
-//! produces the same mail. Only mail that the addressee wrote or received is answered, and so quoted.
+//! produces the same mail. Only mail that the addressee wrote or received is answered, and so quoted; what was written on a
+//! secure page never is.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -42,6 +43,15 @@ pub struct Answered {
     pub text: String,
 }
 
+impl ReplyContext {
+    /// For a mail that belongs to the thread and says nothing of it: no quote, and a subject of its own.
+    pub fn without_quote(mut self) -> Self {
+        let answered = self.answers.take().and_then(|answered| answered.rfc_message_id);
+        self.chain.extend(answered);
+        self
+    }
+}
+
 pub async fn earlier(conn: &mut PgConnection, letter: &Letter) -> Result<ReplyContext> {
     let (workspace, conversation) = (letter.workspace.0, letter.conversation.0);
     let row = sqlx::query!(
@@ -51,7 +61,8 @@ pub async fn earlier(conn: &mut PgConnection, letter: &Letter) -> Result<ReplyCo
                a.reply_to, a.also_to as "also_to?", a.to_addresses, a.cc_addresses
            from messages m left join lateral (
                select * from messages
-               where workspace_id = $1 and conversation_id = $2 and direction = 'inbound' and (at, item) < (m.at, m.item)
+               where workspace_id = $1 and conversation_id = $2 and direction = 'inbound' and channel = 'mail'
+                 and (at, item) < (m.at, m.item)
                  and m.forwards is null and (id = m.answers or (m.answers is null
                    and (from_email = $5 or (verdict ->> 'dmarc' = 'pass' and $5 = any(also_to)))))
                order by automatic, at desc, item desc limit 1) a on true

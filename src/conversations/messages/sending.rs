@@ -44,6 +44,8 @@ pub struct Claimed {
     pub livemode: bool,
     /// An agent sends it, and no person approved it.
     pub by_agent_alone: bool,
+    /// Its words are sealed, and the mail only tells of them.
+    pub secure: bool,
     /// It is mail of the service's own that answers nothing, as reminders are.
     pub by_service: bool,
     /// Mail to one of its addresses fails: it complained, or does not exist.
@@ -93,6 +95,7 @@ pub async fn claim(
                m.id as "message: MessageId", coalesce(m.rfc_message_id, '') as "rfc_message_id!", m.from_name, m.from_email, m.text,
                c.contact_email, coalesce(m.subject, c.subject) as "subject!", m.to_addresses, m.cc_addresses, m.bcc_addresses,
                m.attachments as "attachments: Json<Vec<Attachment>>", m.claim, m.tries, c.audience <> $3 as "livemode!",
+               m.channel = 'secure' as "secure!",
                coalesce(m.author_type = 'agent', false) and m.approved_by is null as "by_agent_alone!",
                coalesce(m.origin = 'service', false) and m.answers is null as "by_service!",
                exists (select from suppressed_addresses s
@@ -136,6 +139,7 @@ pub async fn claim(
             tries: row.tries,
             livemode: row.livemode,
             by_agent_alone: row.by_agent_alone,
+            secure: row.secure,
             by_service: row.by_service,
             suppressed: row.suppressed,
             erased_bans: row.erased_bans,

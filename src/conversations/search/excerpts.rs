@@ -53,7 +53,7 @@ pub async fn of(
            cross join lateral (
                select at, item, direction, from_name, from_email, left(text, $3) as text from messages
                where workspace_id = $1 and conversation_id = asked.id and item >= 0
-                 and status is distinct from 'draft'
+                 and status is distinct from 'draft' and channel = 'mail'
                order by at desc, item desc limit $4) m
            order by m.at desc, m.item desc"#,
         workspace.0,

@@ -363,7 +363,9 @@ async fn read(tx: &mut Tx<'_>, taken: &Taken, batch: Batch) -> Result<Vec<Text>>
                                       and id = noted.message_id), 0)::bigint as size offset 0) measured
                where size <= $5)
            select conversation_id as "conversation_id!", message_id as "message_id!",
-               (select left(concat_ws(' ', from_name, from_email, coalesce(whole_text, text)), $6) from messages
+               -- Words on a secure page are found by nobody, and what stands in their place is no word of anybody's.
+               (select left(concat_ws(' ', from_name, from_email,
+                                      case when channel = 'mail' then coalesce(whole_text, text) end), $6) from messages
                 where workspace_id = $1 and conversation_id = sized.conversation_id and id = sized.message_id
                   and status is distinct from 'draft') as text,
                (select left(concat_ws(' ', subject, contact_name, contact_email), $7) from conversations

@@ -52,12 +52,16 @@ listed! {
     "documents-reopened" "something of a completed request is missing again" ["requestId"];
     "documents-extended" "a person gave a request more time" ["requestId" "dueDate"];
     "documents-expired" "the link of a request ended before everything was in" ["requestId"];
+    "booking-created" "the customer booked a time that was offered, or another one" ["bookingId" "startsAt" "endsAt"];
+    "booking-cancelled" "such a time was cancelled or moved" ["bookingId" "startsAt" "endsAt" "reason"];
     "held" "a mail is held as a likely scam" ["risk"];
     "released" "a person released what was held" [];
     "risk-raised" "the sorting assistant takes a mail for a likely scam" ["risk"];
     "sorted" "a person said topic or urgency" ["field" "from" "to"];
     "merged" "another conversation became part of this one" ["conversationId" "subject"];
     "notified" "a rule told somebody" ["to"];
+    "secure-read" "a secure message was read for the first time" ["messageId"];
+    "secure-ended" "the link of a secure message ended: a person took it back, or it was guessed at too often" ["messageId" "reason"];
 }
 
 /// What is wrong with an event that is about to be written.

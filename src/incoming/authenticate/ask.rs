@@ -100,7 +100,12 @@ impl Authenticator {
         options.cache_size = CACHED_RECORDS;
         options.timeout = Duration::from_secs(2);
         options.attempts = 2;
-        let resolver = MessageAuthenticator::new(config, options).map_err(Error::internal)?;
+        let resolver = MessageAuthenticator::new(config, options).map_err(|error| {
+            // It wants to know whom a name server with a certificate could be trusted by, also when none has one.
+            Error::internal(format!(
+                "senders of mail cannot be looked up: {error}. Are the system's public certificates there (package ca-certificates)?"
+            ))
+        })?;
         Ok(Self { resolver, name: name.to_owned(), hashing: Semaphore::new(HASHED_AT_ONCE) })
     }
 

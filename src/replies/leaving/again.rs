@@ -127,7 +127,13 @@ pub async fn send_again(
     message: MessageId,
     seen: i32,
 ) -> Result<(Again, ConversationId)> {
-    let (conversation, _) = lock_message(tx, person, message).await?;
+    let (conversation, ours) = lock_message(tx, person, message).await?;
+    if ours.secure {
+        return Err(Error::problem(
+            "message",
+            "was a secure link. Write it anew: its words stand in the conversation",
+        ));
+    }
     let failed = read(tx, person, message).await?;
     let told = |again| Ok((again, conversation.id));
     if failed.status != Some(MessageStatus::Failed) {

@@ -10,6 +10,7 @@ use crate::conversations::messages::revision::{self, Revised};
 use crate::documents::request::{self, Carrier};
 use crate::error::{Error, Result};
 use crate::ids::MessageId;
+use crate::replies::secure::SEALED;
 use crate::store::db::Tx;
 use crate::text;
 use crate::workspace::people::Person;
@@ -40,6 +41,9 @@ pub async fn edit(
     let edited_at = revision::edited_at(tx, &conversation, message).await?;
     if body == before {
         return Ok(Edited::Kept(edited_at));
+    }
+    if draft.secure && body != before {
+        return Err(Error::problem("body", SEALED));
     }
     if edited_at != shown {
         return Ok(Edited::Crossed);

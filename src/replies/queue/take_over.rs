@@ -11,6 +11,8 @@ use crate::app::App;
 use crate::conversations::conversation::Conversation;
 use crate::conversations::messages::message::Author;
 use crate::conversations::messages::{outbound, revision};
+use crate::conversations::secure::page::Way;
+use crate::conversations::secure::words::is_remembered;
 use crate::conversations::timeline;
 use crate::documents::request::{self, Carrier};
 use crate::documents::uploads::again;
@@ -20,7 +22,7 @@ use crate::replies::approve::is_confirmed;
 use crate::replies::asking;
 use crate::replies::drafts::{self, Kind, Save, Saved, Words, files};
 use crate::replies::queue::edit::lock_draft;
-use crate::replies::{forward, ready};
+use crate::replies::{forward, ready, secure};
 use crate::store::db::Tx;
 use crate::text;
 use crate::workspace::agents::days::{self, What};
@@ -52,7 +54,13 @@ pub async fn take_over(
     confirmed: &[String],
 ) -> Result<Taken> {
     let (conversation, draft) = lock_draft(tx, person, message).await?;
-    let stands = draft.written.as_deref().unwrap_or(&draft.text);
+    let opened = match draft.secure {
+        true => Some(secure::taken_back(tx, message).await?),
+        false => None,
+    };
+    // What stands in the place of sealed words was not typed by anybody.
+    let typed = typed.filter(|_| !draft.secure);
+    let stands = opened.as_deref().unwrap_or(draft.written.as_deref().unwrap_or(&draft.text));
     let body = match typed {
         Some(typed) => {
             let body = text::lines(typed.body);
@@ -77,8 +85,9 @@ pub async fn take_over(
         asked.map(|asked| asking::write(asked.items.iter().map(|listed| &listed.item), asked.due));
     let row = sqlx::query!(
         r#"select to_addresses, cc_addresses, bcc_addresses, m.subject, answers as "answers: MessageId",
-               forwards as "forwards: MessageId", signature, c.last_item
+               forwards as "forwards: MessageId", signature, c.last_item, p.proof as "proof?: Way"
            from messages m join conversations c on c.workspace_id = $1 and c.id = $2
+           left join secure_pages p on p.workspace_id = $1 and p.message_id = m.id
            where m.workspace_id = $1 and m.conversation_id = $2 and m.id = $3"#,
         person.workspace.0,
         conversation.id.0,
@@ -88,6 +97,9 @@ pub async fn take_over(
     .await?;
     let line = |addresses: Option<Vec<String>>| addresses.unwrap_or_default().join(", ");
     let kind = if row.forwards.is_some() { Kind::Forward } else { Kind::Reply };
+    // An agent's draft is never secure, but who writes on does so as the team wrote last.
+    let secure =
+        draft.secure || (kind == Kind::Reply && is_remembered(tx, person.workspace, &conversation).await?);
     let typed = words_of(tx, &conversation, &body, row.forwards, row.signature.as_deref()).await?;
     let words = Words {
         mailbox: None,
@@ -99,9 +111,12 @@ pub async fn take_over(
         subject: row.subject.unwrap_or_default(),
         body: typed.words,
         documents: documents.unwrap_or_default(),
+        secure,
+        proof: row.proof.unwrap_or_default(),
         seen: row.last_item,
     };
-    let begun = drafts::of_conversation(tx, person, &conversation, kind).await?;
+    let keys = tx.frame().keys.clone();
+    let begun = drafts::of_conversation(tx, keys.as_deref(), person, &conversation, kind).await?;
     let save = Save {
         draft: begun.as_ref().map_or_else(|| tx.mint(), |begun| begun.id),
         kind,

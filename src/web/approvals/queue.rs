@@ -9,6 +9,7 @@ use chrono::{DateTime, Utc};
 use crate::assistants::draft::relied::{self, Relied};
 use crate::conversations::conversation::{Contact, Member};
 use crate::conversations::messages::message::{Author, Direction, MessageStatus};
+use crate::conversations::secure::words::is_remembered;
 use crate::conversations::team;
 use crate::error::{Error, Result};
 use crate::ids::MessageId;
@@ -61,6 +62,8 @@ struct Pane {
     /// Of an assistant's draft: what it relied on, and what has to be confirmed before it leaves.
     relied: Option<Relied>,
     marks: Vec<Mark>,
+    /// The team wrote here by a secure link last. What an agent drafted goes as an ordinary mail all the same.
+    leaves_openly: bool,
 }
 
 /// How the page of one draft is shown.
@@ -108,6 +111,11 @@ pub async fn page(asked: &Asked, chosen: Option<MessageId>, how: How) -> Result<
                 let body = pane.mine.as_deref().unwrap_or(&review.body);
                 pane.marks = foreign::marks(&mut snapshot, workspace, &review.conversation, body).await?;
                 pane.relied = relied::of(&mut snapshot, workspace, message).await?;
+            }
+            if pane.by_agent() && pane.is_draft() {
+                let conversation = &pane.review.conversation;
+                pane.leaves_openly =
+                    is_remembered(&mut snapshot, asked.person.workspace, conversation).await?;
             }
             Some(pane)
         }
@@ -177,6 +185,7 @@ impl Pane {
             review,
             relied: None,
             marks: Vec::new(),
+            leaves_openly: false,
         }
     }
 

@@ -5,7 +5,8 @@ use askama::Template;
 use axum::response::Response;
 
 use crate::error::Result;
-use crate::replies::drafts::{self, Kind, Unsent};
+use crate::replies::drafts::Kind;
+use crate::replies::drafts::list::{self, Unsent};
 use crate::web::respond;
 use crate::web::shell::{Here, Shell};
 use crate::web::show::filters;
@@ -47,7 +48,7 @@ impl DraftsPage {
 
 pub async fn show(asked: Asked) -> Result<Response> {
     let mut conn = asked.reading().await?;
-    let unsent = drafts::unsent(&mut conn, &asked.person).await?;
+    let unsent = list::unsent(&mut conn, &asked.person).await?;
     let shell = Shell::load(&mut conn, &asked, Here::Drafts).await?;
     respond::page(&DraftsPage { shell, unsent })
 }

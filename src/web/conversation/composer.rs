@@ -6,15 +6,18 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
+use crate::bookings::types::{self, BookingType};
 use crate::conversations::conversation::{Conversation, Member};
 use crate::conversations::inboxes;
 use crate::conversations::messages::message::Direction;
+use crate::conversations::secure::page::Way;
+use crate::conversations::secure::words::is_remembered;
 use crate::error::{Error, Problem, Result};
 use crate::ids::{DraftId, Id, MessageId};
 use crate::replies::crossing::{self, News};
 use crate::replies::drafts::{self, Copy, Draft, DraftFile, Kind, Words};
 use crate::replies::recipients::{self, Recipients};
-use crate::replies::{asking, forward, ready, upload};
+use crate::replies::{asking, forward, ready, secure, upload};
 use crate::web::conversation::later::{self, Later};
 use crate::web::conversation::timeline::list_of;
 use crate::web::show::Times;
@@ -56,6 +59,8 @@ pub struct Composer {
     pub inboxes: Vec<(String, String, bool)>,
     pub has_note: bool,
     pub has_forward: bool,
+    /// What can be booked, and so be offered: ids and names.
+    pub offers: Vec<(String, String)>,
     pub times: Times,
     pub later: Vec<Later>,
     pub undo_minutes: i64,
@@ -95,6 +100,7 @@ impl Composer {
         beside: Beside<'_>,
     ) -> Result<Self> {
         let person = &asked.person;
+        let keys = asked.visit.app().config.secret_key.as_ref();
         let begun = drafts::begun(conn, person, conversation).await?;
         let asked_for = asked.query("compose").map(Kind::of).filter(|kind| *kind != Kind::New);
         let kind = asked_for.unwrap_or(Kind::Reply);
@@ -103,7 +109,7 @@ impl Composer {
         let (has_note, has_forward) = (has(Kind::Note), has(Kind::Forward));
         let open = asked_for.is_some() || has(Kind::Reply);
         let draft = match begun.iter().find(|draft| draft.kind == kind && open) {
-            Some(draft) => drafts::read(conn, person, draft.id).await?,
+            Some(draft) => drafts::read(conn, keys, person, draft.id).await?,
             None => None,
         };
         let mut composer = Self::blank(asked, kind, format!("/conversations/{}", conversation.id));
@@ -145,9 +151,17 @@ impl Composer {
             Kind::Note => composer.words.to = String::new(),
             _ => {}
         }
+        if kind == Kind::Reply {
+            composer.words.secure = is_remembered(conn, person.workspace, conversation).await?;
+        }
         if let Some(draft) = draft {
             composer.check(conn, asked, Some(conversation), &draft).await?;
             composer.take(draft, about);
+        }
+        if kind == Kind::Reply && conversation.contact.email.is_some() {
+            let types = types::list(conn, person).await?;
+            let active = types.into_iter().filter(BookingType::is_active);
+            composer.offers = active.map(|own| (own.id.to_string(), own.settings.name)).collect();
         }
         if kind == Kind::Forward {
             composer.passed_on = composer.passed_on_by(conn, asked, conversation).await?;
@@ -172,7 +186,8 @@ impl Composer {
         (composer.open, composer.focus) = (true, true);
         if let Some(id) = asked.query("draft") {
             let id: DraftId = id.parse().map_err(|_| drafts::NO_DRAFT)?;
-            match drafts::read(conn, person, id).await? {
+            let keys = asked.visit.app().config.secret_key.as_ref();
+            match drafts::read(conn, keys, person, id).await? {
                 Some(draft) if draft.kind == Kind::New => {
                     composer.check(conn, asked, None, &draft).await?;
                     composer.take(draft, None);
@@ -233,6 +248,7 @@ impl Composer {
             inboxes: Vec::new(),
             has_note: false,
             has_forward: false,
+            offers: Vec::new(),
             later: later::choices(&times),
             times,
             undo_minutes: app.config.undo_window(true).num_minutes(),
@@ -290,6 +306,9 @@ impl Composer {
                 let what = "Choose a time that is still to come, within a year.".to_owned();
                 self.problems.push(Problem { field: "at".into(), what });
             }
+            if asked.query("passphrase").is_some() {
+                self.problems.push(secure::passphrase_problem());
+            }
         }
         if let Some(conversation) = conversation.filter(|_| draft.kind != Kind::Note) {
             self.news = crossing::since(conn, asked.person.workspace, conversation, draft.words.seen).await?;
@@ -301,6 +320,15 @@ impl Composer {
 
     pub fn is(&self, kind: &str) -> bool {
         self.kind.as_str() == kind
+    }
+
+    /// Whether it can be sent as a secure link at all.
+    pub fn may_be_secure(&self) -> bool {
+        matches!(self.kind, Kind::Reply | Kind::New)
+    }
+
+    pub fn by_passphrase(&self) -> bool {
+        self.words.proof == Way::Passphrase
     }
 
     pub fn is_mail(&self) -> bool {

@@ -4,6 +4,7 @@
 use askama::Template;
 use sqlx::PgConnection;
 
+use crate::bookings::read::{BookingRow, BookingState, of_conversation};
 use crate::conversations::conversation::Conversation;
 use crate::conversations::earlier::{self, Earlier, Past};
 use crate::documents::library::{self, Document};
@@ -24,6 +25,8 @@ pub struct ContactPanel {
     pub earlier: Vec<Past>,
     pub earlier_count: String,
     pub documents: Vec<Document>,
+    /// Booked out of this conversation, also what was cancelled.
+    pub bookings: Vec<BookingRow>,
     pub times: Times,
 }
 
@@ -33,6 +36,7 @@ impl ContactPanel {
             earlier::with_contact(conn, &asked.person, conversation, SHOWN as i64).await?;
         let conversations: Vec<_> = all.iter().copied().chain([conversation.id]).collect();
         let documents = library::of_conversations(conn, &asked.person, &conversations, SHOWN as i64).await?;
+        let bookings = of_conversation(conn, asked.person.workspace, conversation.id).await?;
         let earlier_count = match all.len() as i64 {
             earlier::MOST => format!("{}+", earlier::MOST),
             n => n.to_string(),
@@ -46,8 +50,23 @@ impl ContactPanel {
             earlier: newest,
             earlier_count,
             documents,
+            bookings,
             times: asked.times(),
         })
+    }
+
+    /// What became of a booking.
+    fn state(&self, booking: &BookingRow) -> String {
+        let with = format!("{} with {}", booking.type_name, booking.host_name);
+        match booking.state {
+            BookingState::Booked if booking.ends_at <= self.times.now => format!("{with} · over"),
+            BookingState::Booked => match booking.rsvp.as_deref() {
+                Some("accepted") => format!("{with} · accepted"),
+                Some(_) => format!("{with} · maybe"),
+                None => with,
+            },
+            BookingState::Moved | BookingState::Cancelled => format!("{with} · cancelled"),
+        }
     }
 
     fn gist(&self, document: &Document) -> String {

@@ -30,6 +30,7 @@ pub fn event(actor: &str, event: &str, data: &Value, times: &Times) -> Told {
     let list = |key: &str| -> Vec<String> {
         data[key].as_array().into_iter().flatten().filter_map(|one| one.as_str().map(str::to_owned)).collect()
     };
+    let when = |key: &str| text(key).parse::<DateTime<Utc>>().ok().map(|at| times.coming(&at));
     let who = Some(actor.to_owned()).filter(|actor| actor != "System");
     let told = |what: &str, object: Option<String>| Told { who: who.clone(), what: what.to_owned(), object };
     match event {
@@ -69,6 +70,11 @@ pub fn event(actor: &str, event: &str, data: &Value, times: &Times) -> Told {
             (_, None) => told("took the topic away", None),
         },
         "notified" => told("told", name("to")),
+        "secure-read" => told("The secure message was read for the first time", None),
+        "secure-ended" if text("reason") == "guessed" => {
+            told("The secure link ended after too many wrong tries", None)
+        }
+        "secure-ended" => told("took the secure link back", None),
         "held" => told("Held: this may be a scam", None),
         "risk-raised" => told("The sorting assistant takes this for a likely scam", None),
         "released" => told("said that this is no scam", None),
@@ -107,6 +113,12 @@ pub fn event(actor: &str, event: &str, data: &Value, times: &Times) -> Told {
         "document-accepted" => told("accepted", Some(text("label"))),
         "document-refused" => told("refused what came, and asked again for", Some(text("label"))),
         "document-put-back" => told("took back what was decided on", Some(text("label"))),
+        "booking-created" => told("The customer booked", when("startsAt")),
+        "booking-cancelled" => match (&who, text("reason").as_str()) {
+            (Some(_), _) => told("cancelled the booking of", when("startsAt")),
+            (None, "moved") => told("The customer moved the booking of", when("startsAt")),
+            (None, _) => told("The customer cancelled the booking of", when("startsAt")),
+        },
         "followed" => told("follows it", None),
         "merged" => told("merged another conversation into this one", name("subject")),
         "merged-into" => told("merged this into another conversation", name("subject")),
@@ -201,6 +213,7 @@ pub fn failure(reason: &str, email: &str) -> String {
             format!("{email} is not written to any more: mail to it failed, or its owner complained.")
         }
         "gave-up" => format!("The server of {email} did not take it for a day."),
+        "taken-back" => "Its link was taken back before the mail had left.".to_owned(),
         _ => "It could not be delivered.".to_owned(),
     }
 }

@@ -11,6 +11,8 @@ use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::app::App;
 use crate::conversations::messages::html;
+use crate::conversations::secure::files as secure;
+use crate::conversations::secure::vault::Vault;
 use crate::conversations::timeline::Attachment;
 use crate::error::{NO_ENDPOINT, NO_MESSAGE, Result};
 use crate::http::answers::insert;
@@ -37,18 +39,19 @@ pub enum Preview {
 
 /// `GET /messages/{id}/files/{n}`
 pub async fn download(asked: Asked) -> Result<Response> {
-    let file = attachment(&asked).await?;
-    let blob = asked.app().blobs.read(&file.blob).await?;
-    Ok(attached(blob, &file.filename))
+    let found = found(&asked, i64::MAX).await?;
+    Ok(attached(found.bytes, &found.filename))
 }
 
 /// `GET /messages/{id}/files/{n}/preview`: pictures and PDF. What says it is one and is none is not there.
 pub async fn preview(asked: Asked) -> Result<Response> {
-    let file = attachment(&asked).await?;
-    if file.size > MOST_PREVIEW {
-        return Err(NO_MESSAGE);
+    let found = found(&asked, MOST_PREVIEW).await?;
+    let mut response = shown(found.bytes, &found.filename).await?;
+    if found.is_secure {
+        // No browser keeps a plain copy of what is sealed here.
+        insert(response.headers_mut(), "cache-control", "private, no-store");
     }
-    shown(asked.app().blobs.read(&file.blob).await?, &file.filename).await
+    Ok(response)
 }
 
 /// A picture that a mail brought, and nothing but a picture.
@@ -61,11 +64,38 @@ pub async fn picture(app: &App, file: &Attachment) -> Result<Response> {
     if is_pdf { Err(NO_MESSAGE) } else { Ok(shown) }
 }
 
-async fn attachment(asked: &Asked) -> Result<Attachment> {
+struct Found {
+    filename: String,
+    bytes: Blob,
+    is_secure: bool,
+}
+
+/// A file that the person can see, up to a size. Those of a secure message are opened on their way.
+async fn found(asked: &Asked, most: i64) -> Result<Found> {
     let id: MessageId = asked.id("id")?;
     let n: usize = asked.id("n")?;
-    let parts = html::parts(&mut *asked.reading().await?, &asked.person, id).await?;
-    parts.attachments.into_iter().nth(n).ok_or(NO_ENDPOINT)
+    let mut reading = asked.reading().await?;
+    let parts = html::parts(&mut reading, &asked.person, id).await?;
+    if let Some(file) = parts.attachments.into_iter().nth(n) {
+        drop(reading);
+        is_small(file.size, most)?;
+        let bytes = asked.app().blobs.read(&file.blob).await?;
+        return Ok(Found { filename: file.filename, bytes, is_secure: false });
+    }
+    let (workspace, keys) = (asked.person.workspace, asked.visit.app().config.secret_key.as_ref());
+    let vault = match keys {
+        Some(keys) => Vault::find(&mut reading, keys, workspace).await?.ok_or(NO_ENDPOINT)?,
+        None => return Err(NO_ENDPOINT),
+    };
+    let file = secure::of(&mut reading, &vault, &[id]).await?.into_iter().nth(n).ok_or(NO_ENDPOINT)?;
+    drop(reading);
+    is_small(file.size, most)?;
+    let bytes = secure::read(asked.app(), &vault, &file).await?;
+    Ok(Found { filename: file.filename, bytes, is_secure: true })
+}
+
+fn is_small(size: i64, most: i64) -> Result<()> {
+    if size > most { Err(NO_MESSAGE) } else { Ok(()) }
 }
 
 pub async fn shown(mut blob: Blob, filename: &str) -> Result<Response> {

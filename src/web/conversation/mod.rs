@@ -14,6 +14,7 @@ pub mod later;
 pub mod merge;
 pub mod release;
 pub mod request;
+pub mod secure;
 pub mod show;
 pub mod sorting;
 pub mod timeline;

@@ -25,6 +25,7 @@ use crate::web::conversation::ask::AskCard;
 use crate::web::conversation::content;
 use crate::web::conversation::explain::{self, Told};
 use crate::web::conversation::files::{self, Preview};
+use crate::web::conversation::secure::{self, SecureCard};
 use crate::web::conversation::words;
 use crate::web::outgoing::clock::Clock;
 use crate::web::show::{Times, filters};
@@ -107,6 +108,7 @@ pub struct Message {
     pub version: String,
     /// The documents it asks for.
     pub ask: Option<AskCard>,
+    pub secure: Option<SecureCard>,
     /// Of a draft: the customer wrote or somebody answered after it.
     pub is_outdated: bool,
     pub failure: Option<String>,
@@ -184,7 +186,8 @@ impl Timeline {
             asked.query("earlier").map(str::parse).transpose().map_err(|_| NO_CONVERSATION)?;
         let items = if before.is_some() { EARLIER } else { NEWEST };
         let limit = Limit { items, bytes: BYTES };
-        let page = timeline::read(conn, workspace, conversation.id, before, limit).await?;
+        let mut page = timeline::read(conn, workspace, conversation.id, before, limit).await?;
+        let secure = secure::cards(conn, asked, conversation, &mut page.items).await?;
         let messages: Vec<MessageId> = page
             .items
             .iter()
@@ -212,7 +215,8 @@ impl Timeline {
         };
         let has_others = has_others(conversation, &page.items);
         let requests = progress::of_messages(conn, workspace, conversation.id, &messages).await?;
-        let reader = Reader { requests, ..Reader::of(asked, conversation, &page.items, shown, whole) };
+        let reader = Reader::of(asked, conversation, &page.items, shown, whole);
+        let reader = Reader { requests, secure, ..reader };
         Ok(Self {
             conversation: conversation.id,
             earlier: page.earlier.map(|earlier| {
@@ -240,6 +244,7 @@ struct Reader<'a> {
     whole: Option<(MessageId, String)>,
     /// Documents that messages ask for.
     requests: HashMap<MessageId, Progress>,
+    secure: HashMap<MessageId, SecureCard>,
 }
 
 impl<'a> Reader<'a> {
@@ -276,6 +281,7 @@ impl<'a> Reader<'a> {
             again,
             whole,
             requests: HashMap::new(),
+            secure: HashMap::new(),
         }
     }
 
@@ -390,6 +396,7 @@ impl<'a> Reader<'a> {
             is_outdated: false,
             version: queue::version(shown.and_then(|shown| shown.edited_at)),
             ask: ask.map(|progress| AskCard::of(progress, &self.times)),
+            secure: self.secure.remove(&message.id),
             is_again: self.again.contains(&message.id.to_string()),
             failure: (message.status == Some(MessageStatus::Failed)).then(|| {
                 let told = self.failed.get(&message.id.to_string());

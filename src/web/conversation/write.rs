@@ -11,13 +11,17 @@ use axum::response::{IntoResponse, Response};
 use futures::TryStreamExt;
 use tokio::time::timeout;
 
+use crate::bookings::link::offer_link;
+use crate::bookings::types;
 use crate::conversations::conversation::{Conversation, find_visible};
+use crate::conversations::secure::page::Way;
 use crate::conversations::timeline::Attachment;
 use crate::error::{Error, Result};
 use crate::http::answers::insert;
-use crate::ids::{ConversationId, DraftFileId, DraftId, SavedReplyId};
+use crate::ids::{BookingTypeId, ConversationId, DraftFileId, DraftId, SavedReplyId};
 use crate::replies::drafts::{self, Kind, Save, Saved, Words};
 use crate::replies::recipients::{self, Recipients};
+use crate::replies::secure::{self, Prepared};
 use crate::replies::send::{self, Click, Outcome, Sent, What};
 use crate::replies::{asking, draft_end, ready, saved_replies, upload};
 use crate::store::db::Tx;
@@ -67,7 +71,9 @@ pub async fn restore(asked: Asked) -> Result<Response> {
     let draft: DraftId = asked.id("id")?;
     let mut tx = asked.tx().await?;
     draft_end::restore(&mut tx, &asked.person, draft).await?;
-    let back = drafts::read(&mut tx, &asked.person, draft).await?.ok_or(drafts::NO_DRAFT)?;
+    let keys = tx.frame().keys.clone();
+    let back = drafts::read(&mut tx, keys.as_deref(), &asked.person, draft).await?;
+    let back = back.ok_or(drafts::NO_DRAFT)?;
     tx.commit().await?;
     Ok(see_other(&page_of(back.conversation, back.kind, draft, "", "")))
 }
@@ -127,8 +133,24 @@ impl<'a> Filled<'a> {
             // Browsers end lines in two characters; what is kept has one.
             body: self.text("body").replace("\r\n", "\n"),
             documents: asking::join(&self.text("documents").replace("\r\n", "\n"), &self.text("due")),
+            secure: self.is_secure(),
+            proof: self.proof(),
             seen: self.number("seen"),
         })
+    }
+
+    fn is_secure(&self) -> bool {
+        matches!(self.kind, Kind::Reply | Kind::New) && self.form.flag("secure")
+    }
+
+    /// What opens it, if it goes as a secure link.
+    fn proof(&self) -> Way {
+        Way::of(self.form.get("proof").unwrap_or_default())
+    }
+
+    /// What was agreed elsewhere, when the writer chose that.
+    fn passphrase(&self) -> Option<&str> {
+        (self.proof() == Way::Passphrase).then(|| self.form.get("passphrase").unwrap_or_default())
     }
 
     fn save(&'a self, words: Words) -> Save<'a> {
@@ -180,6 +202,9 @@ async fn act(asked: &Asked, form: &Fields, id: Option<ConversationId>) -> Result
         }
         insert_reply(asked, &mut tx, conversation.as_ref(), &mut words, reply).await?;
     }
+    if let (Some(offered), Some(conversation)) = (form.parse::<BookingTypeId>("offer")?, &conversation) {
+        offer_times(asked, &mut tx, conversation, &mut words, offered).await?;
+    }
     let saved = drafts::save(&mut tx, &asked.person, conversation.as_ref(), &filled.save(words)).await?;
     tx.commit().await?;
     if let (Some(reply), Saved::Kept { draft, .. }) = (inserted, &saved) {
@@ -208,13 +233,15 @@ async fn act(asked: &Asked, form: &Fields, id: Option<ConversationId>) -> Result
         (None, "later") => Some(form.get("at").unwrap_or_default()),
         _ => None,
     };
+    let secure = filled.is_secure().then(|| filled.proof());
+    let now = Click { draft, version, close: false, at: None, secure };
     match (at, button) {
         (Some(at), _) => match later::read(&asked.times(), at) {
-            Some(at) => click(asked, &filled, Click { draft, version, close: false, at: Some(at) }).await,
+            Some(at) => click(asked, &filled, Click { at: Some(at), ..now }).await,
             None => Ok(filled.page(draft, "check=send&late=1")),
         },
-        (_, "send") => click(asked, &filled, Click { draft, version, close: false, at: None }).await,
-        (_, "close") => click(asked, &filled, Click { draft, version, close: true, at: None }).await,
+        (_, "send") => click(asked, &filled, now).await,
+        (_, "close") => click(asked, &filled, Click { close: true, ..now }).await,
         (_, "discard") => discard(asked, &filled, draft).await,
         _ => Ok(filled.page(draft, "")),
     }
@@ -272,6 +299,22 @@ async fn insert_reply(
     Ok(())
 }
 
+/// Adds a link by which the contact books a time, and which belongs to this conversation.
+async fn offer_times(
+    asked: &Asked,
+    tx: &mut Tx<'_>,
+    conversation: &Conversation,
+    words: &mut Words,
+    offered: BookingTypeId,
+) -> Result<()> {
+    let app = asked.visit.app().clone();
+    let own = types::find(tx, &asked.person, offered).await?;
+    let link = offer_link(&app, tx, asked.person.workspace, own.id, conversation).await?;
+    let gap = if words.body.trim().is_empty() { "" } else { "\n\n" };
+    words.body = format!("{}{gap}{}: {link}\n", words.body.trim_end(), own.settings.name);
+    Ok(())
+}
+
 /// What variables stand for in this form.
 pub(super) async fn values(
     asked: &Asked,
@@ -292,23 +335,50 @@ pub(super) async fn values(
 }
 
 async fn click(asked: &Asked, filled: &Filled<'_>, click: Click) -> Result<Response> {
+    if !filled.is_secure() {
+        return clicked(asked, filled, click, None).await.map(|(response, _)| response);
+    }
+    let passphrase = filled.passphrase();
+    if passphrase.is_some_and(|given| !secure::is_sound(given)) {
+        return Ok(filled.page(click.draft, "check=send&passphrase=1"));
+    }
+    // Bytes are sealed and stored before anything names them.
+    let prepared = secure::prepare(asked.app(), &asked.person, click.draft, passphrase).await?;
+    let clicked = clicked(asked, filled, click, prepared.as_ref()).await;
+    let is_named = match &clicked {
+        Ok((_, sent)) => *sent,
+        // Nobody knows whether rows name them; if none does, the sweep finds them.
+        Err(error) => error.is_uncertain(),
+    };
+    if let (Some(prepared), false) = (prepared, is_named) {
+        asked.app().blobs.discard(&prepared.blobs()).await;
+    }
+    clicked.map(|(response, _)| response)
+}
+
+/// The answer, and whether the draft was sent by this very click.
+async fn clicked(
+    asked: &Asked,
+    filled: &Filled<'_>,
+    click: Click,
+    secure: Option<&Prepared>,
+) -> Result<(Response, bool)> {
     let mut tx = asked.tx().await?;
-    let outcome = send::send(asked.app(), &mut tx, &asked.person, click).await?;
-    match outcome {
+    let outcome = send::send(asked.app(), &mut tx, &asked.person, click, secure).await?;
+    let answer = match outcome {
         Outcome::Sent(sent) => {
-            let forgotten = draft_end::forget(&mut tx, &asked.person).await?;
             tx.commit().await?;
-            asked.app().blobs.discard(&forgotten).await;
-            Ok(gone_on(filled.form, sent, click))
+            return Ok((gone_on(filled.form, sent, click), true));
         }
-        Outcome::Already(sent) => Ok(gone_on(filled.form, sent, click)),
+        Outcome::Already(sent) => gone_on(filled.form, sent, click),
         Outcome::Crossed { .. } | Outcome::NotReady(_) => {
             let late = if click.at.is_some_and(|at| at <= asked.times().now) { "&late=1" } else { "" };
-            Ok(filled.page(click.draft, &format!("check=send{late}")))
+            filled.page(click.draft, &format!("check=send{late}"))
         }
-        Outcome::Newer => Ok(filled.page(click.draft, "check=newer")),
-        Outcome::Gone => Err(drafts::NO_DRAFT),
-    }
+        Outcome::Newer => filled.page(click.draft, "check=newer"),
+        Outcome::Gone => return Err(drafts::NO_DRAFT),
+    };
+    Ok((answer, false))
 }
 
 /// Beside the same list; closed, on to the next of it.

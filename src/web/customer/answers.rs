@@ -2,18 +2,18 @@
 //! address is found by no search engine, named to no other site and kept by no cache (D163).
 
 use askama::Template;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::error::{Error, Result};
 use crate::http::answers::insert;
 use crate::web::customer::language::Language;
-use crate::web::customer::words::Word;
+use crate::web::customer::words::{Said, Word};
 use crate::web::respond;
 use crate::web::show::filters;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; \
-                      connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+                      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors";
 
 /// A page that says one thing.
 #[derive(Template)]
@@ -24,7 +24,7 @@ struct Notice {
     text: &'static str,
 }
 
-pub fn notice(language: Language, status: StatusCode, title: Word, text: Word) -> Result<Response> {
+pub fn notice<W: Said>(language: Language, status: StatusCode, title: W, text: W) -> Result<Response> {
     let notice = Notice { language, title: language.say(title), text: language.say(text) };
     respond::page_with(status, &notice)
 }
@@ -40,19 +40,36 @@ pub fn ended(language: Language) -> Result<Response> {
 
 /// Whatever came of it, as a page with the headers of customers' pages.
 pub fn answered(language: Language, answer: Result<Response>) -> Response {
+    answered_in_frame(language, answer, &[])
+}
+
+/// The same, for a page that pages of these origins may show in a frame.
+pub fn answered_in_frame(language: Language, answer: Result<Response>, origins: &[String]) -> Response {
     let mut response = answer.or_else(|error| refusal(language, &error)).unwrap_or_else(|error| {
         tracing::error!(%error, "a customer's page failed");
         StatusCode::INTERNAL_SERVER_ERROR.into_response()
     });
     let headers = response.headers_mut();
-    insert(headers, "content-security-policy", POLICY);
+    let origins: Vec<&str> = origins.iter().map(String::as_str).filter(|origin| is_origin(origin)).collect();
+    let framed_by = if origins.is_empty() { "'none'".to_owned() } else { origins.join(" ") };
+    // A file has its own, which is stricter.
+    if !headers.contains_key(header::CONTENT_SECURITY_POLICY) {
+        insert(headers, "content-security-policy", &format!("{POLICY} {framed_by}"));
+    }
     insert(headers, "cache-control", "no-store");
-    // No form of these pages needs an origin: the link is all there is, and no cookie is looked at.
+    // No form of these pages needs an origin: the link is all there is. The one cookie, of secure pages, comes along with
+    // nothing that another site sends.
     insert(headers, "referrer-policy", "no-referrer");
     insert(headers, "x-robots-tag", "noindex, nofollow, noarchive");
     insert(headers, "vary", "accept-language");
     insert(headers, "content-language", language.code());
     response
+}
+
+/// Nothing that would be read as more than one origin.
+fn is_origin(text: &str) -> bool {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b';' | b',' | b'\''));
+    is_plain && url::Url::parse(text).is_ok_and(|url| url.origin().ascii_serialization() == text)
 }
 
 fn refusal(language: Language, error: &Error) -> Result<Response> {

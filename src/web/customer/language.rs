@@ -3,7 +3,7 @@
 
 use chrono::{Datelike, NaiveDate};
 
-use crate::web::customer::words::{LANGUAGES, Word};
+use crate::web::customer::words::{LANGUAGES, Said, Word};
 use crate::web::visit::Visit;
 
 /// A column of the table of words.
@@ -50,12 +50,12 @@ impl Language {
         (0..LANGUAGES.len()).map(Self).filter(move |other| *other != self)
     }
 
-    pub fn say(self, word: Word) -> &'static str {
+    pub fn say(self, word: impl Said) -> &'static str {
         word.in_all()[self.0]
     }
 
     /// The same with names filled in. What is filled in stays as it is, braces too.
-    pub fn fill(self, word: Word, values: &[(&str, &str)]) -> String {
+    pub fn fill(self, word: impl Said, values: &[(&str, &str)]) -> String {
         let mut text = String::new();
         let mut rest = self.say(word);
         while let Some((before, after)) = rest.split_once('{') {

@@ -39,7 +39,7 @@ const MOST_PARTS: usize = 40;
 /// How long to read what is thrown away.
 const THROWN_AWAY: Duration = Duration::from_secs(300);
 /// How long a file waits for its check.
-const TURN: Duration = Duration::from_secs(90);
+pub(super) const TURN: Duration = Duration::from_secs(90);
 
 pub async fn take(visit: Visit) -> Result<Response> {
     let language = Language::of(&visit);
@@ -84,7 +84,7 @@ async fn taken(visit: &Visit, language: Language) -> Result<Response> {
     upload::page(visit, language, &behind, items, Some(&told), status)
 }
 
-async fn form(visit: &Visit, pile: &Pile) -> Result<Multipart> {
+pub(super) async fn form(visit: &Visit, pile: &Pile) -> Result<Multipart> {
     let body = paced(visit.take_body(), pile.clone(), visit.app().stop.clone());
     let mut request = Request::new(Body::from_stream(body));
     *request.headers_mut() = visit.parts.headers.clone();
@@ -232,7 +232,7 @@ fn why_not(why: Why) -> Word {
     }
 }
 
-fn broken(error: MultipartError) -> Error {
+pub(super) fn broken(error: MultipartError) -> Error {
     match error.status() {
         StatusCode::PAYLOAD_TOO_LARGE => Error::TooLarge,
         _ => Error::problem("file", "broke off"),
@@ -240,7 +240,7 @@ fn broken(error: MultipartError) -> Error {
 }
 
 /// Reads what is not wanted to its end, for a while.
-async fn throw_away(form: &mut Multipart, pile: &Pile) {
+pub(super) async fn throw_away(form: &mut Multipart, pile: &Pile) {
     let reading = async {
         for _ in 0..MOST_PARTS {
             let Ok(Some(mut part)) = form.next_field().await else { return };

@@ -12,23 +12,32 @@ pub const LANGUAGES: [(&str, &str); 7] = [
     ("pt", "Português"),
 ];
 
-macro_rules! words {
-    ($($name:ident: $en:literal $de:literal $fr:literal $es:literal $it:literal $nl:literal $pt:literal;)*) => {
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Word { $($name),* }
+/// Something that is said in every language.
+pub trait Said: Copy + std::fmt::Debug {
+    fn in_all(self) -> [&'static str; LANGUAGES.len()];
+}
 
-        impl Word {
+/// A table of words: its name, then a row for each thing that is said.
+macro_rules! words {
+    ($table:ident $($name:ident: $en:literal $de:literal $fr:literal $es:literal $it:literal $nl:literal $pt:literal;)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $table { $($name),* }
+
+        impl $table {
             #[cfg(test)]
             pub const ALL: &[Self] = &[$(Self::$name),*];
+        }
 
-            pub fn in_all(self) -> [&'static str; LANGUAGES.len()] {
+        impl $crate::web::customer::words::Said for $table {
+            fn in_all(self) -> [&'static str; $crate::web::customer::words::LANGUAGES.len()] {
                 match self { $(Self::$name => [$en, $de, $fr, $es, $it, $nl, $pt]),* }
             }
         }
     };
 }
+pub(super) use words;
 
-words! {
+words! { Word
     Months:
         "January February March April May June July August September October November December"
         "Januar Februar März April Mai Juni Juli August September Oktober November Dezember"
@@ -313,7 +322,7 @@ words! {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
@@ -322,15 +331,19 @@ mod tests {
         text.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name).collect()
     }
 
-    #[test]
-    fn every_language_says_everything_and_fills_in_the_same() {
-        for word in Word::ALL {
+    pub fn says_everything(words: &[impl Said]) {
+        for word in words {
             let all = word.in_all();
             assert!(all.iter().all(|text| !text.trim().is_empty()), "{word:?}");
             for text in all {
                 assert_eq!(filled(text), filled(all[0]), "{word:?}: {text}");
             }
         }
+    }
+
+    #[test]
+    fn every_language_says_everything_and_fills_in_the_same() {
+        says_everything(Word::ALL);
         for text in Word::Months.in_all() {
             assert_eq!(text.split(' ').count(), 12, "{text}");
         }

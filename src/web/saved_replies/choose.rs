@@ -5,6 +5,7 @@ use askama::Template;
 use axum::response::Response;
 
 use crate::conversations::conversation::find_visible;
+use crate::conversations::secure::words::is_remembered;
 use crate::error::Result;
 use crate::replies::drafts::{self, Kind};
 use crate::replies::ready;
@@ -33,6 +34,8 @@ struct ChoosePage {
     /// Of the draft that it is inserted into, as it is kept.
     draft: String,
     kept: Option<drafts::Draft>,
+    /// It goes as a secure link: what is inserted must not make it an ordinary mail.
+    secure: bool,
     replies: Vec<Choice>,
 }
 
@@ -58,8 +61,18 @@ pub async fn show(asked: Asked) -> Result<Response> {
     };
     let draft = asked.query("draft").unwrap_or_default().to_owned();
     let kept = match draft.parse() {
-        Ok(id) => drafts::read(&mut conn, person, id).await?,
+        Ok(id) => {
+            let keys = conn.frame().keys.clone();
+            drafts::read(&mut conn, keys.as_deref(), person, id).await?
+        }
         Err(_) => None,
+    };
+    let secure = match (&kept, &conversation) {
+        (Some(kept), _) => kept.words.secure,
+        (None, Some(conversation)) if kind == Kind::Reply => {
+            is_remembered(&mut conn, person.workspace, conversation).await?
+        }
+        (None, _) => false,
     };
     let values = match &conversation {
         Some(conversation) => {
@@ -97,6 +110,7 @@ pub async fn show(asked: Asked) -> Result<Response> {
         kind: kind.as_str(),
         draft,
         kept,
+        secure,
         replies,
     })
 }

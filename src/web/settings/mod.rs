@@ -5,6 +5,7 @@ pub mod agents;
 pub mod assistants;
 pub mod audit;
 pub mod auto_reply;
+pub mod bookings;
 pub mod data;
 pub mod device;
 pub mod domains;

@@ -105,6 +105,13 @@ const WORKSPACE: &[Section] = &[
         "Words that the team uses again, and what stands under the mails of an inbox",
     ),
     section(
+        "/settings/bookings",
+        "Bookings",
+        "calendar-clock",
+        Who::Member,
+        "What customers can book, when, with whom; your hours and your other calendars",
+    ),
+    section(
         "/reports",
         "Reports",
         "chart-column",

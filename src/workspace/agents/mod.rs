@@ -3,5 +3,6 @@
 
 pub mod days;
 pub mod list;
+pub mod secure_words;
 pub mod stop;
 pub mod uses;

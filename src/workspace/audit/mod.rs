@@ -77,6 +77,8 @@ recorded! {
     CapSet "agent.capped" "set the daily cap of";
     AgentsStopped "agents.stopped" "stopped every agent of";
     AgentsStarted "agents.started" "started the agents of";
+    SecureWordsAllowed "secure_words.allowed" "allowed agents to read secure words in";
+    SecureWordsKept "secure_words.kept" "keeps secure words from the agents of";
     AssistantsChanged "assistants.changed" "changed how assistants work in";
     AssistantsLimited "assistants.limited" "changed what assistants may cost in";
     AssistantsModel "assistants.model" "changed the model of the assistants of";
@@ -120,6 +122,14 @@ recorded! {
     RuleOff "rule.off" "turned off the rule";
     RuleMoved "rule.moved" "moved the rule";
     RuleRemoved "rule.removed" "removed the rule";
+    BookingTypeMade "booking_type.made" "made the booking type";
+    BookingTypeChanged "booking_type.changed" "changed the booking type";
+    BookingTypePaused "booking_type.paused" "paused the booking type";
+    BookingTypeResumed "booking_type.resumed" "resumed the booking type";
+    BookingTypeRemoved "booking_type.removed" "removed the booking type";
+    BookingHoursSet "booking_hours.set" "changed when one can book";
+    CalendarConnected "calendar.connected" "connected another calendar of";
+    CalendarDisconnected "calendar.disconnected" "disconnected another calendar of";
 }
 
 /// What people look for, by the beginnings of names.
@@ -137,6 +147,7 @@ pub const GROUPS: &[(&str, &str, &[&str])] = &[
     ("keys", "Keys, agents and assistants", &["key.", "agent.", "agents.", "assistants."]),
     ("webhooks", "Webhooks and services", &["webhook.", "service."]),
     ("inboxes", "Inboxes, domains and rules", &["inbox.", "domain.", "rule."]),
+    ("bookings", "Bookings", &["booking_type.", "booking_hours.", "calendar."]),
     ("data", "Data, holds and exports", &["audit.", "retention.", "hold.", "erasure.", "export."]),
 ];
 

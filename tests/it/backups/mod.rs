@@ -40,16 +40,7 @@ impl Backed {
         let site = Site::on(cluster).await;
         site.migrate();
         let (workspace, owner) = site.workspace();
-        let inbox = site.admin(&[
-            "create-mailbox",
-            "--workspace",
-            &workspace,
-            "--address",
-            "help@acme.example",
-            "--name",
-            "Help",
-        ]);
-        let inbox = inbox["mailbox"].as_str().unwrap().to_owned();
+        let inbox = site.inbox(&workspace, "help@acme.example", "Help");
         let backed = Self { site, workspace, owner, inbox };
         backed.mail("one", 40_000);
         backed

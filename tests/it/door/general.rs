@@ -137,6 +137,25 @@ const DOCUMENT: Table = &[
 const WHOLE: Table =
     &[("size", "integer"), ("reading", "object null"), ("corrected", "array"), ("text", "string")];
 
+const BOOKING_TYPE: Table = &[
+    ("id", "string"),
+    ("name", "string"),
+    ("about", "string"),
+    ("minutes", "integer"),
+    ("hosts", "array"),
+    ("active", "boolean"),
+    ("url", "string"),
+];
+const BOOKING: Table = &[
+    ("id", "string"),
+    ("bookingTypeId", "string"),
+    ("hostUserId", "string"),
+    ("conversationId", "string null"),
+    ("startsAt", "string"),
+    ("endsAt", "string"),
+    ("rsvp", "string null"),
+];
+
 const FOLLOWED: Table = &[("events", "array"), ("next", "string")];
 
 /// proves: GEN-8
@@ -161,6 +180,8 @@ async fn every_documented_field_is_there_with_its_type() {
                     }
                     "list_mailboxes" => vec![(MAILBOX, item)],
                     "list_tags" => vec![(TAG, item)],
+                    "list_booking_types" => vec![(BOOKING_TYPE, item)],
+                    "list_bookings" => vec![(BOOKING, item)],
                     "search_documents" => vec![(DOCUMENT, item)],
                     "get_document" => vec![(DOCUMENT, item), (WHOLE, item)],
                     "follow_sandbox" => vec![(FOLLOWED, item)],

@@ -9,11 +9,13 @@ use crate::world::probe::NOBODY;
 use crate::world::{Key, Mode, Reply, ToolAnswer, World, story};
 
 const NEW: &str = "2026-07-28";
-const READ_TOOLS: [&str; 6] = [
+const READ_TOOLS: [&str; 8] = [
     "list_conversations",
     "get_conversation",
     "list_mailboxes",
     "list_tags",
+    "list_booking_types",
+    "list_bookings",
     "search_documents",
     "get_document",
 ];

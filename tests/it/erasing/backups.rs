@@ -32,16 +32,7 @@ pub async fn left_of(site: &Site) -> Vec<String> {
 async fn a_backup_from_before_an_erasure_erases_again_before_it_serves() {
     let site = Site::migrated().await;
     let (workspace, owner) = site.workspace();
-    let inbox = site.admin(&[
-        "create-mailbox",
-        "--workspace",
-        &workspace,
-        "--address",
-        "help@acme.example",
-        "--name",
-        "Help",
-    ]);
-    let inbox = inbox["mailbox"].as_str().unwrap().to_owned();
+    let inbox = site.inbox(&workspace, "help@acme.example", "Help");
     let file = site.folder.join("one.eml");
     let filler = "A line of the file.\r\n".repeat(40_000);
     let mail = format!(
@@ -95,15 +86,7 @@ async fn a_changed_audit_log_ends_the_command_with_1_and_its_place() {
     let site = Site::migrated().await;
     let (workspace, _) = site.workspace();
     for n in 0..4 {
-        site.admin(&[
-            "create-mailbox",
-            "--workspace",
-            &workspace,
-            "--address",
-            &format!("n{n}@acme.example"),
-            "--name",
-            "Help",
-        ]);
+        site.inbox(&workspace, &format!("n{n}@acme.example"), "Help");
     }
     let verify = ["admin", "audit", "verify", "--workspace", &workspace];
     let sound = site.run(&verify);
@@ -118,15 +101,7 @@ async fn a_changed_audit_log_ends_the_command_with_1_and_its_place() {
     let (n, mac, signed): (i64, Vec<u8>, Vec<u8>) =
         sqlx::query_as("select n, mac, signed from audit_heads").fetch_one(&pool).await.unwrap();
     // Somebody with an older copy of the database puts the whole log back: only the log of the server knows better.
-    site.admin(&[
-        "create-mailbox",
-        "--workspace",
-        &workspace,
-        "--address",
-        "last@acme.example",
-        "--name",
-        "Last",
-    ]);
+    site.inbox(&workspace, "last@acme.example", "Last");
     let told = site.run(&verify);
     let newest = String::from_utf8(told.stdout).unwrap().trim().rsplit(' ').next().unwrap().to_owned();
     sqlx::query("delete from audit_entries where n > $1").bind(n).execute(&pool).await.unwrap();

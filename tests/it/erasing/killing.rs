@@ -73,16 +73,8 @@ async fn fill(site: &Site, workspace: WorkspaceId, mailbox: i64, count: i64) {
 async fn erased_by_dying_nodes(conversations: i64, kills: u32) {
     let site = Site::migrated().await;
     let (workspace, owner) = site.workspace();
-    let inbox = site.admin(&[
-        "create-mailbox",
-        "--workspace",
-        &workspace,
-        "--address",
-        "help@acme.example",
-        "--name",
-        "Help",
-    ]);
-    let inbox: rookery::ids::MailboxId = inbox["mailbox"].as_str().unwrap().parse().unwrap();
+    let inbox = site.inbox(&workspace, "help@acme.example", "Help");
+    let inbox: rookery::ids::MailboxId = inbox.parse().unwrap();
     fill(&site, workspace.parse().unwrap(), inbox.0, conversations).await;
     let address = format!("ada@{CANARY}.example");
     let pool = PgPool::connect(site.database.url()).await.unwrap();

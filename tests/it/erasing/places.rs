@@ -30,8 +30,15 @@ const OURS: &[&str] = &[
     "audit_entries",
     "audit_heads",
     "auto_replies",
+    "booking_days",
+    "booking_hosts",
+    "booking_hours",
+    "booking_type_hosts",
+    "booking_types",
     "bulk_job_items",
     "bulk_jobs",
+    "busy_sources",
+    "busy_times",
     "count_changes",
     "counts",
     "doomed_files",
@@ -57,6 +64,10 @@ const OURS: &[&str] = &[
     "saved_replies",
     "saved_reply_files",
     "second_factors",
+    "secure_files",
+    "secure_keys",
+    "secure_pages",
+    "secure_visits",
     "seen_reports",
     "sending_domains",
     "sending_services",
@@ -77,6 +88,12 @@ const OURS: &[&str] = &[
 /// Columns of other tables that have one of a few words, a hash, a random key of a file, or somebody of the team.
 const PLAIN: &[&str] = &[
     "assistant_drafts.model",
+    "booking_mail.kind",
+    "booking_mail.recipient",
+    "bookings.ended_by",
+    "bookings.press",
+    "bookings.rsvp",
+    "bookings.state",
     "conversations.announced_turn",
     "conversations.assignee_type",
     "conversations.risk",
@@ -107,11 +124,13 @@ const PLAIN: &[&str] = &[
     "messages.origin",
     "messages.placed",
     "messages.raw_blob",
+    "messages.sealed",
     "messages.status",
     "notes.author",
     "notices.kind",
-    "notices.recipient",
     "notifications.reason",
+    "one_time_codes.code_hash",
+    "one_time_codes.purpose",
     "saved_views.kind",
     "service_reports.kind",
     "service_reports.outcome",
@@ -125,6 +144,7 @@ const PLAIN: &[&str] = &[
     "written_draft_files.blob",
     "written_drafts.kind",
     "written_drafts.page",
+    "written_drafts.proof",
 ];
 
 /// What the schema has that can hold words, without what is listed above.
@@ -248,6 +268,10 @@ async fn fill(acme: &Workspace<'_>, help: MailboxId, key: &Key<'_>) -> Conversat
                  select {w}, min(id), 1, 'm', '[{{\"kind\": \"saved-reply\", \"name\": \"{CANARY}\"}}]', {now} from messages
                  where conversation_id = {own_id} and direction = 'inbound';
              insert into auto_replied values ({w}, {inbox}, '{ADA}', now() + interval '10 years');
+             insert into one_time_codes (workspace_id, purpose, subject_id, address, code_hash, sent_at, expires_at, mailed_at)
+                 values ({w}, 'secure', 1, '{ADA}', decode(repeat('00', 32), 'hex'), now(), now() + interval '15 minutes', now());
+             insert into notices (workspace_id, id, recipient, kind, subject, body, created_at, due_at)
+                 values ({w}, 77, '{ADA}', 'one_time_code', 'Code', 'Code', now(), now() + interval '10 years');
              insert into automatic_mail (workspace_id, livemode, address, since, n) values ({w}, true, '{ADA}', {now}, 1);
              insert into suppressed_addresses (workspace_id, livemode, address, reason, at)
                  values ({w}, true, '{ADA}', 'bounce', {now});
@@ -263,6 +287,14 @@ async fn fill(acme: &Workspace<'_>, help: MailboxId, key: &Key<'_>) -> Conversat
                  select {w}, 1, 'Mailer', {owner}, 'own', '', {now};
              insert into service_reports (workspace_id, id, service_id, at, kind, message_id, address, outcome, why)
                  values ({w}, 1, 1, {now}, 'bounced', '1@app.{CANARY}.example', '{ADA}', 'unknown', 'No such mail: {CANARY}');
+             insert into booking_hosts values ({w}, {owner}, 'UTC');
+             insert into booking_types (workspace_id, id, mailbox_id, slug, name, minutes, created_at)
+                 values ({w}, 1, {inbox}, 'call', 'Call', 30, {now});
+             insert into bookings (workspace_id, id, type_id, host_id, conversation_id, series_id, starts_at, ends_at, held,
+                     state, ended_at, ended_by, reason, name, email, note, answers, time_zone, created_at)
+                 select {w}, 1, 1, {owner}, {own_id}, 1, {now}, {now} + interval '30 minutes',
+                     tstzrange({now}, {now} + interval '30 minutes'), 'cancelled', {now}, 'host', 'Ill, {CANARY}', 'Ada {CANARY}',
+                     '{ADA}', 'I am {CANARY}, {ADA}', '[{{\"question\": \"Who?\", \"answer\": \"{ADA}\"}}]', 'Africa/{CANARY}', {now};
              insert into holds (workspace_id, id, name, address, conversation_id, placed_by, placed_at, ended_at)
                  values ({w}, 1, 'Case of {CANARY}', '{ADA}', null, 'Olga', {now}, {now}),
                         ({w}, 2, 'Case of {CANARY}', null, {own_id}, 'Olga', {now}, {now});

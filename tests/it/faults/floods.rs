@@ -48,8 +48,7 @@ async fn flooded(time: Duration) {
     let site = Site::migrated().await;
     let (workspace, owner) = site.workspace();
     for (address, name) in [("help@acme.example", "Help"), ("quiet@acme.example", "Quiet")] {
-        let inbox = ["--workspace", &workspace, "--address", address, "--name", name];
-        site.admin(&[&["create-mailbox"], &inbox[..]].concat());
+        site.inbox(&workspace, address, name);
     }
     let keys: Vec<String> = ["ash", "birch"].map(|name| site.key(&workspace, &owner, name, "live").1).into();
     let smtp = free_address();

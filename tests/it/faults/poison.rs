@@ -14,9 +14,10 @@ use rookery::worker;
 
 use self::work::{
     asks_for_an_export, asks_for_documents, closes_many, corrects_mail, erases_a_contact, gets_a_file,
-    gets_live_mail, gets_mail, has_a_delivery, has_a_file_to_remove, has_a_notice, has_app_mail,
-    has_something_unread, keeps_mail_for_a_month, removes_a_person, revokes_a_key, sends_live, sends_to,
-    snoozes, tells_a_webhook, wants_a_model, wants_words,
+    gets_live_mail, gets_mail, has_a_booking, has_a_delivery, has_a_file_to_remove, has_a_notice,
+    has_another_calendar, has_app_mail, has_something_unread, keeps_mail_for_a_month, removes_a_person,
+    revokes_a_key, sends_live, sends_to, snoozes, tells_a_webhook, threw_a_draft_away, wants_a_model,
+    wants_words,
 };
 use crate::world::{Workspace, World, story, story_with};
 
@@ -47,6 +48,14 @@ impl Case {
 const NOW: TimeDelta = TimeDelta::zero();
 
 const CASES: &[Case] = &[
+    Case {
+        name: "read calendars",
+        prepare: |workspace| Box::pin(has_another_calendar(workspace)),
+        first: NOW,
+        then: NOW,
+        refused: "update on busy_sources for each row when (new.workspace_id = {bad} and new.read_at is not null)",
+        left: "select count(*) from busy_sources where workspace_id = $1 and read_at is null and $2 is not null",
+    },
     Case {
         name: "read documents",
         prepare: |workspace| Box::pin(gets_a_file(workspace)),
@@ -103,6 +112,14 @@ const CASES: &[Case] = &[
         then: TimeDelta::minutes(1),
         refused: "update on notices for each row when (new.workspace_id = {bad} and new.due_at is null)",
         left: "select count(*) from notices where workspace_id = $1 and due_at <= $2 + interval '1 hour'",
+    },
+    Case {
+        name: "send booking mail",
+        prepare: |workspace| Box::pin(has_a_booking(workspace)),
+        first: NOW,
+        then: TimeDelta::minutes(1),
+        refused: "update on booking_mail for each row when (new.workspace_id = {bad} and new.due_at is null)",
+        left: "select count(*) from booking_mail where workspace_id = $1 and due_at <= $2 + interval '1 hour'",
     },
     Case {
         name: "answer in the sandbox",
@@ -205,6 +222,14 @@ const CASES: &[Case] = &[
         then: NOW,
         refused: "update on exports for each row when (new.workspace_id = {bad})",
         left: "select count(*) from exports where workspace_id = $1 and due_at is not null and $2 is not null",
+    },
+    Case {
+        name: "forget drafts",
+        prepare: |workspace| Box::pin(threw_a_draft_away(workspace)),
+        first: NOW,
+        then: TimeDelta::days(8),
+        refused: "delete on written_drafts for each row when (old.workspace_id = {bad})",
+        left: "select count(*) from written_drafts where workspace_id = $1 and became_at < $2",
     },
     Case {
         name: "remove files",
@@ -387,6 +412,7 @@ poisoned! {
     a_message_of_the_sandbox_that_cannot_be_sent_stops_no_other: "send in the sandbox";
     a_person_who_cannot_be_told_by_mail_stops_no_other: "mail what is unread";
     a_notice_that_cannot_be_sent_stops_no_other: "send notices";
+    a_bookings_mail_that_cannot_be_sent_stops_no_other: "send booking mail";
     an_answer_that_cannot_be_given_stops_no_other: "answer in the sandbox";
     a_snooze_that_cannot_be_ended_stops_no_other: "wake snoozed";
     a_job_that_cannot_be_worked_off_stops_no_other: "bulk jobs";
@@ -399,6 +425,7 @@ poisoned! {
     a_contact_that_cannot_be_erased_stops_no_other: "erase contacts";
     a_conversation_that_cannot_be_removed_stops_no_other: "remove what is over";
     an_export_that_cannot_be_made_stops_no_other: "make exports";
+    a_draft_that_cannot_be_forgotten_stops_no_other: "forget drafts";
     a_file_that_cannot_be_removed_stops_no_other: "remove files";
     a_record_that_cannot_be_forgotten_stops_no_other: "forget app mail";
     a_workspace_that_cannot_be_swept_stops_no_other: "sweep files";

@@ -53,15 +53,7 @@ async fn hand_over(kills_wanted: usize) {
     site.migrate();
     let (workspace, owner) = site.workspace();
     site.key(&workspace, &owner, "bot", "live");
-    site.admin(&[
-        "create-mailbox",
-        "--workspace",
-        &workspace,
-        "--address",
-        "help@acme.test",
-        "--name",
-        "Help",
-    ]);
+    site.inbox(&workspace, "help@acme.test", "Help");
     site.admin(&["add-domain", "--workspace", &workspace, "--domain", "acme.test"]);
     let pool = sqlx::PgPool::connect(site.database.url()).await.unwrap();
     let (ledger, started) = (Ledger::default(), Instant::now());

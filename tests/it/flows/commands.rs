@@ -11,19 +11,10 @@ async fn an_operator_approves_discards_and_undoes_for_a_person() {
     let site = Site::migrated().await;
     let (workspace, owner) = site.workspace();
     let (_, key) = site.key(&workspace, &owner, "bot", "live");
-    let made = site.admin(&[
-        "create-mailbox",
-        "--workspace",
-        &workspace,
-        "--address",
-        "help@acme.example",
-        "--name",
-        "Help",
-    ]);
+    let mailbox = site.inbox(&workspace, "help@acme.example", "Help");
     let mail = site.folder.join("hello.eml");
     std::fs::write(&mail, "Message-ID: <1@x>\r\nFrom: ada@customer.example\r\nSubject: Hi\r\n\r\nHello\r\n")
         .unwrap();
-    let mailbox = text(&made, "mailbox");
     let fixed = ["import-mail", "--workspace", &workspace, "--mailbox", &mailbox];
     site.admin(&[&fixed[..], &[mail.to_str().unwrap()]].concat());
     let node = site.serve("one", &[]).await;

@@ -49,19 +49,10 @@ async fn a_demonstration_fills_a_live_workspace_once_and_no_mail_of_it_leaves() 
 async fn a_workspace_with_mail_of_its_own_is_filled_only_when_one_says_so() {
     let site = Site::migrated().await;
     let (workspace, _) = site.workspace();
-    let made = site.admin(&[
-        "create-mailbox",
-        "--workspace",
-        &workspace,
-        "--address",
-        "help@acme.example",
-        "--name",
-        "Help",
-    ]);
+    let mailbox = site.inbox(&workspace, "help@acme.example", "Help");
     let mail = site.folder.join("real.eml");
     std::fs::write(&mail, "Message-ID: <1@x>\r\nFrom: ada@customer.example\r\nSubject: Hi\r\n\r\nHello\r\n")
         .unwrap();
-    let mailbox = text(&made, "mailbox");
     site.admin(&["import-mail", "--workspace", &workspace, "--mailbox", &mailbox, mail.to_str().unwrap()]);
     let refused = site.run(&["demo", "--workspace", &workspace]);
     assert_eq!(refused.status.code(), Some(1));

@@ -339,6 +339,7 @@ async fn somebody_who_waits_for_the_one_that_goes_gets_the_one_that_stays() {
 /// Rows that name a conversation: those that move with it, those that go or lead on, and those that are history.
 const MOVED: &[&str] = &[
     "app_mail",
+    "bookings",
     "conversation_reads",
     "conversation_tags",
     "document_requests",

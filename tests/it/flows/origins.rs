@@ -71,20 +71,6 @@ async fn mail_that_an_assistant_drafted_is_not_the_services_own() {
     .await;
 }
 
-#[tokio::test]
-async fn what_a_secure_page_carries_is_told_as_secure() {
-    story(async |world| {
-        let acme = world.workspace("Acme").await;
-        let (key, id) = case(&acme).await;
-        key.sends(&id, "Hello Ada.").await;
-        assert_eq!(leaves(world).await["secure"], false);
-        key.sends(&id, "Hello again.").await;
-        set(world, "channel = 'secure'").await;
-        assert_eq!(leaves(world).await["secure"], true);
-    })
-    .await;
-}
-
 /// The version before this one still writes while this one is brought in: without an origin.
 #[tokio::test]
 async fn a_message_without_an_origin_is_its_authors() {

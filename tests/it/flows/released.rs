@@ -125,8 +125,7 @@ async fn an_operator_releases_for_a_person() {
     let site = Site::migrated().await;
     let (workspace, owner) = site.workspace();
     let (_, key) = site.key(&workspace, &owner, "bot", "live");
-    let named = ["--workspace", &workspace, "--address", "help@acme.example", "--name", "Help"];
-    let mailbox = text(&site.admin(&[&["create-mailbox"], &named[..]].concat()), "mailbox");
+    let mailbox = site.inbox(&workspace, "help@acme.example", "Help");
     let mail = site.folder.join("scam.eml");
     std::fs::write(
         &mail,

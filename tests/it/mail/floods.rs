@@ -81,8 +81,7 @@ async fn only_the_front_server_gets_in_at_lmtp() {
 /// A real node with an inbox, its SMTP address, and what was set for it.
 async fn node(site: &Site, zone: &Zone, more: &[(&str, &str)]) -> (crate::world::site::Node, SocketAddr) {
     let (workspace, _) = site.workspace();
-    let inbox = ["--workspace", &workspace, "--address", "help@acme.example", "--name", "Help"];
-    site.admin(&[&["create-mailbox"], &inbox[..]].concat());
+    site.inbox(&workspace, "help@acme.example", "Help");
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let smtp = SocketAddr::from(([127, 0, 0, 1], port));
     let (listen, dns) = (smtp.to_string(), zone.address.to_string());

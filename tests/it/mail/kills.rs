@@ -74,8 +74,7 @@ impl Gated {
     async fn open() -> Self {
         let site = Site::migrated().await;
         let (workspace, _) = site.workspace();
-        let inbox = ["--workspace", &workspace, "--address", "help@acme.example", "--name", "Help"];
-        site.admin(&[&["create-mailbox"], &inbox[..]].concat());
+        site.inbox(&workspace, "help@acme.example", "Help");
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         Self {
             gate: Gate::before(cluster().port()).await,

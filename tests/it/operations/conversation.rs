@@ -48,6 +48,7 @@ async fn the_full_form_has_the_inboxs_address_and_neither_snippet_nor_count() {
                     "to": ["team@rookery.example"],
                     "cc": [],
                     "senderConfirmed": false,
+                    "secure": false,
                 }],
                 "team": {
                     "people": [{ "id": format!("user:{}", acme.owner), "name": "Olga Owner" }],

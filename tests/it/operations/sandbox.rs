@@ -65,6 +65,7 @@ async fn a_simulated_mail_can_be_read_at_once() {
                 "to": ["sandbox@acme-sohne.test"],
                 "cc": [],
                 "senderConfirmed": true,
+                "secure": false,
             }])
         );
         assert_eq!(conversation["mailbox"], *acme.sandbox_address);

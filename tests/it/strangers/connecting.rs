@@ -22,8 +22,7 @@ async fn more_half_requests_than_descriptors_keep_neither_requests_nor_mail_out_
     let site = Site::migrated().await;
     let (workspace, owner) = site.workspace();
     let (_, key) = site.key(&workspace, &owner, "bot", "live");
-    let inbox = ["--workspace", &workspace, "--address", "help@acme.example", "--name", "Help"];
-    site.admin(&[&["create-mailbox"], &inbox[..]].concat());
+    site.inbox(&workspace, "help@acme.example", "Help");
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let smtp = SocketAddr::from(([127, 0, 0, 1], port));
     let zone = Zone::serve(&[]).await;

@@ -21,7 +21,6 @@ const COMING: &[&str] = &[
     "choice-why",
     "crumb",
     "factors",
-    "field__error",
     "fold-list",
     "form-foot",
     "input--mono",

@@ -13,6 +13,7 @@ use crate::world::{Mode, Workspace, World, story};
 pub const WINDOW: TimeDelta = TimeDelta::minutes(10);
 
 /// The form of a composer as a page has it.
+#[derive(Clone)]
 pub struct Composer {
     pub html: String,
     fields: Vec<(String, String)>,
@@ -28,6 +29,11 @@ impl Composer {
         let form = form.split("</form>").next().unwrap();
         let mut fields = Vec::new();
         for tag in form.split("<input ").skip(1).map(|tag| tag.split('>').next().unwrap()) {
+            // A browser sends only what is ticked.
+            let is_choice = tag.contains("type=\"checkbox\"") || tag.contains("type=\"radio\"");
+            if is_choice && !tag.contains(" checked") {
+                continue;
+            }
             if let Some(name) = attribute(tag, "name").filter(|name| *name != "file" && *name != "at") {
                 fields.push((name.to_owned(), unescaped(attribute(tag, "value").unwrap_or_default())));
             }
@@ -56,6 +62,15 @@ impl Composer {
             Some((_, own)) => *own = value.to_owned(),
             None => self.fields.push((name.to_owned(), value.to_owned())),
         }
+        self
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.fields.iter().any(|(own, _)| own == name)
+    }
+
+    pub fn without(mut self, name: &str) -> Self {
+        self.fields.retain(|(own, _)| own != name);
         self
     }
 

@@ -67,6 +67,9 @@ pub async fn furnished(world: &World) -> Furnished<'_> {
         .sql("update documents set kind = 'invoice', fields = '{\"vendor\": \"Acme\", \"amount\": 12.5, \"dueDate\": null}'")
         .await;
 
+    let call = acme.bookable("First call").await;
+    acme.books(call, "zoe@customer.example", "2031-01-07T09:00:00Z", None).await;
+
     let first = json!({ "from": "ada@customer.test", "text": "Where is my order?" });
     let sandbox = test.simulate(first).await;
     world.sql("update conversations set status = 'closed' where audience = -1").await;

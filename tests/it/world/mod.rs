@@ -360,6 +360,22 @@ impl<'w> Workspace<'w> {
         self.receives_with(mailbox, raw, Dmarc::Pass).await
     }
 
+    /// A report of another server that comes to the return path of a mail from help@acme.example.
+    pub async fn receives_returned(&self, return_path: &str, raw: &str) -> Received {
+        let app = &self.world.app;
+        let mut conn = app.connection().await.unwrap();
+        let named = sqlx::query_scalar(
+            "select id from mailboxes where workspace_id = $1 and address = 'help@acme.example'",
+        );
+        let id: i64 = named.bind(self.id.0).fetch_one(&mut *conn).await.unwrap();
+        let mailbox = mailboxes::live(&mut conn, self.id, MailboxId(id)).await.expect("an inbox");
+        let raw = raw.replace('\n', "\r\n").into_bytes();
+        let mut delivery = Delivery::of(mailbox, raw, Dmarc::Unknown);
+        delivery.recipient = Some(return_path.to_owned());
+        delivery.verdict.null_sender = true;
+        receive(app, self.id, delivery).await.expect("the pipeline works")
+    }
+
     async fn receives_with(&self, mailbox: MailboxId, raw: &str, dmarc: Dmarc) -> Received {
         let app = &self.world.app;
         let mailbox =

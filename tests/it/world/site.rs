@@ -94,6 +94,12 @@ impl Site {
         (text(&made, "workspace"), text(&made, "owner"))
     }
 
+    /// An inbox of the team: its id.
+    pub fn inbox(&self, workspace: &str, address: &str, name: &str) -> String {
+        let named = ["--workspace", workspace, "--address", address, "--name", name];
+        text(&self.admin(&[&["create-mailbox"], &named[..]].concat()), "mailbox")
+    }
+
     /// A key with every scope: its agent's id and its text.
     pub fn key(&self, workspace: &str, maker: &str, name: &str, mode: &str) -> (String, String) {
         let made = self.admin(&[

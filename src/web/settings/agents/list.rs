@@ -15,6 +15,8 @@ use crate::web::show::filters;
 use crate::web::visit::Asked;
 use crate::workspace::agents::days::{self, Day, Numbers};
 use crate::workspace::agents::list::{self, Listed};
+use crate::workspace::agents::secure_words;
+use crate::workspace::people::Role;
 
 #[derive(Template)]
 #[template(path = "settings/agents/list.html")]
@@ -23,6 +25,8 @@ struct AgentsPage {
     page: &'static str,
     agents: Vec<Shown>,
     standing: Standing,
+    reads_secure: bool,
+    is_owner: bool,
 }
 
 struct Shown {
@@ -48,5 +52,7 @@ pub async fn show(asked: Asked) -> Result<Response> {
             Shown { picture: chart::small(&own), did, agent }
         })
         .collect();
-    respond::page(&AgentsPage { shell, page: super::PATH, agents, standing })
+    let reads_secure = secure_words::may_read(&mut reading, workspace).await?;
+    let is_owner = asked.person.role == Role::Owner;
+    respond::page(&AgentsPage { shell, page: super::PATH, agents, standing, reads_secure, is_owner })
 }

@@ -4,6 +4,7 @@
 mod chart;
 pub mod list;
 pub mod one;
+pub mod secure_words;
 pub mod stop;
 
 pub const PATH: &str = "/settings/agents";

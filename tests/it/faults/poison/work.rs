@@ -3,6 +3,7 @@
 use chrono::TimeDelta;
 use rookery::app_mail::adapters::Provider;
 use rookery::app_mail::connect::{Wanted as Service, connect};
+use rookery::bookings::busy;
 use rookery::conversations::bulk;
 use rookery::conversations::bulk::action::Action;
 use rookery::conversations::lock::lock_any;
@@ -91,6 +92,25 @@ pub async fn has_a_notice(workspace: &Workspace<'_>) {
         "insert into notices (workspace_id, id, recipient, kind, subject, body, created_at, due_at)
          values ({id}, {id}, 'olga@rookery.example', 'test', 'A test', 'A test.', '{now}', '{now}')",
         id = workspace.id.0,
+        now = workspace.world.now()
+    );
+    workspace.world.sql(&insert).await;
+}
+
+pub async fn has_a_booking(workspace: &Workspace<'_>) {
+    let inbox = workspace.mailbox(&format!("book-{}@acme.example", workspace.id), "Book").await;
+    let insert = format!(
+        "insert into booking_types (workspace_id, id, mailbox_id, slug, name, minutes, created_at)
+         values ({w}, {w}, {}, 'call', 'Call', 30, '{now}');
+         insert into booking_hosts values ({w}, {o}, 'UTC') on conflict do nothing;
+         insert into bookings (workspace_id, id, type_id, host_id, series_id, starts_at, ends_at, held, name, email, created_at)
+         select {w}, {w}, {w}, {o}, {w}, t, t + interval '1 hour', tstzrange(t, t + interval '1 hour'), 'Ada',
+             'ada@customer.example', '{now}' from (select timestamptz '{now}' + interval '90 days' as t) day;
+         insert into booking_mail (workspace_id, booking_id, recipient, kind, due_at)
+         values ({w}, {w}, 'visitor', 'invitation', '{now}')",
+        inbox.0,
+        w = workspace.id.0,
+        o = workspace.owner.0,
         now = workspace.world.now()
     );
     workspace.world.sql(&insert).await;
@@ -227,10 +247,32 @@ pub async fn has_a_file_to_remove(workspace: &Workspace<'_>) {
     workspace.world.sql(&insert).await;
 }
 
+pub async fn threw_a_draft_away(workspace: &Workspace<'_>) {
+    let insert = format!(
+        "insert into written_drafts (workspace_id, id, person_id, kind, version, saved_at, became, became_at)
+         values ({}, 1, {}, 'new', 1, '{now}', 0, '{now}')",
+        workspace.id.0,
+        workspace.owner.0,
+        now = workspace.world.now()
+    );
+    workspace.world.sql(&insert).await;
+}
+
 pub async fn asks_for_an_export(workspace: &Workspace<'_>) {
     gets_mail(workspace).await;
     let mut tx = workspace.world.app.begin(workspace.id).await.unwrap();
     let olga = people::teammate(&mut tx, workspace.id, workspace.owner).await.unwrap();
     exports::ask(&mut tx, &olga, None).await.unwrap();
     tx.commit().await.unwrap();
+}
+
+pub async fn has_another_calendar(workspace: &Workspace<'_>) {
+    let receiver = Receiver::start().await;
+    let body = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR\r\n".to_owned();
+    receiver.answers_with(Answering { body, ..Answering::with(200) });
+    let app = &workspace.world.app;
+    let owner =
+        people::teammate(&mut app.connection().await.unwrap(), workspace.id, workspace.owner).await.unwrap();
+    let typed = busy::Typed { kind: busy::Kind::Feed, address: &receiver.url, name: "", password: "" };
+    busy::connect(app, &owner, typed).await.expect("a calendar");
 }

@@ -167,7 +167,7 @@ async fn what_people_write_and_follow_moves_with_it() {
         let mut tx = world.app.begin(acme.id).await.unwrap();
         let now = tx.now();
         let found = find_visible(&mut tx, &mia, now, &kept.to_string()).await.unwrap();
-        let draft = drafts::of_conversation(&mut tx, &mia, &found, Kind::Reply).await.unwrap().unwrap();
+        let draft = drafts::of_conversation(&mut tx, None, &mia, &found, Kind::Reply).await.unwrap().unwrap();
         assert_eq!((draft.id, draft.words.body.as_str()), (DraftId(1), "Dear Ada"));
         assert_eq!(draft.words.seen, 0, "nobody has seen the whole yet");
         assert!(unread::standing(&mut tx, &mia, &found).await.unwrap().is_following);

@@ -1,5 +1,6 @@
 //! Customers' pages over real HTTP: a private link, no cookie, forms as a browser without script sends them.
 
+mod bookings;
 mod deciding;
 mod edges;
 mod kept;
@@ -69,6 +70,19 @@ impl<'w> Customer<'w> {
     /// The page, which has to be there.
     pub async fn page(&self) -> String {
         self.opens(&self.link).await.page()
+    }
+
+    /// Sends a form as a browser without script does.
+    pub async fn submits(&self, path: &str, fields: &[(&str, &str)]) -> Shown {
+        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+        let request = self.http.post(format!("{}{path}", self.world.address)).body(body);
+        let request =
+            request.header("origin", "null").header("content-type", "application/x-www-form-urlencoded");
+        shown(request).await
+    }
+
+    pub async fn heads(&self, path: &str) -> Shown {
+        shown(self.http.head(format!("{}{path}", self.world.address))).await
     }
 
     /// The items of the checklist in the order of the page.

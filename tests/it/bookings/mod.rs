@@ -1,0 +1,13 @@
+//! Bookings: setting up, what is free, who gets it, what leaves, the API, hosts' other calendars, and what visitors' calendars
+//! answer.
+
+mod api;
+mod calendars;
+mod command;
+pub mod engine;
+mod erasing;
+mod house;
+mod pages;
+mod peers;
+mod rsvp;
+mod types;
