@@ -63,17 +63,18 @@ pub struct FreeTime {
 /// How much is worked out at once.
 const PART: TimeDelta = TimeDelta::days(7);
 
-/// From a moment on, in their order. Nothing is worked out before somebody asks for it: twenty hosts who can be booked a year
-/// ahead every five minutes have two million times, and a page shows a week.
+/// In their order. Nothing is worked out before somebody asks for it: twenty hosts who can be booked a year ahead every five
+/// minutes have two million times, and a page shows a week.
 pub fn free_times(
     rules: &Rules,
     hosts: &[Host],
     now: DateTime<Utc>,
-    from: DateTime<Utc>,
+    within: Stretch,
 ) -> impl Iterator<Item = FreeTime> {
-    let (end, mut next) = (now + rules.horizon, from.max(now));
+    let ahead = rules.ahead(now);
+    let (end, mut next) = (within.to.min(ahead.to), within.from.max(ahead.from));
     let parts = std::iter::from_fn(move || {
-        let part = Stretch { from: next, to: next + PART };
+        let part = Stretch { from: next, to: end.min(next + PART) };
         next = part.to;
         (part.from < end).then_some(part)
     });
@@ -89,6 +90,11 @@ pub fn free_times(
 }
 
 impl Rules {
+    /// As far as anything can be booked.
+    pub fn ahead(&self, now: DateTime<Utc>) -> Stretch {
+        Stretch { from: now, to: now + self.horizon }
+    }
+
     /// What a booking at this time keeps from others.
     pub fn held(&self, starts_at: DateTime<Utc>) -> Stretch {
         Stretch { from: starts_at - self.before, to: starts_at + self.length + self.after }

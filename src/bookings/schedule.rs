@@ -109,7 +109,7 @@ pub async fn free(
         return Ok(Vec::new());
     }
     let hosts = hosts(conn, bookable, now, None).await?;
-    Ok(free_times(&bookable.rules, &hosts, now, now).take(most).collect())
+    Ok(free_times(&bookable.rules, &hosts, now, bookable.rules.ahead(now)).take(most).collect())
 }
 
 /// Those who are free at this very time.

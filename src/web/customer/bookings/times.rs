@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveTime, TimeDelta, Utc, Weekday};
 
-use crate::bookings::free_times::{Host, free_times};
+use crate::bookings::free_times::{Host, Stretch, free_times};
 use crate::bookings::schedule::{self, Bookable};
 use crate::error::Result;
 use crate::web::customer::bookings::page::{
@@ -138,7 +138,8 @@ impl Choosing<'_> {
         let language = self.top.language;
         let zone = self.zone.clone().unwrap_or_else(|| zone_of(self.hosts));
         let today = zone.day(self.now);
-        let soonest = self.free(self.now).next();
+        let ahead = self.bookable.rules.ahead(self.now);
+        let soonest = self.free(ahead).next();
         let first = soonest
             .map(|at| (named(at), format!("{}, {}", language.date(zone.day(at), today), clock(&zone, at))));
         // Without a wish, the week in which something is free.
@@ -150,7 +151,9 @@ impl Choosing<'_> {
             format!("{}{}", self.action, query(&self.carried, &[("week", &day.to_string())]))
         };
         let earlier = (monday > today).then(|| week(monday.checked_sub_days(Days::new(7)).unwrap_or(monday)));
-        let is_more = self.free(before(next)).any(|at| zone.day(at) >= next);
+        // Where nothing is free at all, once was enough to look through everything.
+        let later = Stretch { from: before(next), to: ahead.to };
+        let is_more = first.is_some() && self.free(later).any(|at| zone.day(at) >= next);
         let sunday = next.pred_opt().unwrap_or(next);
         let (from, to) = (day_and_month(language, monday.max(today)), day_and_month(language, sunday));
         let with = match self.hosts {
@@ -179,10 +182,9 @@ impl Choosing<'_> {
         respond::page_with(status, &page)
     }
 
-    /// From a moment on.
-    fn free(&self, from: DateTime<Utc>) -> impl Iterator<Item = DateTime<Utc>> {
+    fn free(&self, within: Stretch) -> impl Iterator<Item = DateTime<Utc>> {
         let hosts = if self.bookable.is_active { self.hosts } else { &[] };
-        free_times(&self.bookable.rules, hosts, self.now, from)
+        free_times(&self.bookable.rules, hosts, self.now, within)
             .map(|time| time.starts_at)
             .filter(|at| Some(*at) != self.moved)
     }
@@ -201,7 +203,8 @@ impl Choosing<'_> {
                 times: Vec::new(),
             })
             .collect();
-        for at in self.free(before(monday)).take_while(|at| zone.day(*at) < next) {
+        let week = Stretch { from: before(monday), to: before(next) + TimeDelta::days(2) };
+        for at in self.free(week) {
             let day = zone.day(at);
             if let Some(own) = days.iter_mut().find(|own| own.day == day) {
                 own.times.push((named(at), clock(zone, at)));
