@@ -7,13 +7,13 @@ import path from 'node:path';
 
 const source = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Every violation as a line; an empty list when there is none. */
-export async function violations(page) {
-  await page.evaluate(source);
-  return page.evaluate(async () => {
-    const { violations } = await window.axe.run(document, { resultTypes: ['violations'] });
+/** Every violation as a line, of all rules or those named; an empty list when there is none. */
+export async function violations(page, rules) {
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(source);
+  return page.evaluate(async (runOnly) => {
+    const { violations } = await window.axe.run(document, { resultTypes: ['violations'], ...(runOnly && { runOnly }) });
     return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.target.join(' ')}: ${node.failureSummary.replace(/\s+/g, ' ')}`));
-  });
+  }, rules);
 }
 
 /** Nothing to find, nothing to scroll sideways. With WEB_SHOTS the page is also kept as a picture in that folder. */
