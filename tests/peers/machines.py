@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -76,7 +77,7 @@ class Machine:
     def kill(self):
         """Patroni and PostgreSQL, all at once; the machine's etcd stays."""
         for pid, command in self.processes():
-            if "etcd --" not in command and not command.startswith("etcd "):
+            if not command.startswith("etcd "):
                 try:
                     os.kill(pid, signal.SIGKILL)
                 except ProcessLookupError:

@@ -7,67 +7,24 @@ import os
 import re
 import shutil
 import smtplib
-import socketserver
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
 from pathlib import Path
 
 import dkim
 import dns.resolver
+from sink import REFUSED, Sink, serve_sink
 from waiting import free_port, listens, wait_until
 
 HERE = Path(__file__).resolve().parent
 ROOKERY = sys.argv[1]
-REFUSED = "nobody@refused.example"
 
 
 def say(text):
     print(f"peers-out: {text}", flush=True)
-
-
-class Sink(socketserver.StreamRequestHandler):
-    """Takes mail and writes it down: (sender, recipient, bytes). Refuses one recipient for good."""
-
-    taken = []
-
-    def say(self, line):
-        self.wfile.write(line.encode() + b"\r\n")
-
-    def handle(self):
-        self.say("220 sink.test ESMTP")
-        sender = recipient = None
-        while line := self.rfile.readline():
-            verb = line[:4].upper()
-            address = re.search(rb"<(.*?)>", line)
-            if verb == b"EHLO":
-                self.say("250-sink.test\r\n250 8BITMIME")
-            elif verb == b"MAIL":
-                sender = address[1].decode()
-                self.say("250 2.1.0 Ok")
-            elif verb == b"RCPT":
-                recipient = address[1].decode()
-                self.say("550 5.1.1 No such user" if recipient == REFUSED else "250 2.1.5 Ok")
-            elif verb == b"DATA":
-                self.say("354 Go on")
-                raw = b""
-                while (line := self.rfile.readline()) != b".\r\n":
-                    raw += line[1:] if line.startswith(b".") else line
-                self.taken.append((sender, recipient, raw))
-                self.say("250 2.0.0 Queued")
-            elif verb == b"QUIT":
-                self.say("221 Bye")
-                return
-            else:
-                self.say("250 Ok")
-
-
-class Server(socketserver.ThreadingTCPServer):
-    daemon_threads = True
-    allow_reuse_address = True
 
 
 class World:
@@ -117,12 +74,11 @@ class World:
 
     def start(self):
         self.certificates()
-        self.sink = Server(("127.0.0.1", 0), Sink)
-        threading.Thread(target=self.sink.serve_forever, daemon=True).start()
+        sink = serve_sink()
         relay, self.http, self.dns, self.smtp = free_port(), free_port(), free_port(), free_port()
         self.postfix = self.folder / "postfix"
         subprocess.run([HERE / "postfix", "start", self.postfix, f"127.0.0.1:{relay}",
-                        f"relayhost = [127.0.0.1]:{self.sink.server_address[1]}", "smtpd_tls_security_level = encrypt",
+                        f"relayhost = [127.0.0.1]:{sink}", "smtpd_tls_security_level = encrypt",
                         f"smtpd_tls_cert_file = {self.folder}/tls.pem", f"smtpd_tls_key_file = {self.folder}/tls.key",
                         "relay_domains = *", "double_bounce_sender = bounces"], check=True)
         wait_until("Postfix listens", lambda: listens(relay))
