@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 use axum::routing::get;
 use tower_http::catch_panic::CatchPanicLayer;
 
@@ -33,7 +33,9 @@ pub fn router(app: Arc<App>) -> Router {
         .merge(web::door::routes(app.clone(), bodies))
         .merge(site::door::routes(app.clone()))
         .merge(health::routes(app.clone()))
-        .fallback(async || refusal(&NO_ENDPOINT));
+        .fallback(async |headers: HeaderMap| {
+            web::customer::answers::nothing_for_browsers(&headers).unwrap_or_else(|| refusal(&NO_ENDPOINT))
+        });
     web::conversation::content::apart(router, app).layer(CatchPanicLayer::custom(|_: Box<dyn Any + Send>| {
         tracing::error!("a request panicked");
         refusal(&Error::internal("panic"))

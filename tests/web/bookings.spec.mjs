@@ -2,20 +2,22 @@
 // themes, no script, no cookie; a robot that opens every mailed link and presses every button changes nothing.
 
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import test, { after, before } from 'node:test';
 import { inspect } from './axe.mjs';
 import { finishAll, machine } from './machine.mjs';
 import { relay, textOf } from './outside.mjs';
 import { admin, DESK, moveTo, PHONE, story, stranger, until, workspace } from './world.mjs';
 
-let out, world, inbox, agent, type, letters = 0;
+let out, here, world, inbox, agent, type, letters = 0;
 after(async () => {
   await finishAll();
   out.close();
 });
 before(async () => {
   out = await relay();
-  const here = await machine({ ROOKERY_RELAY: out.url });
+  here = await machine({ ROOKERY_RELAY: out.url });
   await here.rookery('migrate');
   await here.serve();
   moveTo(here);
@@ -184,6 +186,45 @@ story(test, 'people set up types and hours and see what is booked; each page pas
     const [own] = await booked();
     await page.goto(`/bookings/${own.id}/cancel`);
     await inspect(page, `app-cancel-${name}`);
+  }
+});
+
+story(test, 'pages say when there is nothing, hold far too much, and say when they are not there', async () => {
+  const sql = (statement) => promisify(execFile)('psql', ['-XAtq', here.env.ROOKERY_DATABASE_URL, '-c', statement]);
+  const bare = await workspace();
+  await bare.inbox('Empty');
+  const made = (slug) => admin('create-booking-type', '--workspace', bare.id, '--host', bare.owner.id, '--name', 'A call', '--slug', slug, '--minutes', '5');
+  const looks = [[DESK, 'light', 'desk'], [PHONE, 'dark', 'phone']];
+  for (const [size, scheme, name] of looks) {
+    const { page } = await bare.browser(bare.owner, { size, scheme });
+    for (const [where, what] of [['/bookings', 'bookings'], ['/settings/bookings', 'types']]) {
+      await page.goto(where);
+      await inspect(page, `empty-${what}-${name}`);
+    }
+  }
+  const [full, much, paused] = [await made('full'), await made('much'), await made('paused')];
+  // Nothing is free where the notice is longer than one can book ahead.
+  await sql(`update booking_types set notice_minutes = 43200, horizon_days = 1 where slug = 'full'`);
+  await sql(`update booking_types set state = 'paused' where slug = 'paused'`);
+  const words = 'Besprechungsvorbereitungsunterlagen und was sonst noch dazugehört '.repeat(40);
+  await sql(`update booking_types set name = left('${words}', 100), about = left('${words}', 2000), place = left('${words}', 500), step = 5, notice_minutes = 0,
+    questions = (select jsonb_agg(jsonb_build_object('label', left('${words}', 200), 'required', true)) from generate_series(1, 5)) where slug = 'much'`);
+  await sql(`update booking_hours set opens = 0, closes = 1440`);
+  for (const [size, scheme, name] of looks) {
+    const { page } = await stranger({ size, scheme, timezoneId: 'Europe/Paris', allow: [/404|410/] });
+    for (const [where, what] of [[full.url, 'nothing-free'], [paused.url, 'paused'], [much.url, 'far-too-much'], [`${full.url}-nosuch`, 'not-there'], [new URL('/book/nosuch', full.url).href, 'cut-off']]) {
+      await page.goto(where);
+      await inspect(page, `book-${what}-${name}`);
+    }
+    await page.goto(much.url);
+    await page.locator('.b-first').click();
+    await page.getByRole('heading', { name: 'Almost booked' }).waitFor();
+    await inspect(page, `book-far-too-much-details-${name}`);
+    const app = await bare.browser(bare.owner, { size, scheme });
+    for (const where of ['/settings/bookings', `/settings/bookings/${much.bookingType}`]) {
+      await app.page.goto(where);
+      await inspect(app.page, `far-too-much-${where.split('/').length}-${name}`);
+    }
   }
 });
 

@@ -2,7 +2,7 @@
 //! address is found by no search engine, named to no other site and kept by no cache (D163).
 
 use askama::Template;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::error::{Error, Result};
@@ -32,6 +32,13 @@ pub fn notice<W: Said>(language: Language, status: StatusCode, title: W, text: W
 /// Where no link leads, whether it was altered or never was.
 pub fn nothing(language: Language) -> Result<Response> {
     notice(language, StatusCode::NOT_FOUND, Word::NothingTitle, Word::NothingText)
+}
+
+/// The same for any address that leads nowhere, when a browser asks for it. Programs take anything, or JSON.
+pub fn nothing_for_browsers(headers: &HeaderMap) -> Option<Response> {
+    let said = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let language = Language::accepted(said(header::ACCEPT_LANGUAGE));
+    said(header::ACCEPT).contains("text/html").then(|| answered(language, nothing(language)))
 }
 
 pub fn ended(language: Language) -> Result<Response> {

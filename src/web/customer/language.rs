@@ -21,7 +21,7 @@ impl Language {
     }
 
     /// The first of those with the highest weight that there is a column for.
-    fn accepted(line: &str) -> Self {
+    pub fn accepted(line: &str) -> Self {
         let mut best: Option<(Self, f32)> = None;
         for part in line.split(',').take(20) {
             let (range, weight) = part.split_once(';').unwrap_or((part, ""));

@@ -311,3 +311,26 @@ async fn an_erasure_takes_what_somebody_sent_in_a_conversation_that_became_someb
     })
     .await;
 }
+
+/// A link that lost its end in somebody's mail program is opened by a person, who reads no JSON.
+#[tokio::test]
+async fn a_browser_that_was_sent_nowhere_gets_a_page_and_a_program_an_error() {
+    story(async |world| {
+        let http = reqwest::Client::new();
+        for path in ["/book/acme", "/upload", "/nowhere"] {
+            let asks = async |accept: &str| {
+                let request = http.get(format!("{}{path}", world.address)).header("accept", accept);
+                let answer = request.header("accept-language", "de").send().await.unwrap();
+                let kind = answer.headers()["content-type"].to_str().unwrap().to_owned();
+                (answer.status().as_u16(), kind, answer.text().await.unwrap())
+            };
+            let (status, kind, page) = asks("text/html,application/xhtml+xml,*/*;q=0.8").await;
+            assert_eq!((status, kind.as_str()), (404, "text/html; charset=utf-8"), "{path}");
+            assert!(page.contains("Hier ist nichts"), "{path}: {page}");
+            let (status, kind, error) = asks("*/*").await;
+            assert_eq!((status, kind.as_str()), (404, "application/json"), "{path}");
+            assert!(error.contains("No such endpoint."), "{path}: {error}");
+        }
+    })
+    .await;
+}
