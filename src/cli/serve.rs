@@ -62,14 +62,7 @@ pub async fn serve(mut config: Config) -> Result<()> {
     let mut app = App::new(config, Clock::system(), Random::system())?;
     app.confined = Confined::by_ourselves();
     let app = Arc::new(app);
-    let current = db::schema_is_current(&app.pool).await.map_err(|error| {
-        Error::internal(format!(
-            "The database is not ready ({error}). Check ROOKERY_DATABASE_URL, then run: rookery migrate"
-        ))
-    })?;
-    if !current {
-        return Err(Error::internal("The database has an older schema. Run: rookery migrate"));
-    }
+    check_the_database(&app).await?;
     let listener = bind(&mut systemd, HTTP, listen, "ROOKERY_LISTEN").await?;
     app.follow_the_databases_clock().await?;
     migrate::check_role(&app).await?;
@@ -130,6 +123,24 @@ pub async fn serve(mut config: Config) -> Result<()> {
     let _ = tokio::time::timeout(LAST_WORDS, telling).await;
     app.pool.close().await;
     ended
+}
+
+async fn check_the_database(app: &App) -> Result<()> {
+    let not_ready = |error| {
+        Error::internal(format!(
+            "The database is not ready ({error}). Check ROOKERY_DATABASE_URL, then run: rookery migrate"
+        ))
+    };
+    if !db::sessions_are_ours(&app.pool).await.map_err(not_ready)? {
+        return Err(Error::internal(
+            "Between Rookery and PostgreSQL is a pooler, such as PgBouncer. Rookery has a pool of its own, prepares its \
+             statements, and hears of changes by LISTEN: put PostgreSQL's own address into ROOKERY_DATABASE_URL.",
+        ));
+    }
+    if !db::schema_is_current(&app.pool).await.map_err(not_ready)? {
+        return Err(Error::internal("The database has an older schema. Run: rookery migrate"));
+    }
+    Ok(())
 }
 
 /// Open pages of other nodes hear of what happens here, and the other way round.

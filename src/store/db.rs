@@ -14,7 +14,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{AssertSqlSafe, Database, PgConnection, PgPool, Postgres, SqlSafeStr, SqlStr};
+use sqlx::{AssertSqlSafe, Database, PgConnection, PgPool, Postgres, Row, SqlSafeStr, SqlStr};
 use sqlx_core::transaction::TransactionManager;
 use url::Url;
 
@@ -351,6 +351,9 @@ connected! { Reading, conn; Snapshot, tx; Tx<'_>, tx; Across<'_>, 0; }
 /// The schema, embedded in the binary.
 pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
 
+/// The hot statements are written so that one plan fits all values; planning each call would cost more than running it.
+const PLANS: (&str, &str) = ("plan_cache_mode", "force_generic_plan");
+
 /// A pool that gives up on a stuck database instead of hanging with it.
 pub fn pool(url: &str, connections: u32) -> Result<PgPool> {
     let options: PgConnectOptions = url.parse()?;
@@ -358,9 +361,7 @@ pub fn pool(url: &str, connections: u32) -> Result<PgPool> {
         // A search that would take longer is given up, and so is anything that waits for a lock that long.
         ("statement_timeout", "5s"),
         ("idle_in_transaction_session_timeout", "30s"),
-        // The hot statements are written so that one plan fits all values; planning each call would
-        // cost more than running it.
-        ("plan_cache_mode", "force_generic_plan"),
+        PLANS,
         ("jit", "off"),
     ]);
     Ok(PgPoolOptions::new()
@@ -369,6 +370,16 @@ pub fn pool(url: &str, connections: u32) -> Result<PgPool> {
         // A connection is tested when it is given back; testing it again when it is taken doubles the cost.
         .test_before_acquire(false)
         .connect_lazy_with(options))
+}
+
+/// Whether sessions are as `pool` asks for them. A pooler in between refuses what it does not know or leaves it out, and runs
+/// what belongs to one session on several.
+pub async fn sessions_are_ours(pool: &PgPool) -> Result<bool> {
+    match sqlx::raw_sql("show plan_cache_mode").fetch_one(pool).await {
+        Ok(row) => Ok(row.try_get::<String, _>(0)? == PLANS.1),
+        Err(sqlx::Error::Database(refused)) if refused.message().contains("startup parameter") => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Whether the database has been brought to this binary's schema, or a newer one.

@@ -139,6 +139,8 @@ class Fleet:
             "ROOKERY_RELAY": f"smtp://127.0.0.1:{serve_sink()}?tls=none",
             "ROOKERY_UNDO_WINDOW_SECONDS": "1",
             "ROOKERY_RATE_LIMIT_REQUESTS": "1000000",
+            "ROOKERY_MAIL_SENDER_DAILY_MAILS": "1000000",
+            "ROOKERY_MAIL_NETWORK_DAILY_MAILS": "1000000",
             "ROOKERY_DNS": f"127.0.0.1:{self.names}",
             "ROOKERY_LOG": "warn",
         }
@@ -202,11 +204,11 @@ class Fleet:
     def mails(self, words, n):
         with smtplib.SMTP("127.0.0.1", self.ports[n % 3][1], local_hostname="a.test", timeout=30) as smtp:
             smtp.ehlo()
-            smtp.mail("anna@customer.test")
+            smtp.mail("anna@customer.example")
             code, _ = smtp.rcpt("help@acme.test")
             if code == 250:
-                code, _ = smtp.data(f"From: Anna <anna@customer.test>\r\nTo: help@acme.test\r\nSubject: {words}\r\n"
-                                    f"Message-ID: <{words}@customer.test>\r\n\r\nHello\r\n")
+                code, _ = smtp.data(f"From: Anna <anna@customer.example>\r\nTo: help@acme.test\r\nSubject: {words}\r\n"
+                                    f"Message-ID: <{words}@customer.example>\r\n\r\nHello\r\n")
         return code == 250 or str(code)
 
     def sends(self, words, n):
