@@ -2,22 +2,20 @@
 // themes, no script, no cookie; a robot that opens every mailed link and presses every button changes nothing.
 
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import test, { after, before } from 'node:test';
 import { inspect } from './axe.mjs';
 import { finishAll, machine } from './machine.mjs';
 import { relay, textOf } from './outside.mjs';
-import { admin, DESK, moveTo, PHONE, story, stranger, until, workspace } from './world.mjs';
+import { admin, DESK, moveTo, PHONE, sql, story, stranger, until, workspace } from './world.mjs';
 
-let out, here, world, inbox, agent, type, letters = 0;
+let out, world, inbox, agent, type, letters = 0;
 after(async () => {
   await finishAll();
   out.close();
 });
 before(async () => {
   out = await relay();
-  here = await machine({ ROOKERY_RELAY: out.url });
+  const here = await machine({ ROOKERY_RELAY: out.url });
   await here.rookery('migrate');
   await here.serve();
   moveTo(here);
@@ -190,7 +188,6 @@ story(test, 'people set up types and hours and see what is booked; each page pas
 });
 
 story(test, 'pages say when there is nothing, hold far too much, and say when they are not there', async () => {
-  const sql = (statement) => promisify(execFile)('psql', ['-XAtq', here.env.ROOKERY_DATABASE_URL, '-c', statement]);
   const bare = await workspace();
   await bare.inbox('Empty');
   const made = (slug) => admin('create-booking-type', '--workspace', bare.id, '--host', bare.owner.id, '--name', 'A call', '--slug', slug, '--minutes', '5');

@@ -7,7 +7,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { bin, finish, until, work } from './world.mjs';
+import { bin, finish, sql, until, work } from './world.mjs';
 
 const run = promisify(execFile);
 const servers = [];
@@ -24,7 +24,7 @@ export function freePort() {
 
 export async function machine(settings = {}) {
   const database = `machine_${process.pid}_${++made}`;
-  await run('psql', ['-XAtq', process.env.ROOKERY_DATABASE_URL, '-c', `create database ${database}`]);
+  await sql(`create database ${database}`);
   const folder = await mkdtemp(path.join(work, 'machine-'));
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;

@@ -1,16 +1,12 @@
 // Running the team: invite, join, give a role, ask for a second factor, and let somebody go.
 
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import test, { after } from 'node:test';
-import { promisify } from 'node:util';
 import { violations } from './axe.mjs';
-import { finish, PHONE, story, until, url, workspace } from './world.mjs';
+import { finish, PHONE, sql, story, until, url, workspace } from './world.mjs';
 
 after(finish);
-const run = promisify(execFile);
-const sql = async (statement) => (await run('psql', ['-XAtq', process.env.ROOKERY_DATABASE_URL, '-c', statement])).stdout.trim();
 
 /** What an authenticator app shows for a key, at a time. */
 function code(key, at = Date.now()) {

@@ -2,13 +2,11 @@
 // is far too large, no script. And the person's half beside the mail that asked.
 
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import test, { after, before } from 'node:test';
-import { promisify } from 'node:util';
 import { violations } from './axe.mjs';
-import { CUT_OFF, finish, PHONE, story, stranger, until, work, workspace } from './world.mjs';
+import { CUT_OFF, finish, PHONE, sql, story, stranger, until, work, workspace } from './world.mjs';
 
 after(finish);
 let world, inbox, agent, asks = 0;
@@ -18,7 +16,6 @@ before(async () => {
   agent = await world.agent();
 });
 
-const sql = (statement) => promisify(execFile)('psql', ['-XAtq', process.env.ROOKERY_DATABASE_URL, '-c', statement]);
 const PIXEL = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
 /** A sound PDF of one page. */
 function pdf(name, size = 200) {
@@ -40,7 +37,7 @@ async function asked(...documents) {
   const { id } = await until('it', async () => (await world.conversations(agent)).find((one) => one.subject === subject));
   const { messageId, requestId } = await agent.api('POST', `/conversations/${id}/document-requests`, { documents, send: true, dueDate: '2099-11-27' });
   await sql(`update messages set sends_at = now(), due_at = now() where rfc_message_id like '${messageId}.%'`);
-  await until('its mail left', async () => (await sql(`select 1 from document_requests where state = 'open' and message_id = (select id from messages where rfc_message_id like '${messageId}.%')`)).stdout.trim());
+  await until('its mail left', () => sql(`select 1 from document_requests where state = 'open' and message_id = (select id from messages where rfc_message_id like '${messageId}.%')`));
   const { timeline } = await agent.api('GET', `/conversations/${id}`);
   return { id, requestId, link: timeline.find((item) => item.id === messageId).text.match(/\S+\/upload\/\S+/)[0] };
 }

@@ -21,6 +21,11 @@ export function moveTo(machine) {
 export const DESK = { width: 1440, height: 900 };
 export const PHONE = { width: 375, height: 740 };
 
+/** What the database of this machine says to a statement. */
+export async function sql(statement) {
+  return (await run('psql', ['-XAtq', process.env.ROOKERY_DATABASE_URL, '-c', statement])).stdout.trim();
+}
+
 /** Runs the binary and gives its output as JSON. */
 export async function rookery(...words) {
   for (let tries = 1; ; tries += 1) {
@@ -145,9 +150,9 @@ class Workspace {
   /** The Message-ID that a message of ours leaves with: customers' answers are known by it. */
   async messageId(message) {
     const asked = `select rfc_message_id from messages where rfc_message_id like '${message}.%'`;
-    const { stdout } = await run('psql', ['-XAtq', process.env.ROOKERY_DATABASE_URL, '-c', asked]);
-    assert.match(stdout, /@/, `no message ${message}`);
-    return stdout.trim();
+    const found = await sql(asked);
+    assert.match(found, /@/, `no message ${message}`);
+    return found;
   }
 
   async signInLink(person) {
