@@ -41,6 +41,10 @@ fuzz-memory seconds="1800" *targets:
 kill-mail:
     cargo test --locked --test it mail::kills:: -- --ignored --nocapture
 
+# Twenty moves of a workspace between two cells under load, with a kill -9 at every step.
+fault-moves:
+    cargo test --locked --test it cells::moving:: -- --ignored --nocapture
+
 # Fifty kill -9 while customers send files: what a page called "received" is there, and each request is completed once.
 kill-uploads:
     cargo test --locked --test it web::customer::kills:: -- --ignored --nocapture

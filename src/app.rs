@@ -59,7 +59,8 @@ pub struct App {
     pub pool: PgPool,
     pub directory: Directory,
     pub blobs: Blobs,
-    pub rate: RateLimit,
+    /// Of the node: a workspace that moves to another of its cells is counted on.
+    pub rate: Arc<RateLimit>,
     pub sign_in_limit: SignInLimit,
     pub hook_limit: HookLimit,
     pub password_hashes: PasswordHashes,
@@ -142,7 +143,7 @@ impl App {
         Ok(Self {
             blobs: Blobs::open(&config, random.clone(), clock.clone())?,
             directory: Directory::new(directory),
-            rate: RateLimit::new(&random),
+            rate: Arc::new(RateLimit::new(&random)),
             sign_in_limit: SignInLimit::default(),
             password_hashes: PasswordHashes::new(random.clone()),
             uploads: Arc::default(),

@@ -17,8 +17,10 @@ use url::Url;
 use crate::error::{Error, Result};
 use crate::limits::daily_quota::DailyMail;
 use crate::limits::rate::Limit;
+use crate::secrets::cell_urls::CellUrls;
 use crate::secrets::key_ring::KeyRing;
 use crate::secrets::secret::Secret;
+use crate::store::cells::MAIN;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,6 +31,12 @@ pub struct Config {
     /// For `rookery migrate`, when the service's role does not own the schema.
     pub migrate_url: Option<Secret>,
     pub migrate_directory_url: Option<Secret>,
+    /// The name of the cell that `database_url` is, on a node of a fleet.
+    pub cell: Option<String>,
+    /// More cells that this node serves, with their databases.
+    pub cells: Option<CellUrls>,
+    /// Databases of cells as a role that owns their schema, for `rookery migrate` and `rookery cells move`.
+    pub cell_owners: Option<CellUrls>,
     #[serde(default = "defaults::listen")]
     pub listen: SocketAddr,
     /// Where figures are served, apart from everything else, and where traces go; neither when not set.
@@ -243,11 +251,13 @@ pub struct Retention {
 /// Names that start `ROOKERY_` but are not settings of the service.
 const NOT_SETTINGS: [&str; 5] = ["config", "log", "key", "server", "listen_secret"];
 /// Settings that may stand in a file of their own.
-const SECRETS: [&str; 10] = [
+const SECRETS: [&str; 12] = [
     "database_url",
     "directory_url",
     "migrate_url",
     "migrate_directory_url",
+    "cells",
+    "cell_owners",
     "secret_key",
     "relay",
     "blobs_access_key",
@@ -298,6 +308,11 @@ impl Config {
         let config: Self = builder.build().and_then(config::Config::try_deserialize).map_err(unusable)?;
         config.check_content_url()?;
         Ok(config)
+    }
+
+    /// The name of the cell that these are the settings of.
+    pub fn cell(&self) -> &str {
+        self.cell.as_deref().unwrap_or(MAIN)
     }
 
     /// Cookies do not tell ports apart, so only another host is without ours.
@@ -420,24 +435,13 @@ impl Config {
 
     /// Settings that depart from the specification, as sentences for the log.
     pub fn departures(&self) -> Vec<String> {
-        let numbers = [
-            ("rate_limit_requests", self.rate_limit_requests, defaults::rate_limit_requests()),
-            (
-                "rate_limit_window_seconds",
-                self.rate_limit_window_seconds,
-                defaults::rate_limit_window_seconds(),
-            ),
-            ("sandbox_inbound_limit", self.sandbox_inbound_limit, defaults::sandbox_inbound_limit()),
-            ("undo_window_seconds", self.undo_window_seconds, defaults::undo_window_seconds()),
-            (
-                "sandbox_undo_window_seconds",
-                self.sandbox_undo_window_seconds,
-                defaults::sandbox_undo_window_seconds(),
-            ),
-            ("app_mail_days", self.app_mail_days, defaults::app_mail_days()),
-            ("app_mail_most", self.app_mail_most, defaults::app_mail_most()),
-            ("webhook_answer_seconds", self.webhook_answer_seconds, defaults::webhook_answer_seconds()),
-        ];
+        macro_rules! set {
+            ($($key:ident)*) => { [$((stringify!($key), self.$key, defaults::$key())),*] };
+        }
+        let numbers = set! {
+            rate_limit_requests rate_limit_window_seconds sandbox_inbound_limit undo_window_seconds
+            sandbox_undo_window_seconds app_mail_days app_mail_most webhook_answer_seconds
+        };
         let opened: Vec<_> = self.webhook_allow.iter().map(IpNet::to_string).collect();
         let opened = (!opened.is_empty()).then(|| format!("webhooks may go to {}", opened.join(", ")));
         let changed = numbers.into_iter().filter(|(_, set, specified)| set != specified);

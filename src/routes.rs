@@ -42,14 +42,22 @@ pub fn router(app: Arc<App>) -> Router {
     }))
 }
 
-/// What the listener of ROOKERY_METRICS_LISTEN answers; the public one has nothing of it. Figures cost queries, so concurrent
-/// callers share one answer.
-pub fn figures(app: Arc<App>) -> Router {
-    let recent = Arc::new(ShortCache::default());
-    let health = health::routes(app.clone());
-    let figures = async move || {
-        let text = recent.get(async { Bytes::from(metrics::text(&app).await) }).await;
-        ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text)
-    };
-    Router::new().route("/metrics", get(figures)).merge(health).fallback(async || refusal(&NO_ENDPOINT))
+/// What the listener of ROOKERY_METRICS_LISTEN answers; the public one has nothing of it. The figures of each cell after the
+/// first stand under its name: `/metrics/west`. They cost queries, so concurrent callers share one answer.
+pub fn figures(cells: &[Arc<App>]) -> Router {
+    let mut router = Router::new();
+    for (number, app) in cells.iter().enumerate() {
+        let (app, recent) = (app.clone(), Arc::new(ShortCache::default()));
+        let path = match number {
+            0 => "/metrics".to_owned(),
+            _ => format!("/metrics/{}", app.config.cell()),
+        };
+        let figures = async move || {
+            let text = recent.get(async { Bytes::from(metrics::text(&app).await) }).await;
+            ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text)
+        };
+        router = router.route(&path, get(figures));
+    }
+    let health = cells.first().map(|app| health::routes(app.clone())).unwrap_or_default();
+    router.merge(health).fallback(async || refusal(&NO_ENDPOINT))
 }

@@ -10,6 +10,7 @@ use sqlx::{AssertSqlSafe, PgConnection, Postgres};
 use crate::app::App;
 use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::secrets::cell_urls::CellUrls;
 use crate::secrets::secret::Secret;
 use crate::store::db::{self, MIGRATIONS};
 
@@ -32,10 +33,19 @@ pub async fn quietly(config: &Config) -> Result<()> {
 }
 
 async fn bring_all(config: &Config, grant_to: Option<&str>) -> Result<()> {
-    for (url, setting) in databases(config) {
+    for (url, setting) in databases(config).chain(of_cells(config)) {
         bring(url, setting, grant_to).await?;
     }
     Ok(())
+}
+
+/// The databases of further cells, as their owners when those are known.
+fn of_cells(config: &Config) -> impl Iterator<Item = (&Secret, &'static str)> {
+    let served = config.cells.iter().flat_map(CellUrls::iter);
+    served.map(|(name, url)| match config.cell_owners.as_ref().and_then(|owners| owners.of(name)) {
+        Some(owner) => (owner, "ROOKERY_CELL_OWNERS"),
+        None => (url, "ROOKERY_CELLS"),
+    })
 }
 
 /// The databases that are brought to this version, each with the setting that names it.

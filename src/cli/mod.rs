@@ -6,6 +6,7 @@ mod agents;
 mod assistants;
 mod audit;
 mod bookings;
+mod cells;
 pub mod demo;
 mod domains;
 mod generate;
@@ -30,15 +31,12 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::api::openapi;
-use crate::app::App;
 use crate::breaking_changes;
-use crate::clock::Clock;
 use crate::config::Config;
 use crate::confined::child;
 use crate::error::Result;
 use crate::installed;
 use crate::live::nodes;
-use crate::random::Random;
 use crate::text;
 
 /// A shared customer-email inbox for teams and their software agents.
@@ -105,6 +103,11 @@ enum Command {
         #[command(subcommand)]
         command: assistants::Command,
     },
+    /// Spread workspaces over several databases, and move them while they are used.
+    ///
+    /// Settings: ROOKERY_CELL (the name of the cell of ROOKERY_DATABASE_URL), ROOKERY_CELLS and ROOKERY_CELL_OWNERS
+    /// (west=postgres://… east=postgres://…). One database needs none of this.
+    Cells(cells::Arguments),
     /// Make and change workspaces, people, inboxes, keys and webhooks.
     Admin {
         /// Print one JSON object instead of a sentence.
@@ -166,8 +169,9 @@ async fn execute(cli: Cli, arguments: &[OsString]) -> Result<()> {
         Command::Demo(arguments) => demo::demo(config, arguments).await,
         Command::Doctor(arguments) => upkeep::doctor::doctor(config, arguments).await,
         Command::Backup(arguments) => upkeep::backup::backup(config, arguments).await,
+        Command::Cells(arguments) => cells::cells(config, arguments).await,
         Command::Admin { json, command } => {
-            let app = App::new(config, Clock::system(), Random::system())?;
+            let app = cells::of_command(&config, &command, arguments).await?;
             app.follow_the_databases_clock().await?;
             let done = admin::run(&app, command, json).await;
             nodes::tell_now(&app).await;

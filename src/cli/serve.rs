@@ -10,9 +10,11 @@ use futures::future::join_all;
 use ipnet::IpNet;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
 use tracing_subscriber::EnvFilter;
 
 use crate::app::App;
+use crate::cells::{self, Cells};
 use crate::cli::{migrate, reseal};
 use crate::clock::Clock;
 use crate::config::Config;
@@ -20,6 +22,7 @@ use crate::confined::run::Confined;
 use crate::erasures::replay;
 use crate::error::{Error, Result};
 use crate::figures::traces;
+use crate::fleet;
 use crate::http::connections::Connections;
 use crate::http::serve::serve as serve_http;
 use crate::incoming::listen::{Door, LMTP_CONNECTIONS, Protocol};
@@ -59,31 +62,38 @@ pub async fn serve(mut config: Config) -> Result<()> {
     config.lmtp_listen = systemd.address(Protocol::Lmtp.as_str()).or(config.lmtp_listen);
     share_descriptors(&mut config);
     let listen = config.listen;
-    let mut app = App::new(config, Clock::system(), Random::system())?;
-    app.confined = Confined::by_ourselves();
-    let app = Arc::new(app);
-    check_the_database(&app).await?;
-    let listener = bind(&mut systemd, HTTP, listen, "ROOKERY_LISTEN").await?;
-    app.follow_the_databases_clock().await?;
-    migrate::check_role(&app).await?;
-    partitions::maintain(&mut *app.connection().await?).await?;
-    let erased = replay::replay(&app).await?;
-    if erased > 0 {
-        tracing::warn!(erased, "an older backup came back: what had been erased is erased again");
+    let mut apps: Vec<Arc<App>> = Vec::new();
+    for config in cells::settings(&config)? {
+        let mut app = App::new(config, Clock::system(), Random::system())?;
+        app.confined = Confined::by_ourselves();
+        if let Some(first) = apps.first() {
+            app.rate = first.rate.clone();
+        }
+        check_the_database(&app).await?;
+        apps.push(Arc::new(app));
     }
+    let listener = bind(&mut systemd, HTTP, listen, "ROOKERY_LISTEN").await?;
+    let drained = Stop::not_yet();
+    let (mut telling, mut work) = (JoinSet::new(), JoinSet::new());
+    for app in &apps {
+        make_ready(app).await?;
+        tokio::spawn(reseal::check(app.clone()));
+        telling.spawn(tell_other_nodes(app.clone(), drained.clone()));
+    }
+    let cells = Arc::new(Cells::new(apps));
+    let app = cells.first().clone();
     tracing::info!(address = %listen, public_url = %app.config.public_url, "serving");
 
     tell_who_signs_in_first(&app).await?;
-    tokio::spawn(reseal::check(app.clone()));
-    let drained = Stop::not_yet();
-    let telling = tokio::spawn(tell_other_nodes(app.clone(), drained.clone()));
-    let mail = tokio::spawn(mail_doors(&app, &mut systemd).await?);
-    serve_figures(&app, &mut systemd).await?;
-    send_traces(&app)?;
-    let mut work = tokio::spawn(worker::run(app.clone()));
+    let mail = tokio::spawn(mail_doors(&cells, &mut systemd).await?);
+    serve_figures(&cells, &mut systemd).await?;
+    for app in cells.here() {
+        send_traces(app)?;
+        work.spawn(worker::run(app.clone()));
+    }
     let connections = Connections::of(&app.config);
     let server =
-        tokio::spawn(serve_http(listener, routes::router(app.clone()), connections, app.stop.clone()));
+        tokio::spawn(serve_http(listener, fleet::router(cells.clone()), connections, app.stop.clone()));
 
     if let [left, ..] = systemd.left()[..] {
         return Err(Error::internal(format!(
@@ -102,17 +112,21 @@ pub async fn serve(mut config: Config) -> Result<()> {
             drain(&app).await?;
             None
         }
-        ended = &mut work => Some(ended.map_err(Error::internal).flatten()),
+        Some(ended) = work.join_next() => Some(ended.map_err(Error::internal).flatten()),
     };
     tracing::info!("stopping: running requests are finished first");
-    app.stop.tell();
+    cells.here().iter().for_each(|app| app.stop.tell());
     let finished = async {
         let _ = server.await;
         let _ = mail.await;
-        match worked {
+        let mut ended = match worked {
             Some(ended) => ended.and(Err(Error::internal("The worker has ended by itself."))),
-            None => work.await.map_err(Error::internal).flatten(),
+            None => Ok(()),
+        };
+        while let Some(of_a_cell) = work.join_next().await {
+            ended = ended.and(of_a_cell.map_err(Error::internal).flatten());
         }
+        ended
     };
     let ended = tokio::time::timeout(GRACE, finished).await.unwrap_or_else(|_| {
         tracing::warn!("some requests did not finish in time and were cut off");
@@ -120,9 +134,23 @@ pub async fn serve(mut config: Config) -> Result<()> {
     });
     // Changes of the requests that were finished just now are told too.
     drained.tell();
-    let _ = tokio::time::timeout(LAST_WORDS, telling).await;
-    app.pool.close().await;
+    let _ = tokio::time::timeout(LAST_WORDS, telling.join_all()).await;
+    for app in cells.here() {
+        app.pool.close().await;
+    }
     ended
+}
+
+/// What is done in each cell before anybody is let in.
+async fn make_ready(app: &Arc<App>) -> Result<()> {
+    app.follow_the_databases_clock().await?;
+    migrate::check_role(app).await?;
+    partitions::maintain(&mut *app.connection().await?).await?;
+    let erased = replay::replay(app).await?;
+    if erased > 0 {
+        tracing::warn!(erased, "an older backup came back: what had been erased is erased again");
+    }
+    Ok(())
 }
 
 async fn check_the_database(app: &App) -> Result<()> {
@@ -190,7 +218,8 @@ fn share_descriptors(config: &mut Config) {
 }
 
 /// Binds the SMTP and LMTP listeners that are configured. The returned future runs until the service stops.
-async fn mail_doors(app: &Arc<App>, systemd: &mut Systemd) -> Result<impl Future<Output = ()> + use<>> {
+async fn mail_doors(cells: &Arc<Cells>, systemd: &mut Systemd) -> Result<impl Future<Output = ()> + use<>> {
+    let app = cells.first();
     let wanted = [
         (app.config.smtp_listen, Protocol::Smtp, "ROOKERY_SMTP_LISTEN"),
         (app.config.lmtp_listen, Protocol::Lmtp, "ROOKERY_LMTP_LISTEN"),
@@ -200,7 +229,7 @@ async fn mail_doors(app: &Arc<App>, systemd: &mut Systemd) -> Result<impl Future
         let Some(address) = address else { continue };
         let listener = bind(systemd, protocol.as_str(), address, setting).await?;
         tracing::info!(%address, ?protocol, "taking mail");
-        doors.push(Door::open(app.clone(), protocol)?.serve(listener));
+        doors.push(Door::open(cells.clone(), protocol)?.serve(listener));
     }
     Ok(async move {
         join_all(doors).await;
@@ -219,11 +248,12 @@ async fn bind(systemd: &mut Systemd, name: &str, address: SocketAddr, setting: &
 
 /// Figures have a listener of their own, so that no proxy can show them to the world by mistake. It ends with the process:
 /// a node that stops is watched until it has.
-async fn serve_figures(app: &Arc<App>, systemd: &mut Systemd) -> Result<()> {
+async fn serve_figures(cells: &Arc<Cells>, systemd: &mut Systemd) -> Result<()> {
+    let app = cells.first();
     let Some(address) = app.config.metrics_listen else { return Ok(()) };
     let listener = bind(systemd, METRICS, address, "ROOKERY_METRICS_LISTEN").await?;
     tracing::info!(%address, "showing figures");
-    let (router, connections) = (routes::figures(app.clone()), Connections::of(&app.config));
+    let (router, connections) = (routes::figures(cells.here()), Connections::of(&app.config));
     tokio::spawn(serve_http(listener, router, connections, Stop::not_yet()));
     Ok(())
 }

@@ -38,6 +38,7 @@ const ORDER: &[(&str, &[(&str, &str)])] = &[
             ("backup.md", "Backup"),
             ("point-in-time-recovery.md", "Point-in-time recovery"),
             ("high-availability.md", "High availability"),
+            ("scaling.md", "Scaling"),
             ("mail.md", "Mail"),
             ("figures.md", "Figures and alerts"),
             ("releases.md", "Releases"),

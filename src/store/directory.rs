@@ -29,7 +29,7 @@ type Hash = [u8; 32];
 type Answer = Result<Option<WorkspaceId>, ()>;
 
 pub struct Directory {
-    pool: PgPool,
+    pub(super) pool: PgPool,
     keys: Mutex<Keys>,
     /// Pending lookups in order of arrival, and the lock for running one batch of them.
     waiting: Mutex<Vec<(Hash, oneshot::Sender<Answer>)>>,
@@ -140,11 +140,12 @@ impl Directory {
     }
 
     /// False when another workspace has that name already.
-    pub async fn add_workspace(&self, workspace: WorkspaceId, slug: &str) -> Result<bool> {
+    pub async fn add_workspace(&self, workspace: WorkspaceId, slug: &str, cell: &str) -> Result<bool> {
         let added = sqlx::query!(
-            "insert into directory.workspaces (id, slug) values ($1, $2) on conflict (slug) do nothing",
+            "insert into directory.workspaces (id, slug, cell) values ($1, $2, $3) on conflict (slug) do nothing",
             workspace.0,
-            slug
+            slug,
+            cell
         )
         .execute(&self.pool)
         .await?;
@@ -199,7 +200,7 @@ impl Directory {
     pub async fn add_first_workspace(
         &self,
         (hash, now): (Hash, DateTime<Utc>),
-        workspace: WorkspaceId,
+        (workspace, cell): (WorkspaceId, &str),
         slug: &str,
     ) -> Result<bool> {
         let added = sqlx::query!(
@@ -207,11 +208,12 @@ impl Directory {
                  delete from directory.first_run_links
                  where token_hash = $1 and ends_at > $2 and not exists (select from directory.workspaces)
                  returning is_it)
-             insert into directory.workspaces (id, slug) select $3, $4 from taken",
+             insert into directory.workspaces (id, slug, cell) select $3, $4, $5 from taken",
             &hash,
             now,
             workspace.0,
-            slug
+            slug,
+            cell
         )
         .execute(&self.pool)
         .await?;

@@ -2,6 +2,7 @@
 //! says whose things they are.
 
 pub mod blobs;
+pub mod cells;
 pub mod db;
 pub mod directory;
 pub mod doomed_files;

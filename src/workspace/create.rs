@@ -106,7 +106,7 @@ async fn claim_slug(app: &App, new: &New) -> Result<String> {
             0 => plain.clone(),
             _ => format!("{plain}-{}", app.random.hex(6)),
         };
-        if app.directory.add_workspace(new.id, &slug).await? {
+        if app.directory.add_workspace(new.id, &slug, app.config.cell()).await? {
             return Ok(slug);
         }
     }

@@ -46,7 +46,11 @@ pub async fn is_open(app: &App, link: FirstRun) -> Result<bool> {
 /// Uses the link up and makes the workspace. Nothing when somebody was quicker.
 pub async fn found(app: &App, link: FirstRun, new: &New) -> Result<Option<Created>> {
     let slug = new.slug();
-    if !app.directory.add_first_workspace((link.0, app.clock.now()), new.id, &slug).await? {
+    if !app
+        .directory
+        .add_first_workspace((link.0, app.clock.now()), (new.id, app.config.cell()), &slug)
+        .await?
+    {
         return Ok(None);
     }
     match new.make(app, &slug).await {

@@ -5,6 +5,7 @@ mod backups;
 mod blobs;
 mod bookings;
 mod budgets;
+mod cells;
 mod doctor;
 mod documents;
 mod door;

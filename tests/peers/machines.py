@@ -17,7 +17,8 @@ PAGE = Path(__file__).resolve().parents[2] / "docs/high-availability.md"
 PASSWORDS = {"REPLICATION": "one-two", "SUPERUSER": "three-four", "ROOKERY": "five-six"}
 # Of each machine; what stands there is its own.
 FOLDERS = ["/etc/patroni", "/var/lib/etcd", "/var/lib/postgresql", "/run/postgresql", "/etc/default"]
-DISK = "900m"
+# Room for an hour of mail and for the log of it that a machine which is away still needs.
+DISK = "4g"
 
 
 def blocks():

@@ -12,6 +12,7 @@ use super::peers::{Limits, Peers};
 use super::recipients::Recipients;
 use super::tls::Tls;
 use crate::app::App;
+use crate::cells::Cells;
 use crate::error::Result;
 use crate::incoming::authenticate::Authenticator;
 use crate::incoming::receive::batch::Batcher;
@@ -49,7 +50,9 @@ impl Protocol {
 
 /// A mail listener.
 pub struct Door {
+    /// Of the first cell: its settings, figures, clock and chance are the node's.
     pub(super) app: Arc<App>,
+    pub(super) cells: Arc<Cells>,
     /// What the service calls itself to other mail servers.
     pub(super) name: String,
     pub(super) patience: Duration,
@@ -65,7 +68,8 @@ pub struct Door {
 }
 
 impl Door {
-    pub fn open(app: Arc<App>, protocol: Protocol) -> Result<Arc<Self>> {
+    pub fn open(cells: Arc<Cells>, protocol: Protocol) -> Result<Arc<Self>> {
+        let app = cells.first().clone();
         let config = &app.config;
         let patience = Duration::from_secs(u64::from(config.smtp_timeout_seconds));
         let (connections, connections_of_one) = match protocol {
@@ -97,6 +101,7 @@ impl Door {
             tls,
             name,
             app,
+            cells,
         }))
     }
 

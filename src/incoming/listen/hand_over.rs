@@ -6,14 +6,15 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Bytes;
-
 use super::door::{Door, PORTION, PORTIONS, Protocol};
-use super::recipients::Recipient;
+use super::pass_on::Passed;
+use super::recipients::{Home, Recipient};
 use super::spool::Spool;
+use crate::app::App;
 use crate::app_mail::reference;
 use crate::config::DmarcReject;
 use crate::error::{Error, Result};
+use crate::ids::WorkspaceId;
 use crate::incoming::authenticate::Dmarc;
 use crate::incoming::authenticate::{self, Verdict};
 use crate::incoming::delivery::{Delivery, Received};
@@ -30,6 +31,8 @@ pub struct Origin {
     pub helo: Option<String>,
     pub extended: bool,
     pub encrypted: bool,
+    /// Another node passed it on, which is done once.
+    pub passed_on: bool,
 }
 
 pub struct Envelope {
@@ -114,13 +117,28 @@ impl Door {
         let id = self.app.random.hex(12);
         let mut answers = Vec::with_capacity(envelope.recipients.len());
         for recipient in &envelope.recipients {
-            let answer = match foremost(recipient, &envelope.recipients) {
-                true => {
+            let answer = match &recipient.home {
+                Home::Elsewhere(cell) => {
+                    let (name, from, to) = (&self.name, &envelope.from, &recipient.address);
+                    let passed = Passed { name, origin, from, to, raw: &raw };
+                    passed_on(passed, cell.mail_address.as_deref()).await
+                }
+                Home::Here { app, workspace, mailbox } if foremost(recipient, &envelope.recipients) => {
                     let trace = self.trace(origin, protocol, &envelope.from, recipient, &verdict, &id);
-                    self.give(recipient, &mail, &raw, trace, (origin.address, &verdict), &id).await
+                    let delivery = Delivery {
+                        by_agent: false,
+                        may_be_answered: true,
+                        mailbox: mailbox.clone(),
+                        raw: raw.clone(),
+                        trace: trace.into(),
+                        recipient: Some(recipient.address.clone()),
+                        joins: None,
+                        verdict: verdict.clone(),
+                    };
+                    self.give((app, *workspace), delivery, &mail, origin.address, &id).await
                 }
                 // The same inbox under another address: deliver once.
-                false => format!("250 2.0.0 Ok, {id}"),
+                Home::Here { .. } => format!("250 2.0.0 Ok, {id}"),
             };
             answers.push(answer);
         }
@@ -132,35 +150,24 @@ impl Door {
 
     async fn give(
         &self,
-        recipient: &Recipient,
+        (app, workspace): (&Arc<App>, WorkspaceId),
+        delivery: Delivery,
         mail: &Arc<ParsedMail>,
-        raw: &Bytes,
-        trace: String,
-        (address, verdict): (Option<IpAddr>, &Verdict),
+        address: Option<IpAddr>,
         id: &str,
     ) -> String {
-        if mail.sent_by.iter().any(|inbox| *inbox == recipient.mailbox.id.to_string()) {
+        if mail.sent_by.iter().any(|inbox| *inbox == delivery.mailbox.id.to_string()) {
             return refused(Refusal::Loop);
         }
-        let (inbox, size) = ((recipient.workspace, recipient.mailbox.id), raw.len());
+        let (inbox, size) = ((workspace, delivery.mailbox.id), delivery.raw.len());
         let sender = mail.from.as_ref().map_or("", |from| from.email.as_str());
-        let proven = verdict.dmarc() == Dmarc::Pass;
-        match admit(&self.app, inbox, (sender, proven), address, size).await {
+        let proven = delivery.verdict.dmarc() == Dmarc::Pass;
+        match admit(app, inbox, (sender, proven), address, size).await {
             Ok(true) => {}
             Ok(false) => return refused(Refusal::EnoughForToday),
             Err(error) => return excuse(&error),
         }
-        let delivery = Delivery {
-            by_agent: false,
-            may_be_answered: true,
-            mailbox: recipient.mailbox.clone(),
-            raw: raw.clone(),
-            trace: trace.into(),
-            recipient: Some(recipient.address.clone()),
-            joins: None,
-            verdict: verdict.clone(),
-        };
-        match self.together.deliver(&self.app, recipient.workspace, delivery, mail.clone()).await {
+        match self.together.deliver(app, workspace, delivery, mail.clone()).await {
             Ok(Received::Stored(_) | Received::Duplicate(_)) => format!("250 2.0.0 Ok, {id}"),
             Ok(Received::Refused(refusal)) => refused(refusal),
             Err(error) => excuse(&error),
@@ -206,12 +213,25 @@ impl Door {
     }
 }
 
+/// What the other node answers, or that it is to be tried again.
+async fn passed_on(passed: Passed<'_>, to: Option<&str>) -> String {
+    let Some(to) = to.filter(|_| !passed.origin.passed_on) else {
+        return excuse(&Error::internal("no node is known that takes the mail of this cell"));
+    };
+    match passed.to(to).await {
+        Ok(answer) => answer,
+        Err(error) => excuse(&error.into()),
+    }
+}
+
 /// Of several addresses of one inbox, the one with a reference is used, else the first.
 fn foremost(this: &Recipient, all: &[Recipient]) -> bool {
-    let mut same = all.iter().filter(|other| other.mailbox.id == this.mailbox.id).peekable();
+    let id = |of: &Recipient| of.mailbox().map(|mailbox| mailbox.id);
+    let mut same = all.iter().filter(|other| id(other) == id(this)).peekable();
     let first = same.peek().copied();
     let tagged = same.find(|other| {
-        reference::tag_of(&other.address, &other.mailbox.address).and_then(reference::of).is_some()
+        let own = other.mailbox().map_or("", |mailbox| mailbox.address.as_str());
+        reference::tag_of(&other.address, own).and_then(reference::of).is_some()
     });
     tagged.or(first).is_some_and(|chosen| std::ptr::eq(chosen, this))
 }

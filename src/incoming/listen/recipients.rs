@@ -4,15 +4,17 @@
 //! Found inboxes are cached for a few seconds, so that a burst of mail asks once.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::app::App;
+use crate::cells::{Cells, Place};
 use crate::error::Result;
 use crate::ids::WorkspaceId;
 use crate::incoming::return_path;
+use crate::store::cells::Cell;
 use crate::workspace::mailboxes::{self, Mailbox};
 
 const REMEMBERED_FOR: Duration = Duration::from_secs(5);
@@ -25,19 +27,39 @@ pub struct Recipients(Mutex<HashMap<String, (Instant, Recipient)>>);
 pub struct Recipient {
     /// As it was written to, tag included.
     pub address: String,
-    pub workspace: WorkspaceId,
-    pub mailbox: Mailbox,
+    pub home: Home,
+}
+
+#[derive(Clone)]
+pub enum Home {
+    Here {
+        app: Arc<App>,
+        workspace: WorkspaceId,
+        mailbox: Mailbox,
+    },
+    /// In a cell that other nodes serve. They know the inbox; the directory knows that the address is somebody's.
+    Elsewhere(Arc<Cell>),
+}
+
+impl Recipient {
+    pub fn mailbox(&self) -> Option<&Mailbox> {
+        match &self.home {
+            Home::Here { mailbox, .. } => Some(mailbox),
+            Home::Elsewhere(_) => None,
+        }
+    }
 }
 
 impl Recipients {
-    pub async fn find(&self, app: &App, address: &str) -> Result<Option<Recipient>> {
+    pub async fn find(&self, cells: &Cells, address: &str) -> Result<Option<Recipient>> {
         if let Some((since, known)) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(address)
             && since.elapsed() < REMEMBERED_FOR
         {
             return Ok(Some(known.clone()));
         }
-        let found = find(app, address).await?;
-        if let Some(recipient) = &found {
+        let found = find(cells, address).await?;
+        // Where a workspace lives may change, and `Cells` remembers that for itself.
+        if let Some(recipient) = found.as_ref().filter(|_| !cells.in_fleet()) {
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if known.len() >= REMEMBERED {
                 known.clear();
@@ -48,16 +70,23 @@ impl Recipients {
     }
 }
 
-async fn find(app: &App, address: &str) -> Result<Option<Recipient>> {
+async fn find(cells: &Cells, address: &str) -> Result<Option<Recipient>> {
     for candidate in candidates(address) {
-        let Some(workspace) = app.directory.workspace_of_address(&candidate).await? else { continue };
-        let mut conn = app.connection().await?;
-        // The directory has an address before its inbox exists.
-        if let Some(mailbox) = mailboxes::at(&mut conn, workspace, &candidate).await? {
-            let local = address.rsplit_once('@').map_or(address, |(local, _)| local);
-            let domain = candidate.rsplit_once('@').map_or("", |(_, domain)| domain);
-            return Ok(Some(Recipient { address: format!("{local}@{domain}"), workspace, mailbox }));
-        }
+        let directory = &cells.first().directory;
+        let Some(workspace) = directory.workspace_of_address(&candidate).await? else { continue };
+        let local = address.rsplit_once('@').map_or(address, |(local, _)| local);
+        let domain = candidate.rsplit_once('@').map_or("", |(_, domain)| domain);
+        let address = format!("{local}@{domain}");
+        let home = match cells.place(workspace).await? {
+            Place::Elsewhere(cell) => Home::Elsewhere(cell),
+            Place::Here(app) => {
+                // The directory has an address before its inbox exists.
+                let mailbox = mailboxes::at(&mut *app.connection().await?, workspace, &candidate).await?;
+                let Some(mailbox) = mailbox else { continue };
+                Home::Here { app, workspace, mailbox }
+            }
+        };
+        return Ok(Some(Recipient { address, home }));
     }
     Ok(None)
 }

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::data::{Data, Flaw};
 use super::door::{Door, MAX_MAIL_BYTES, Protocol};
 use super::hand_over::{Envelope, Origin};
+use super::pass_on;
 use super::peers::Seat;
 use super::spool::Spool;
 use super::wire::{Line, Wire};
@@ -58,7 +59,8 @@ enum Next {
 impl Session {
     pub fn new(door: Arc<Door>, peer: IpAddr, protocol: Protocol, seat: Seat) -> Self {
         let address = (protocol == Protocol::Smtp).then_some(peer);
-        let origin = Origin { address, peer, helo: None, extended: false, encrypted: false };
+        let origin =
+            Origin { address, peer, helo: None, extended: false, encrypted: false, passed_on: false };
         let (faults, idle, mails, began) = (0, 0, 0, Instant::now());
         let (envelope, asked, proven) = (None, false, false);
         Self { door, protocol, seat, origin, envelope, faults, idle, mails, began, asked, proven }
@@ -239,7 +241,7 @@ impl Session {
             let answer = "452 4.5.3 Too many recipients, send the mail again for the others\r\n";
             return self.idles(wire, answer).await;
         }
-        match self.door.recipients.find(&self.door.app, address).await {
+        match self.door.recipients.find(&self.door.cells, address).await {
             Ok(Some(recipient)) => {
                 envelope.recipients.push(recipient);
                 wire.say("250 2.1.5 Ok\r\n").await?;
@@ -415,6 +417,7 @@ impl Origin {
                     self.address = address.and_then(|address| address.parse().ok());
                 }
                 "HELO" => self.helo = known.map(str::to_owned).or(self.helo.take()),
+                "SOURCE" => self.passed_on = value == pass_on::SOURCE,
                 _ => {}
             }
         }

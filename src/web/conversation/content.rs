@@ -65,7 +65,7 @@ pub fn address(asked: &Asked, message: MessageId, images: bool) -> Result<String
 impl Ticket {
     fn said(&self) -> String {
         let Self { message, workspace, person, session, images, until } = self;
-        format!("{message}.{}.{person}.{session}.{}.{until}", workspace.0, u8::from(*images))
+        format!("{message}.{workspace}.{person}.{session}.{}.{until}", u8::from(*images))
     }
 
     fn read(app: &App, text: &str) -> Option<Self> {
@@ -76,7 +76,7 @@ impl Ticket {
         let mut parts = said.split('.');
         let ticket = Self {
             message: parts.next()?.parse().ok()?,
-            workspace: WorkspaceId(parts.next()?.parse().ok()?),
+            workspace: parts.next()?.parse().ok()?,
             person: parts.next()?.parse().ok()?,
             session: parts.next()?.parse().ok()?,
             images: parts.next()? == "1",

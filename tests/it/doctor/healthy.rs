@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use rookery::app::App;
 use rookery::backups::{create as backup, verify};
+use rookery::cells::Cells;
 use rookery::clock::Clock;
 use rookery::config::Config;
 use rookery::confined::run::Confined;
@@ -133,7 +134,9 @@ impl Healthy {
         tokio::spawn(front(short, acceptor(folder.path(), "short"), plain_at, Arc::default()));
         let router = routes::router(app.clone());
         tokio::spawn(serve::serve(plain, router, Connections::of(&app.config), app.stop.clone()));
-        tokio::spawn(Door::open(app.clone(), Protocol::Smtp).unwrap().serve(smtp));
+        tokio::spawn(
+            Door::open(Arc::new(Cells::new(vec![app.clone()])), Protocol::Smtp).unwrap().serve(smtp),
+        );
 
         let made = create::create(&app, "Acme", Plan::Pro, "olga@acme.example", "Olga").await.unwrap();
         let workspace = made.workspace;

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use chrono::TimeDelta;
+use rookery::cells::Cells;
 use rookery::ids::{ConversationId, MailboxId};
 use rookery::incoming::listen::{Door, Protocol};
 use serde_json::Value;
@@ -39,7 +40,8 @@ pub async fn post_with(settings: &[(&str, &str)], zone: &[(&str, &str)], tell: i
         for protocol in [Protocol::Smtp, Protocol::Lmtp] {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
             doors.push(listener.local_addr().expect("an address"));
-            let door = Door::open(Arc::clone(&world.app), protocol).expect("the door opens");
+            let door = Door::open(Arc::new(Cells::new(vec![Arc::clone(&world.app)])), protocol)
+                .expect("the door opens");
             tokio::spawn(door.serve(listener));
         }
         tell(&Post { world, acme, support, key, smtp: doors[0], lmtp: doors[1] }).await;

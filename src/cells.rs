@@ -1,0 +1,144 @@
+//! The cells that this node serves, an `App` each, and where all other workspaces are. A node of an installation with one
+//! database has one, and asks nobody.
+//!
+//! Where a workspace lives is remembered for half a second. A move keeps its fence closed for longer than that after the
+//! switch, so a place that is out of date is one where nothing was written since, and nothing can be.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::app::App;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::ids::WorkspaceId;
+use crate::random::Random;
+use crate::secrets::cell_urls;
+use crate::store::cells::Cell;
+
+/// How old the answer of the directory may be.
+pub const REMEMBERED_FOR: Duration = Duration::from_millis(500);
+const REMEMBERED: usize = 100_000;
+
+pub struct Cells {
+    /// The first is the one of `ROOKERY_DATABASE_URL`, which also answers what is about no workspace.
+    here: Vec<Arc<App>>,
+    in_fleet: bool,
+    known: Mutex<Known>,
+}
+
+/// What the directory said, and when it was asked.
+type Known = HashMap<WorkspaceId, (Instant, Option<Arc<Cell>>)>;
+
+pub enum Place {
+    Here(Arc<App>),
+    Elsewhere(Arc<Cell>),
+}
+
+/// The settings of every cell that a node serves, its own first. They share the directory.
+pub fn settings(config: &Config) -> Result<Vec<Config>> {
+    let further = || config.cells.iter().flat_map(|cells| cells.iter());
+    let wrong = match &config.cell {
+        None if further().next().is_some() => {
+            "ROOKERY_CELLS needs ROOKERY_CELL, the name of the cell of ROOKERY_DATABASE_URL."
+        }
+        Some(name) if !cell_urls::is_a_name(name) => {
+            "ROOKERY_CELL cannot be used: small letters, digits and dashes, 31 at most."
+        }
+        Some(own) if further().any(|(name, _)| name == own) => {
+            "ROOKERY_CELLS names the cell of ROOKERY_CELL again. Leave it out there."
+        }
+        _ => "",
+    };
+    if !wrong.is_empty() {
+        return Err(Error::internal(wrong));
+    }
+    let further = further().map(|(name, url)| Config {
+        database_url: url.clone(),
+        directory_url: config.directory_url.clone().or_else(|| Some(config.database_url.clone())),
+        cell: Some(name.to_owned()),
+        ..config.clone()
+    });
+    Ok(std::iter::once(config.clone()).chain(further).collect())
+}
+
+impl Cells {
+    /// Of a command: every cell of the settings.
+    pub fn open(config: &Config) -> Result<Self> {
+        let apps = settings(config)?
+            .into_iter()
+            .map(|config| Ok(Arc::new(App::new(config, Clock::system(), Random::system())?)));
+        Ok(Self::new(apps.collect::<Result<_>>()?))
+    }
+
+    /// At least one.
+    pub fn new(here: Vec<Arc<App>>) -> Self {
+        let in_fleet = here.len() > 1 || here.first().is_some_and(|app| app.config.cell.is_some());
+        Self { here, in_fleet, known: Mutex::default() }
+    }
+
+    pub fn first(&self) -> &Arc<App> {
+        &self.here[0]
+    }
+
+    pub fn here(&self) -> &[Arc<App>] {
+        &self.here
+    }
+
+    /// Whether workspaces can be anywhere else.
+    pub fn in_fleet(&self) -> bool {
+        self.in_fleet
+    }
+
+    pub fn served(&self, cell: &str) -> Option<&Arc<App>> {
+        self.here.iter().find(|app| app.config.cell() == cell)
+    }
+
+    /// Where a workspace is. One that nobody knows is looked for here, and missed here.
+    pub async fn place(&self, workspace: WorkspaceId) -> Result<Place> {
+        let cell = if self.in_fleet { self.cell_of(workspace).await? } else { None };
+        Ok(match cell {
+            None => Place::Here(self.first().clone()),
+            Some(cell) => match self.served(&cell.name) {
+                Some(app) => Place::Here(app.clone()),
+                None => Place::Elsewhere(cell),
+            },
+        })
+    }
+
+    /// Of the cells here, the one with the fewest workspaces, for a new one.
+    pub async fn emptiest(&self) -> Result<&Arc<App>> {
+        if self.here.len() == 1 {
+            return Ok(self.first());
+        }
+        let mut cells = self.first().directory.cells().await?;
+        cells.retain(|cell| !cell.draining);
+        cells.sort_by_key(|cell| cell.workspaces);
+        let open = cells.iter().find_map(|cell| self.served(&cell.name));
+        open.ok_or_else(|| Error::internal("Every cell is being drained. Add one: rookery cells add"))
+    }
+
+    async fn cell_of(&self, workspace: WorkspaceId) -> Result<Option<Arc<Cell>>> {
+        if let Some((since, cell)) = self.known().get(&workspace)
+            && since.elapsed() < REMEMBERED_FOR
+        {
+            return Ok(cell.clone());
+        }
+        // As old as the question, not as the answer.
+        let asked = Instant::now();
+        let cell = self.first().directory.cell_of(workspace).await?.map(Arc::new);
+        let mut known = self.known();
+        if known.len() >= REMEMBERED {
+            known.clear();
+        }
+        known.insert(workspace, (asked, cell.clone()));
+        Ok(cell)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

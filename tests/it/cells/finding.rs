@@ -1,0 +1,146 @@
+//! A request, a page and a mail find their workspace's cell, whichever node they reach.
+
+use std::net::TcpListener;
+
+use serde_json::json;
+
+use super::fleet::{Fleet, Serves, Tenant};
+use crate::world::Reply;
+use crate::world::mail::client::Client;
+use crate::world::site::{Node, text};
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+async fn get(fleet: &Fleet, node: &Node, path: &str, key: &str) -> Reply {
+    fleet.site.get(node, path, key).await
+}
+
+async fn simulate(fleet: &Fleet, node: &Node, tenant: &Tenant, subject: &str) -> Reply {
+    let mail = json!({ "from": "carla@customer.test", "subject": subject, "text": "Hello" });
+    let request = fleet.site.http.post(format!("{}/api/v1/sandbox/inbound", node.address));
+    Reply::of(request.bearer_auth(&tenant.test).json(&mail)).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn new_workspaces_go_to_the_emptiest_cell_and_one_node_serves_both() {
+    let fleet = Fleet::new().await;
+    let (first, second) = (fleet.workspace("Acme"), fleet.workspace("Birch"));
+    let mut cells = [fleet.lives_in(&first).await, fleet.lives_in(&second).await];
+    cells.sort();
+    assert_eq!(cells, ["main", "west"]);
+    let node = fleet.serve("both", Serves::Both, &[]).await;
+    for tenant in [&first, &second] {
+        assert_eq!(simulate(&fleet, &node, tenant, "Order").await.status, 201);
+        let listed = get(&fleet, &node, "/api/v1/conversations", &tenant.test).await;
+        assert_eq!((listed.status, listed.json().as_array().unwrap().len()), (200, 1), "{}", listed.text);
+        let cell = fleet.lives_in(tenant).await;
+        let other = if cell == "main" { "west" } else { "main" };
+        assert!(fleet.rows(&cell, tenant).await > 0);
+        assert_eq!(fleet.rows(other, tenant).await, 0, "nothing of it is anywhere else");
+    }
+    let drained = fleet.run(&["cells", "drain", "main", "--only-mark"]);
+    assert!(drained.status.success(), "{drained:?}");
+    assert_eq!(fleet.lives_in(&fleet.workspace("Cedar")).await, "west");
+    let listed = String::from_utf8(fleet.run(&["cells", "list"]).stdout).unwrap();
+    assert!(listed.contains("draining") && listed.contains("2 workspaces"), "{listed}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_reaches_a_node_of_another_cell_is_sent_on_once() {
+    let fleet = Fleet::new().await;
+    let (acme, birch) = (fleet.workspace("Acme"), fleet.workspace("Birch"));
+    let (smtp, lmtp) = (format!("127.0.0.1:{}", free_port()), format!("127.0.0.1:{}", free_port()));
+    let main = fleet.serve("main", Serves::Main, &[("ROOKERY_SMTP_LISTEN", &smtp)]).await;
+    let west = fleet.serve("west", Serves::West, &[("ROOKERY_LMTP_LISTEN", &lmtp)]).await;
+    let (here, there) = match fleet.lives_in(&acme).await.as_str() {
+        "main" => (&acme, &birch),
+        _ => (&birch, &acme),
+    };
+    assert_eq!(get(&fleet, &main, "/api/v1/me", &here.live).await.status, 200);
+    assert_eq!(
+        get(&fleet, &main, "/api/v1/me", &there.live).await.status,
+        500,
+        "nobody knows where its nodes are"
+    );
+    let known = fleet.run(&["cells", "add", "west", "--address", &west.address, "--mail-address", &lmtp]);
+    assert!(known.status.success(), "{known:?}");
+    tokio::time::sleep(rookery::cells::REMEMBERED_FOR).await;
+
+    // Programs.
+    let me = get(&fleet, &main, "/api/v1/me", &there.live).await;
+    assert_eq!((me.status, &me.text), (200, &get(&fleet, &west, "/api/v1/me", &there.live).await.text));
+    assert_eq!(simulate(&fleet, &main, there, "Order").await.status, 201);
+    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": "list_conversations", "arguments": {} } });
+    let request = fleet.site.http.post(format!("{}/mcp", main.address)).bearer_auth(&there.test).json(&list);
+    let listed = Reply::of(request).await;
+    assert!(listed.status == 200 && listed.text.contains("Order"), "{}", listed.text);
+    let request = fleet.site.http.get(format!("{}/api/v1/me", main.address)).bearer_auth(&there.live);
+    let again = Reply::of(request.header("rookery-sent-on", "1")).await;
+    assert_eq!(again.status, 500, "it is not sent on a second time");
+    assert_eq!(get(&fleet, &main, "/api/v1/me", "rk_live_nobody").await.status, 401);
+
+    // People.
+    let link = fleet.admin(&["sign-in-link", "--workspace", &there.id, "--person", &there.owner]);
+    let path =
+        text(&link, "url").split_once("/sign-in/").map(|(_, token)| format!("/sign-in/{token}")).unwrap();
+    let browser = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+    let signed_in = browser.post(format!("{}{path}", main.address)).send().await.unwrap();
+    assert_eq!(signed_in.status(), 303, "{}", signed_in.text().await.unwrap());
+    let cookie = signed_in.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let inbox = Reply::of(browser.get(format!("{}/inbox", main.address)).header("cookie", &cookie)).await;
+    assert_eq!(inbox.status, 200, "{}", inbox.text);
+
+    // Customers' mail.
+    fleet.admin(&[
+        "create-mailbox",
+        "--workspace",
+        &there.id,
+        "--address",
+        "help@birch.example",
+        "--name",
+        "Help",
+    ]);
+    let raw = "Message-ID: <1@customer.example>\r\nFrom: carla@customer.example\r\nTo: help@birch.example\r\n\
+               Subject: By mail\r\n\r\n.Hello\r\n";
+    let mut client = Client::greeted(smtp.parse().unwrap()).await;
+    let answer = client.mail("carla@customer.example", "help@birch.example", raw).await;
+    assert_eq!(answer.code, 250, "{answer:?}");
+    let listed = get(&fleet, &west, "/api/v1/conversations", &there.live).await;
+    assert!(listed.text.contains("By mail"), "a 250 is said after the other cell's commit: {}", listed.text);
+    drop(west);
+    let mut client = Client::greeted(smtp.parse().unwrap()).await;
+    let answer =
+        client.mail("carla@customer.example", "help@birch.example", &raw.replace("<1@", "<2@")).await;
+    assert_eq!(answer.code, 451, "{answer:?}");
+    assert_eq!(
+        get(&fleet, &main, "/api/v1/me", &here.live).await.status,
+        200,
+        "one cell that is away is one cell"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_signs_in_is_looked_for_in_every_cell() {
+    let fleet = Fleet::new().await;
+    let tenants = [fleet.workspace("Acme"), fleet.workspace("Birch")];
+    let node = fleet.serve("both", Serves::Both, &[]).await;
+    for (tenant, name) in tenants.iter().zip(["acme", "birch"]) {
+        let form = fleet
+            .site
+            .http
+            .post(format!("{}/sign-in", node.address))
+            .body(format!("email=olga%40{name}.example"));
+        let asked = Reply::of(form.header("content-type", "application/x-www-form-urlencoded")).await;
+        assert_eq!(asked.status, 200, "{}", asked.text);
+        let pool = fleet.pool(&fleet.lives_in(tenant).await).await;
+        let links: i64 = sqlx::query_scalar("select count(*) from notices where workspace_id = $1")
+            .bind(tenant.number())
+            .fetch_one(&pool)
+            .await
+            .unwrap();
+        assert_eq!(links, 1, "{name}");
+    }
+}
