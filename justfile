@@ -25,6 +25,10 @@ hammer:
 fault-webhooks:
     cargo test --locked --test it webhooks::killing:: -- --ignored --nocapture
 
+# 10,000 writes with a key each, repeated by 64 clients on two nodes that are killed at every step: none is done twice.
+repeat-writes:
+    cargo test --locked --test it repeating::killing:: -- --ignored --nocapture
+
 # A hundred thousand broken mails through the whole pipeline.
 mutate-mail:
     cargo test --locked --test it mail::corpus:: -- --ignored --nocapture

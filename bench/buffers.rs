@@ -170,15 +170,42 @@ impl Reader {
 
     /// Asks the service and gives the JSON of its answer.
     pub async fn get(&self, key: &str, path: &str) -> Value {
+        self.page_of(key, path).await.0
+    }
+
+    /// The same, with the path of the next page when there is one.
+    pub async fn page_of(&self, key: &str, path: &str) -> (Value, Option<String>) {
         let request = Request::get(format!("/api/v1{path}"))
             .header(header::AUTHORIZATION, format!("Bearer {key}"))
             .body(Body::empty())
             .expect("a request");
         let response = self.router.clone().oneshot(request).await.expect("the router answers");
         let status = response.status();
+        let link = response.headers().get(header::LINK).and_then(|link| link.to_str().ok());
+        let next = link.and_then(|link| link.split_once("/api/v1")?.1.split_once('>'));
+        let next = next.map(|(path, _)| path.to_owned());
         let body = to_bytes(response.into_body(), usize::MAX).await.expect("a body");
         assert_eq!(status, StatusCode::OK, "{path}: {}", String::from_utf8_lossy(&body));
-        serde_json::from_slice(&body).expect("JSON")
+        (serde_json::from_slice(&body).expect("JSON"), next)
+    }
+
+    /// The statements that a write runs, with an Idempotency-Key or without.
+    pub async fn write(&self, key: &str, path: &str, body: &Value, name: Option<&str>) -> Vec<Statement> {
+        self.settle().await;
+        self.notices.take();
+        let mut request =
+            Request::post(format!("/api/v1{path}")).header(header::AUTHORIZATION, format!("Bearer {key}"));
+        if let Some(name) = name {
+            request = request.header("idempotency-key", name);
+        }
+        let request = request.body(Body::from(body.to_string())).expect("a request");
+        let response = self.router.clone().oneshot(request).await.expect("the router answers");
+        assert!(response.status().is_success(), "{path}: {}", response.status());
+        drop(response);
+        self.settle().await;
+        let statements = self.notices.take();
+        let statements = statements.iter().filter_map(|notice| Statement::parse(notice));
+        statements.filter(|statement| !statement.is_rate_limit()).collect()
     }
 
     /// The statements that a request runs.

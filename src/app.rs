@@ -188,6 +188,7 @@ impl App {
             feed: self.feed.clone(),
             keys: self.keys.clone(),
             by_agent: false,
+            keyed: None,
         }
     }
 

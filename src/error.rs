@@ -24,8 +24,12 @@ pub enum Error {
     Conflict(String),
     /// 413: the whole body is over its cap.
     TooLarge,
+    /// 422: it can be understood, and not be done as it is.
+    Unprocessable(&'static str),
     /// 429, with the time after which another try can succeed.
     SlowDown { sentence: String, retry_after: Duration },
+    /// No failure: the same request was carried out before, and this was its answer. Only `api::registry` meets it.
+    AnsweredBefore { status: u16, body: String },
     /// 500: something on our side. The cause goes to the log, never to the caller.
     Internal(Box<dyn StdError + Send + Sync>),
 }
@@ -147,7 +151,9 @@ impl Error {
             Self::Method(_) => 405,
             Self::Conflict(_) => 409,
             Self::TooLarge => 413,
+            Self::Unprocessable(_) => 422,
             Self::SlowDown { .. } => 429,
+            Self::AnsweredBefore { status, .. } => *status,
             Self::Internal(_) => 500,
         }
     }
@@ -161,7 +167,8 @@ impl Error {
             }
             Self::Unauthorized => "Give a valid API key as a bearer token.".into(),
             Self::Forbidden(sentence) | Self::Conflict(sentence) => sentence.clone(),
-            Self::Missing(sentence) => (*sentence).into(),
+            Self::Missing(sentence) | Self::Unprocessable(sentence) => (*sentence).into(),
+            Self::AnsweredBefore { .. } => "This was done before.".into(),
             Self::Method(_) => "This endpoint does not offer that method.".into(),
             Self::TooLarge => "The request body is too large.".into(),
             Self::SlowDown { sentence, .. } => sentence.clone(),

@@ -121,6 +121,7 @@ macro_rules! ids {
 
 ids! {
     AgentId "agt_"
+    AnsweredId "ans_"
     BookingId "bkg_"
     BookingTypeId "bkt_"
     BusySourceId "cal_"

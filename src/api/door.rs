@@ -17,6 +17,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::postgres::Postgres;
 use url::Url;
 
+use crate::api::idempotency::{Key, REPLAYED};
 use crate::api::input::Given;
 use crate::api::mcp::{self, Caller, McpDoor};
 use crate::api::registry;
@@ -171,7 +172,7 @@ impl Door {
                         crate::api::operation::Method::Get => Given::Query(uri.query().unwrap_or_default()),
                         crate::api::operation::Method::Post => Given::Body(&body.bytes),
                     };
-                    let request = registry::Request { id, given };
+                    let request = registry::Request { id, given, key: Key::of_headers(headers) };
                     let called = entry.call(&self.app, &actor, conn, request);
                     let done = tokio::select! {
                         done = called => done,
@@ -194,7 +195,13 @@ impl Door {
 
     /// Words, or a file to be saved.
     async fn hand_over(&self, done: registry::Answer) -> Result<Response> {
-        let Some(file) = done.file else { return Ok(answer(status(done.status), done.body)) };
+        let Some(file) = done.file else {
+            let mut response = answer(status(done.status), done.body);
+            if done.replayed {
+                insert(response.headers_mut(), REPLAYED, "true");
+            }
+            return Ok(response);
+        };
         let mut response = attached(self.app.blobs.read(&file.blob).await?, &file.filename);
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         Ok(response)
@@ -336,8 +343,11 @@ impl Door {
         headers.insert(header::VARY, HeaderValue::from_static("Origin"));
         let fixed = [
             (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST"),
-            (header::ACCESS_CONTROL_ALLOW_HEADERS, "Authorization, Content-Type"),
-            (header::ACCESS_CONTROL_EXPOSE_HEADERS, "X-Request-Id, Retry-After, RateLimit, RateLimit-Policy"),
+            (header::ACCESS_CONTROL_ALLOW_HEADERS, "Authorization, Content-Type, Idempotency-Key"),
+            (
+                header::ACCESS_CONTROL_EXPOSE_HEADERS,
+                "X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, Idempotency-Replayed",
+            ),
             (header::ACCESS_CONTROL_MAX_AGE, "600"),
         ];
         for (name, value) in fixed {

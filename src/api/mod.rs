@@ -2,6 +2,7 @@
 //! OpenAPI document are loops over the registry.
 
 pub mod door;
+pub mod idempotency;
 pub mod input;
 pub mod mcp;
 pub mod openapi;

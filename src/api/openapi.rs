@@ -7,6 +7,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use url::Url;
 
+use crate::api::idempotency::LONGEST;
 use crate::api::operation::{Method, Needs};
 use crate::api::registry::{Entry, OPERATIONS, schema_by};
 use crate::api::rest::PREFIX;
@@ -108,6 +109,9 @@ fn operation(entry: &Entry, ending: Option<&BreakingChange>) -> Value {
             "content": { "application/json": { "schema": entry.output } },
         } },
     });
+    if spec.method == Method::Post {
+        operation["responses"][spec.status.to_string()]["headers"] = replayed();
+    }
     if spec.gives_file {
         operation["responses"][spec.status.to_string()] = json!({
             "description": "The file, to be saved: `Content-Disposition: attachment`.",
@@ -121,6 +125,7 @@ fn operation(entry: &Entry, ending: Option<&BreakingChange>) -> Value {
     if let Some(status) = spec.repeat_status {
         operation["responses"][status.to_string()] = json!({
             "description": "Done before.",
+            "headers": replayed(),
             "content": { "application/json": { "schema": entry.output } },
         });
     }
@@ -141,6 +146,13 @@ fn operation(entry: &Entry, ending: Option<&BreakingChange>) -> Value {
     operation
 }
 
+fn replayed() -> Value {
+    json!({ "Idempotency-Replayed": {
+        "description": "The request was carried out before, with the same `Idempotency-Key`, and this was its answer.",
+        "schema": { "type": "string", "const": "true" },
+    } })
+}
+
 /// The path's id and, for a read, the query. Limits stand in the schemas.
 fn parameters(entry: &Entry) -> Vec<Value> {
     let mut parameters = Vec::new();
@@ -149,6 +161,13 @@ fn parameters(entry: &Entry) -> Vec<Value> {
         parameters.push(json!({
             "name": "id", "in": "path", "required": true, "description": names.about(),
             "schema": { "type": "string", "pattern": names.pattern() },
+        }));
+    }
+    if entry.spec.method == Method::Post {
+        parameters.push(json!({
+            "name": "Idempotency-Key", "in": "header", "required": false,
+            "description": "A name of your own for this request. When the request comes again within 24 hours, nothing is done twice and the answer is the first one's.",
+            "schema": { "type": "string", "minLength": 1, "maxLength": LONGEST },
         }));
     }
     if entry.spec.method == Method::Get {
@@ -200,7 +219,7 @@ fn possible_errors(entry: &Entry) -> Vec<&'static str> {
         codes.push("404");
     }
     if entry.spec.method == Method::Post {
-        codes.push("413");
+        codes.extend(["409", "413", "422"]);
     }
     codes.extend(["429", "500"]);
     codes
@@ -218,7 +237,12 @@ fn errors() -> Value {
             "The key lacks a scope (the sentence names it), the plan has no API, or the endpoint is for test keys.",
         ),
         ("404", "There is no such thing, or none that the key can see."),
+        (
+            "409",
+            "Something stands against it, or it was done before with this `Idempotency-Key` and its answer is not kept any more.",
+        ),
         ("413", "The whole body is too large."),
+        ("422", "The `Idempotency-Key` was used for another request."),
         ("429", "Too many requests. `Retry-After` says when to come back."),
         ("500", "Something failed on our side. Try again shortly."),
     ];

@@ -86,6 +86,8 @@ pub struct Spec {
     pub repeatable: bool,
     /// It can reach people outside the team.
     pub reaches_out: bool,
+    /// The answer opens something for whoever has it, so it is kept sealed.
+    pub secret: bool,
     pub most_body_bytes: usize,
 }
 
@@ -109,6 +111,7 @@ impl Spec {
             repeat_status: None,
             repeatable: true,
             reaches_out: false,
+            secret: false,
             most_body_bytes: ONE_MIB,
         }
     }

@@ -13,12 +13,14 @@ use serde_json::{Map, Value};
 use sqlx::Postgres;
 use sqlx::pool::PoolConnection;
 
+use crate::api::idempotency::{Key, hash};
 use crate::api::input::{Given, Schema};
-use crate::api::operation::{Call, Operation, Spec, StoredFile, Target};
+use crate::api::operation::{Call, Method, Operation, Spec, StoredFile, Target};
 use crate::api::operations::*;
 use crate::app::App;
-use crate::error::{Problem, Result};
-use crate::store::db::Handle;
+use crate::error::{Error, Problem, Result};
+use crate::store::answered::Keyed;
+use crate::store::db::{Frame, Handle};
 use crate::workspace::keys::Agent;
 
 pub static OPERATIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
@@ -66,10 +68,11 @@ type Run = for<'a> fn(
     Request<'a>,
 ) -> BoxFuture<'a, Result<Answer>>;
 
-/// What was asked: the id in the path, and the query, body or arguments.
+/// What was asked: the id in the path, and the query, body or arguments; and the key of a request that is carried out once.
 pub struct Request<'a> {
     pub id: Option<&'a str>,
     pub given: Given<'a>,
+    pub key: Result<Option<Key<'a>>>,
 }
 
 /// The status and the body's JSON text, or the file that is the answer instead.
@@ -78,6 +81,8 @@ pub struct Answer {
     pub status: u16,
     pub body: String,
     pub file: Option<StoredFile>,
+    /// It was done and answered before.
+    pub replayed: bool,
 }
 
 impl Entry {
@@ -123,18 +128,44 @@ async fn run<O: Operation>(
     entry: &Entry,
     request: Request<'_>,
 ) -> Result<Answer> {
-    let db = O::Db::begin(conn, app.frame(actor.workspace).of_agent()).await?;
+    let mut frame = app.frame(actor.workspace).of_agent();
+    if O::SPEC.method == Method::Post
+        && let Some(key) = request.key?
+    {
+        let asked = hash(O::SPEC.name, request.id, &request.given);
+        frame.keyed = Some(Keyed::new(actor.workspace, actor.id, key.text(), asked, O::SPEC.secret));
+    }
+    match carry_out::<O>(app, actor, conn, entry, frame, (request.id, request.given)).await {
+        Err(Error::AnsweredBefore { status, body }) => {
+            Ok(Answer { status, body, file: None, replayed: true })
+        }
+        done => done,
+    }
+}
+
+async fn carry_out<O: Operation>(
+    app: &App,
+    actor: &Agent,
+    conn: PoolConnection<Postgres>,
+    entry: &Entry,
+    frame: Frame,
+    (id, given): (Option<&str>, Given<'_>),
+) -> Result<Answer> {
+    let db = O::Db::begin(conn, frame).await?;
     let mut call = Call { app, actor, db };
-    let target = O::Target::find(&mut call.db, actor, request.id).await?;
-    let input = entry.input.read(request.given, O::check)?;
+    let target = O::Target::find(&mut call.db, actor, id).await?;
+    let input = entry.input.read(given, O::check)?;
     let output = O::run(&mut call, target, input).await?;
     let status = match O::SPEC.repeat_status {
         Some(status) if O::is_repeat(&output) => status,
         _ => O::SPEC.status,
     };
     let (body, file) = (serde_json::to_string(&output)?, O::file(&output));
+    if let Some(keyed) = &call.db.frame().keyed {
+        keyed.answer(status, &body);
+    }
     call.db.finish().await?;
-    Ok(Answer { status, body, file })
+    Ok(Answer { status, body, file, replayed: false })
 }
 
 /// Schema of a response type: a field that is always present is required, even when it can be null.

@@ -48,6 +48,7 @@ pub async fn each(
                union all select 'rules.name', name from rules where workspace_id = $1
                union all select 'saved_views.name', name from saved_views where workspace_id = $1
                union all select 'saved_views.query', query from saved_views where workspace_id = $1
+               union all select 'answered_requests.answer', answer from answered_requests where workspace_id = $1
                union all select 'deliveries.tries', tries::text from deliveries where workspace_id = $1
                union all select 'delivery_log.tries', tries::text from delivery_log where workspace_id = $1) places
            where words ~ '@|%40'"#,

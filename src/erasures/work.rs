@@ -24,7 +24,7 @@ use crate::rules::erase as rules;
 use crate::sandbox::erase as sandbox;
 use crate::secrets::sealed;
 use crate::store::db::Tx;
-use crate::store::doomed_files as files;
+use crate::store::{answered, doomed_files as files};
 use crate::webhooks::erase as webhooks;
 use crate::workspace::access::By;
 use crate::workspace::audit::{self, Did, Subject};
@@ -154,6 +154,7 @@ async fn batch(tx: &mut Tx<'_>, erasure: &Erasure) -> Result<bool> {
                 sandbox::address(tx, &address).await?;
                 notices::erase(tx).await?;
                 one_time_codes::erase(tx, &address).await?;
+                answered::erase(tx, workspace, &address).await?;
                 go_on(tx, erasure, "answers").await?;
                 let archives = exports::end_all(tx).await?;
                 files::doom(tx, &archives).await?;

@@ -1,12 +1,16 @@
 //! Mail to be delivered into one inbox, and the result. A `Delivery` is made for every mail, whether it comes by
 //! SMTP or LMTP, from an import or from the sandbox.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::conversations::messages::inbound::Stored;
+use crate::error::Result;
 use crate::ids::ConversationId;
 use crate::incoming::authenticate::{Dmarc, Verdict};
 use crate::incoming::parse::Refusal;
+use crate::store::answered::Keyed;
 use crate::workspace::mailboxes::Mailbox;
 
 /// Mail for one inbox.
@@ -21,7 +25,7 @@ pub struct Delivery {
     pub joins: Option<ConversationId>,
     pub verdict: Verdict,
     /// An agent simulates it, which is refused when agents are stopped.
-    pub by_agent: bool,
+    pub asked: Option<Asking>,
     /// It has just been written, so the inbox may answer it by itself. What is imported is old.
     pub may_be_answered: bool,
 }
@@ -37,9 +41,28 @@ impl Delivery {
             recipient: None,
             joins: None,
             verdict,
-            by_agent: false,
+            asked: None,
             may_be_answered: false,
         }
+    }
+}
+
+/// The request of an agent that simulates mail.
+pub struct Asking {
+    /// Its key, if it is done once however often it is asked for.
+    pub keyed: Option<Arc<Keyed>>,
+    /// The status and the body it is answered with.
+    pub answer: fn(Stored) -> Result<(u16, String)>,
+}
+
+impl Asking {
+    /// Says what is answered, before the mail is stored for good.
+    pub fn answered(&self, stored: Stored) -> Result<()> {
+        if let Some(keyed) = &self.keyed {
+            let (status, body) = (self.answer)(stored)?;
+            keyed.answer(status, &body);
+        }
+        Ok(())
     }
 }
 

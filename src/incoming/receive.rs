@@ -36,7 +36,7 @@ use crate::incoming::{quote, scam};
 use crate::replies::automatic::answer::answer;
 use crate::rules::store::active;
 use crate::secrets::hashes::{number, sha256};
-use crate::store::db::Tx;
+use crate::store::db::{Frame, Handle, Tx};
 use crate::workspace::access::By;
 use crate::workspace::mailboxes::{self, Mailbox};
 use crate::zone::Zone;
@@ -140,9 +140,12 @@ async fn store(
 ) -> Result<Received> {
     let mailbox = &delivery.mailbox;
     let identity = Identity::of(mail, &delivery.verdict);
-    let mut tx = match delivery.by_agent {
-        true => app.begin_as_agent(workspace).await?,
-        false => app.begin(workspace).await?,
+    let mut tx = match &delivery.asked {
+        Some(asked) => {
+            let frame = Frame { keyed: asked.keyed.clone(), ..app.frame(workspace).of_agent() };
+            Tx::begin(app.connection().await?, frame).await?
+        }
+        None => app.begin(workspace).await?,
     };
     let known = Known::of(&mut tx, &[(mailbox, &identity)]).await?;
     let [earlier] = known.earlier[..] else { return Err(Error::internal("one mail has one answer")) };
@@ -241,6 +244,9 @@ async fn store(
         && let Some(sender) = answering::whom(delivery, mail, &inbound)
     {
         answer(&mut tx, mailbox, stored, sender).await?;
+    }
+    if let Some(asked) = &delivery.asked {
+        asked.answered(stored)?;
     }
     tx.commit().await?;
     Ok(Received::Stored(stored))

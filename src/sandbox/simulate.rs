@@ -13,7 +13,7 @@ use crate::conversations::messages::inbound::Stored;
 use crate::error::{Error, Problem, Result};
 use crate::ids::WorkspaceId;
 use crate::incoming::authenticate::Dmarc;
-use crate::incoming::delivery::{Delivery, Received};
+use crate::incoming::delivery::{Asking, Delivery, Received};
 use crate::incoming::receive::receive;
 use crate::limits::rate::{RateKey, too_much_mail};
 use crate::text;
@@ -45,10 +45,15 @@ pub const LONGEST_SUBJECT: usize = 998;
 pub const LONGEST_TEXT: usize = 100_000;
 
 /// Takes a simulated mail in, as one that came from outside. What an agent asked for ends with all agents.
-pub async fn simulate(app: &App, workspace: WorkspaceId, mail: Simulated, by_agent: bool) -> Result<Stored> {
+pub async fn simulate(
+    app: &App,
+    workspace: WorkspaceId,
+    mail: Simulated,
+    asked: Option<Asking>,
+) -> Result<Stored> {
     mail.check()?;
     let mut conn = app.connection().await?;
-    let delivery = Delivery { by_agent, ..delivery(&mut conn, app, workspace, mail).await? };
+    let delivery = Delivery { asked, ..delivery(&mut conn, app, workspace, mail).await? };
     take_in(app, conn, workspace, delivery).await
 }
 

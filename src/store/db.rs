@@ -25,6 +25,7 @@ use crate::live::feed::Feed;
 use crate::live::topic::{Change, Topic};
 use crate::random::Random;
 use crate::secrets::key_ring::KeyRing;
+use crate::store::answered::Keyed;
 
 /// Whose data, at which instant, where chance comes from, what the outside calls us, who is told of changes, and what
 /// secrets are sealed with.
@@ -39,6 +40,9 @@ pub struct Frame {
     pub keys: Option<Arc<KeyRing>>,
     /// An agent changes something, which is refused when agents are stopped.
     pub by_agent: bool,
+    /// It is done once, however often it is asked for: the first transaction that begins finds out whether it was done, and
+    /// none ends without its answer.
+    pub keyed: Option<Arc<Keyed>>,
 }
 
 impl Frame {
@@ -71,10 +75,17 @@ impl<T: Handle + DerefMut<Target = PgConnection>> Connected for T {}
 /// Nothing: for a verb that works with the outside (blobs, DNS) before it opens its transaction.
 pub struct NoConnection(Frame);
 
-/// Reads whose statements need not agree with each other.
+/// Reads whose statements need not agree with each other. With a key they are those of a transaction, which writes down what
+/// was answered and nothing else.
 pub struct Reading {
-    conn: PoolConnection<Postgres>,
+    conn: Plain,
     frame: Frame,
+}
+
+/// A connection as it is, or with the transaction that remembers the answer.
+enum Plain {
+    Bare(PoolConnection<Postgres>),
+    Remembering(Open<'static>),
 }
 
 /// Reads that all see the same instant of the database.
@@ -95,12 +106,21 @@ pub struct Tx<'c> {
 pub struct Across<'c>(Open<'c>);
 
 impl Handle for NoConnection {
-    async fn begin(_: PoolConnection<Postgres>, frame: Frame) -> Result<Self> {
+    async fn begin(mut conn: PoolConnection<Postgres>, frame: Frame) -> Result<Self> {
+        // Whoever comes at the same moment waits in the verb's own transaction, which looks again.
+        if let Some(keyed) = &frame.keyed {
+            keyed.refuse_repeat(&mut conn, frame.keys.as_deref(), frame.now).await?;
+        }
         Ok(Self(frame))
     }
 
     async fn finish(self) -> Result<()> {
-        Ok(())
+        match &self.0.keyed {
+            Some(keyed) if !keyed.is_remembered() => {
+                Err(Error::internal("a request with a key was carried out by a transaction without it"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn frame(&self) -> &Frame {
@@ -110,11 +130,18 @@ impl Handle for NoConnection {
 
 impl Handle for Reading {
     async fn begin(conn: PoolConnection<Postgres>, frame: Frame) -> Result<Self> {
+        let conn = match frame.keyed {
+            None => Plain::Bare(conn),
+            Some(_) => Plain::Remembering(Open::entered(conn, &frame).await?),
+        };
         Ok(Self { conn, frame })
     }
 
     async fn finish(self) -> Result<()> {
-        Ok(())
+        match self.conn {
+            Plain::Bare(_) => Ok(()),
+            Plain::Remembering(tx) => tx.commit_with(&self.frame).await,
+        }
     }
 
     fn frame(&self) -> &Frame {
@@ -139,7 +166,7 @@ impl Handle for Snapshot {
 
 impl Handle for Tx<'static> {
     async fn begin(conn: PoolConnection<Postgres>, frame: Frame) -> Result<Self> {
-        let tx = Open::begin(Held::Owned(conn), Some(entering(&frame))).await.map_err(Error::or_stopped)?;
+        let tx = Open::entered(conn, &frame).await?;
         Ok(Self { tx, frame, changes: BTreeSet::new() })
     }
 
@@ -160,7 +187,10 @@ impl Reading {
         let begin = format!(
             "begin; set local statement_timeout = {milliseconds}; select enter_workspace({workspace})"
         );
-        let tx = Open::begin(Held::Lent(&mut self.conn), Some(AssertSqlSafe(begin).into_sql_str())).await?;
+        let Plain::Bare(conn) = &mut self.conn else {
+            return Err(Error::internal("a transaction has no other one in it"));
+        };
+        let tx = Open::begin(Held::Lent(conn), Some(AssertSqlSafe(begin).into_sql_str())).await?;
         Ok(Tx { tx, frame: self.frame.clone(), changes: BTreeSet::new() })
     }
 }
@@ -224,7 +254,7 @@ impl Tx<'_> {
 
     pub async fn commit(self) -> Result<()> {
         let Self { tx, frame, changes } = self;
-        let ended = tx.commit().await;
+        let ended = tx.commit_with(&frame).await;
         // When nobody knows, pages look.
         if ended.as_ref().map_or_else(Error::is_uncertain, |()| true) {
             frame.feed.tell(frame.workspace, &changes);
@@ -291,6 +321,24 @@ impl<'c> Open<'c> {
         Ok(opening)
     }
 
+    /// Enters the workspace. What was done before under the frame's key is refused with its answer.
+    async fn entered(conn: PoolConnection<Postgres>, frame: &Frame) -> Result<Open<'static>> {
+        let mut tx =
+            Open::begin(Held::Owned(conn), Some(entering(frame))).await.map_err(Error::or_stopped)?;
+        if let Some(keyed) = &frame.keyed {
+            keyed.refuse_repeat(&mut tx, frame.keys.as_deref(), frame.now).await?;
+        }
+        Ok(tx)
+    }
+
+    /// What was done and what was answered are one commit.
+    async fn commit_with(mut self, frame: &Frame) -> Result<()> {
+        if let Some(keyed) = &frame.keyed {
+            keyed.remember(&mut self, frame.keys.as_deref(), frame.now, &frame.random).await?;
+        }
+        self.commit().await
+    }
+
     async fn commit(mut self) -> Result<()> {
         Manager::commit(self.held.connection()).await.map_err(|error| match error {
             // It says no, so it did not.
@@ -328,10 +376,12 @@ impl DerefMut for Open<'_> {
     }
 }
 
-/// Both statements travel together: entering costs no round trip of its own.
+/// All statements travel together: entering costs no round trip of its own.
 fn entering(frame: &Frame) -> SqlStr {
     let enter = if frame.by_agent { "enter_as_agent" } else { "enter_workspace" };
-    AssertSqlSafe(format!("begin; select {enter}({})", frame.workspace.number())).into_sql_str()
+    let entering = format!("begin; select {enter}({})", frame.workspace.number());
+    let turns = frame.keyed.as_ref().map(|keyed| keyed.taking_turns());
+    AssertSqlSafe([Some(entering), turns].into_iter().flatten().collect::<Vec<_>>().join("; ")).into_sql_str()
 }
 
 macro_rules! connected {
@@ -344,6 +394,25 @@ macro_rules! connected {
             fn deref_mut(&mut self) -> &mut PgConnection { &mut self.$field }
         }
     )*};
+}
+
+impl Deref for Plain {
+    type Target = PgConnection;
+    fn deref(&self) -> &PgConnection {
+        match self {
+            Self::Bare(conn) => conn,
+            Self::Remembering(tx) => tx,
+        }
+    }
+}
+
+impl DerefMut for Plain {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        match self {
+            Self::Bare(conn) => conn,
+            Self::Remembering(tx) => tx,
+        }
+    }
 }
 
 connected! { Reading, conn; Snapshot, tx; Tx<'_>, tx; Across<'_>, 0; }

@@ -1,6 +1,7 @@
 //! Where things are kept: PostgreSQL and the ways to hold a connection, files, tables by day, and the directory that
 //! says whose things they are.
 
+pub mod answered;
 pub mod blobs;
 pub mod cells;
 pub mod db;

@@ -1,4 +1,4 @@
-//! Tables that are kept by day (specification 8: 30 days). An id is the time in its upper bits, so a day is a
+//! Tables that are kept by day (specification 8: 30 days; answers to keyed requests one). An id is the time in its upper bits, so a day is a
 //! range of ids, and forgetting a day is dropping a table. Days are made ahead; what no day takes stands in
 //! the default partition until its day is made.
 //!
@@ -8,7 +8,7 @@ use sqlx::PgConnection;
 
 use crate::error::Result;
 
-const KEPT_BY_DAY: [&str; 3] = ["events", "sandbox_mail", "delivery_log"];
+const KEPT_BY_DAY: [&str; 4] = ["events", "sandbox_mail", "delivery_log", "answered_requests"];
 
 /// Makes the days that are missing and drops those that are over, by the database's clock.
 pub async fn maintain(conn: &mut PgConnection) -> Result<()> {

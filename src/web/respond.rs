@@ -67,12 +67,12 @@ pub fn refusal(error: &Error) -> Response {
         Error::Missing(_) => ("Not found", "There is nothing here, or nothing that you can see.".to_owned()),
         Error::Problems(_) => ("That did not work", error.sentence()),
         Error::Forbidden(_) => ("Not allowed", error.sentence()),
-        Error::Conflict(_) => ("Not now", error.sentence()),
+        Error::Conflict(_) | Error::Unprocessable(_) => ("Not now", error.sentence()),
         Error::SlowDown { .. } => ("A moment, please", error.sentence()),
         Error::TooLarge => ("Too large", "What you sent is too large.".to_owned()),
         Error::Unauthorized => ("Not signed in", "Sign in to see this page.".to_owned()),
         Error::Method(_) => ("Not found", "There is nothing here, or nothing that you can see.".to_owned()),
-        Error::Internal(_) => ("Something went wrong", error.sentence()),
+        Error::Internal(_) | Error::AnsweredBefore { .. } => ("Something went wrong", error.sentence()),
     };
     let mut response = page_with(status_of(error), &ErrorPage { title, sentence })
         .unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response());

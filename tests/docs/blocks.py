@@ -87,9 +87,9 @@ def run(line, **more):
     return done.stdout
 
 
-def api(method, path, body=None, key=None):
+def api(method, path, body=None, key=None, headers={}):
     asked = urllib.request.Request(f"{url}/api/v1{path}", method=method, data=body and json.dumps(body).encode(),
-                                   headers={"Authorization": f"Bearer {key or state['key']}"})
+                                   headers={**headers, "Authorization": f"Bearer {key or state['key']}"})
     with urllib.request.urlopen(asked, timeout=30) as answer:
         return json.load(answer)
 
@@ -314,7 +314,7 @@ def shown(block):
 
 
 def request(block, lines):
-    """`POST /path`, a body: it is sent. With `HTTP/1.1` it is what is sent to somebody else, and its JSON is read."""
+    """`POST /path`, headers, a body: it is sent. With `HTTP/1.1` it is what is sent to somebody else, and its JSON is read."""
     method, path, *version = lines[0].split()
     body = "\n".join(lines[1:]) if "{" in block.text else None
     body = body and body[body.index("{") :]
@@ -324,9 +324,10 @@ def request(block, lines):
         must(body or method == "GET", "it has no body")
         return "read"
     path = real(path).replace("after=…&", "").replace("&wait=15", "").replace("?wait=15", "")
+    headers = dict(line.split(": ", 1) for line in lines[1:] if re.match(r"[A-Z][\w-]+: ", line))
     for tried in range(20):
         try:
-            api(method, path, body)
+            api(method, path, body, headers=headers)
             return "sent"
         except urllib.error.HTTPError as error:
             said = error.read().decode()

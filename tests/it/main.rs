@@ -17,6 +17,7 @@ mod mail;
 mod operating;
 mod operations;
 mod outgoing;
+mod repeating;
 mod requirements;
 mod roles;
 mod rules;

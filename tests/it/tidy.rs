@@ -55,6 +55,7 @@ const OWNERS: &[(&str, &[&str])] = &[
             "directory.cells",
             "directory.moves",
             "doomed_files",
+            "answered_requests",
         ],
     ),
     (

@@ -1412,8 +1412,26 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description Something stands against it, or it was done before with this `Idempotency-Key` and its answer is not kept any more. */
+        409: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description The whole body is too large. */
         413: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The `Idempotency-Key` was used for another request. */
+        422: {
             headers: {
                 [name: string]: unknown;
             };
@@ -1548,7 +1566,10 @@ export interface operations {
     add_note: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A name of your own for this request. When the request comes again within 24 hours, nothing is done twice and the answer is the first one's. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description A conversation's id. */
                 id: string;
@@ -1564,6 +1585,8 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
+                    /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -1574,7 +1597,9 @@ export interface operations {
             401: components["responses"]["401"];
             403: components["responses"]["403"];
             404: components["responses"]["404"];
+            409: components["responses"]["409"];
             413: components["responses"]["413"];
+            422: components["responses"]["422"];
             429: components["responses"]["429"];
             500: components["responses"]["500"];
         };
@@ -1582,7 +1607,10 @@ export interface operations {
     set_status: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A name of your own for this request. When the request comes again within 24 hours, nothing is done twice and the answer is the first one's. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description A conversation's id. */
                 id: string;
@@ -1598,6 +1626,8 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -1608,7 +1638,9 @@ export interface operations {
             401: components["responses"]["401"];
             403: components["responses"]["403"];
             404: components["responses"]["404"];
+            409: components["responses"]["409"];
             413: components["responses"]["413"];
+            422: components["responses"]["422"];
             429: components["responses"]["429"];
             500: components["responses"]["500"];
         };
@@ -1616,7 +1648,10 @@ export interface operations {
     tag_conversation: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A name of your own for this request. When the request comes again within 24 hours, nothing is done twice and the answer is the first one's. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description A conversation's id. */
                 id: string;
@@ -1632,6 +1667,8 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -1642,7 +1679,9 @@ export interface operations {
             401: components["responses"]["401"];
             403: components["responses"]["403"];
             404: components["responses"]["404"];
+            409: components["responses"]["409"];
             413: components["responses"]["413"];
+            422: components["responses"]["422"];
             429: components["responses"]["429"];
             500: components["responses"]["500"];
         };
@@ -1650,7 +1689,10 @@ export interface operations {
     assign_conversation: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A name of your own for this request. When the request comes again within 24 hours, nothing is done twice and the answer is the first one's. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description A conversation's id. */
                 id: string;
@@ -1666,6 +1708,8 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -1676,7 +1720,9 @@ export interface operations {
             401: components["responses"]["401"];
             403: components["responses"]["403"];
             404: components["responses"]["404"];
+            409: components["responses"]["409"];
             413: components["responses"]["413"];
+            422: components["responses"]["422"];
             429: components["responses"]["429"];
             500: components["responses"]["500"];
         };
@@ -1684,7 +1730,10 @@ export interface operations {
     reply: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A name of your own for this request. When the request comes again within 24 hours, nothing is done twice and the answer is the first one's. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description A conversation's id. */
                 id: string;
@@ -1700,6 +1749,8 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
+                    /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -1710,7 +1761,9 @@ export interface operations {
             401: components["responses"]["401"];
             403: components["responses"]["403"];
             404: components["responses"]["404"];
+            409: components["responses"]["409"];
             413: components["responses"]["413"];
+            422: components["responses"]["422"];
             429: components["responses"]["429"];
             500: components["responses"]["500"];
         };
@@ -1718,7 +1771,10 @@ export interface operations {
     request_documents: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A name of your own for this request. When the request comes again within 24 hours, nothing is done twice and the answer is the first one's. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description A conversation's id. */
                 id: string;
@@ -1734,6 +1790,8 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
+                    /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -1744,7 +1802,9 @@ export interface operations {
             401: components["responses"]["401"];
             403: components["responses"]["403"];
             404: components["responses"]["404"];
+            409: components["responses"]["409"];
             413: components["responses"]["413"];
+            422: components["responses"]["422"];
             429: components["responses"]["429"];
             500: components["responses"]["500"];
         };
@@ -1752,7 +1812,10 @@ export interface operations {
     offer_times: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A name of your own for this request. When the request comes again within 24 hours, nothing is done twice and the answer is the first one's. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description A conversation's id. */
                 id: string;
@@ -1768,6 +1831,8 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -1778,7 +1843,9 @@ export interface operations {
             401: components["responses"]["401"];
             403: components["responses"]["403"];
             404: components["responses"]["404"];
+            409: components["responses"]["409"];
             413: components["responses"]["413"];
+            422: components["responses"]["422"];
             429: components["responses"]["429"];
             500: components["responses"]["500"];
         };
@@ -1971,7 +2038,10 @@ export interface operations {
     record_sent: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A name of your own for this request. When the request comes again within 24 hours, nothing is done twice and the answer is the first one's. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -1984,6 +2054,8 @@ export interface operations {
             /** @description Done before. */
             200: {
                 headers: {
+                    /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -1993,6 +2065,8 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
+                    /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -2002,7 +2076,9 @@ export interface operations {
             400: components["responses"]["400"];
             401: components["responses"]["401"];
             403: components["responses"]["403"];
+            409: components["responses"]["409"];
             413: components["responses"]["413"];
+            422: components["responses"]["422"];
             429: components["responses"]["429"];
             500: components["responses"]["500"];
         };
@@ -2010,7 +2086,10 @@ export interface operations {
     simulate_inbound: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A name of your own for this request. When the request comes again within 24 hours, nothing is done twice and the answer is the first one's. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -2023,6 +2102,8 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
+                    /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -2033,7 +2114,9 @@ export interface operations {
             401: components["responses"]["401"];
             403: components["responses"]["403"];
             404: components["responses"]["404"];
+            409: components["responses"]["409"];
             413: components["responses"]["413"];
+            422: components["responses"]["422"];
             429: components["responses"]["429"];
             500: components["responses"]["500"];
         };
@@ -2041,7 +2124,10 @@ export interface operations {
     simulate_decision: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A name of your own for this request. When the request comes again within 24 hours, nothing is done twice and the answer is the first one's. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description The id of a request for documents. */
                 id: string;
@@ -2057,6 +2143,8 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
+                    "Idempotency-Replayed"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -2067,7 +2155,9 @@ export interface operations {
             401: components["responses"]["401"];
             403: components["responses"]["403"];
             404: components["responses"]["404"];
+            409: components["responses"]["409"];
             413: components["responses"]["413"];
+            422: components["responses"]["422"];
             429: components["responses"]["429"];
             500: components["responses"]["500"];
         };

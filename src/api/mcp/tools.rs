@@ -20,9 +20,10 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
+use crate::api::idempotency::{KEY_IN_META, Key, REPLAYED_IN_META};
 use crate::api::input::Given;
 use crate::api::operation::Method;
-use crate::api::registry::{Entry, OPERATIONS, Request};
+use crate::api::registry::{Answer, Entry, OPERATIONS, Request};
 use crate::app::App;
 use crate::breaking_changes::{self, BreakingChange};
 use crate::error::{Error, Problem, Result as Answered};
@@ -89,7 +90,8 @@ impl ServerHandler for Tools {
         };
         // `rmcp` runs this in a task of its own, where a panic would leave the client waiting
         // for ever: no layer around the HTTP handler sees it.
-        let call = call(caller, tool, request.arguments.unwrap_or_default());
+        let key = Key::of_meta(context.meta.get(KEY_IN_META));
+        let call = call(caller, tool, request.arguments.unwrap_or_default(), key);
         let started = Instant::now();
         let answered = match AssertUnwindSafe(call).catch_unwind().await {
             Ok(answered) => answered,
@@ -166,7 +168,7 @@ fn is_read(tool: &Entry) -> bool {
 }
 
 /// A tool call is counted like the request it would be by REST.
-fn count(caller: &Caller, tool: &Entry, answered: &Answered<String>, took: Duration) {
+fn count(caller: &Caller, tool: &Entry, answered: &Answered<Answer>, took: Duration) {
     let status = answered.as_ref().map_or_else(|error| status(error.status()), |_| StatusCode::OK);
     let (door, method, operation) = ("tool", &http::Method::POST, tool.spec.name);
     caller.app.figures.answered(figures::Answered {
@@ -181,7 +183,12 @@ fn count(caller: &Caller, tool: &Entry, answered: &Answered<String>, took: Durat
 
 /// Runs the operation behind a tool. What REST has in the path is the argument `id` here, or
 /// `conversationId` or `documentId`, which models like to write.
-async fn call(caller: &Caller, tool: &Entry, mut arguments: JsonObject) -> Answered<String> {
+async fn call(
+    caller: &Caller,
+    tool: &Entry,
+    mut arguments: JsonObject,
+    key: Answered<Option<Key<'_>>>,
+) -> Answered<Answer> {
     let mut id = None;
     if tool.spec.names_something() {
         let names = ["id", tool.spec.names.argument().1];
@@ -194,9 +201,8 @@ async fn call(caller: &Caller, tool: &Entry, mut arguments: JsonObject) -> Answe
         };
     }
     let conn = caller.app.connection().await?;
-    let request = Request { id: id.as_deref(), given: Given::Arguments(arguments) };
-    let answer = tool.call(&caller.app, &caller.actor, conn, request).await?;
-    Ok(answer.body)
+    let request = Request { id: id.as_deref(), given: Given::Arguments(arguments), key };
+    tool.call(&caller.app, &caller.actor, conn, request).await
 }
 
 /// The error of a call without a usable id: the missing scope if there is one, else every problem at once.
@@ -287,9 +293,9 @@ fn wrap_schema(mut items: JsonObject) -> JsonObject {
     schema
 }
 
-fn result_of(answered: Answered<String>, untrusted: bool) -> CallToolResult {
-    let text = match answered {
-        Ok(text) => text,
+fn result_of(answered: Answered<Answer>, untrusted: bool) -> CallToolResult {
+    let Answer { body: text, replayed, .. } = match answered {
+        Ok(answer) => answer,
         Err(error) => {
             if let Error::Internal(cause) = &error {
                 tracing::error!(%cause, "tool failed");
@@ -311,7 +317,11 @@ fn result_of(answered: Answered<String>, untrusted: bool) -> CallToolResult {
         Value::Object(_) => Some(body),
         _ => None, // the protocol of 2025 knows objects only
     };
-    result.meta = untrusted.then(|| meta("untrusted", json!(true)));
+    for (name, holds) in [("untrusted", untrusted), (REPLAYED_IN_META, replayed)] {
+        if holds {
+            result.meta.get_or_insert_default().insert(name.into(), json!(true));
+        }
+    }
     result
 }
 

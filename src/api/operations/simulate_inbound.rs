@@ -10,13 +10,15 @@ use serde_json::{Map, Value};
 use crate::api::input::NOT_BLANK;
 use crate::api::operation::{Call, Needs, Nothing, Operation, Spec};
 use crate::conversations::conversation::find_visible;
+use crate::conversations::messages::inbound::Stored;
 use crate::error::{Error, Problem, Result};
 use crate::ids::{ConversationId, MessageId};
 use crate::incoming::authenticate::Dmarc;
+use crate::incoming::delivery::Asking;
 use crate::sandbox::simulate::{
     LONGEST_ADDRESS, LONGEST_NAME, LONGEST_SUBJECT, LONGEST_TEXT, Simulated, SimulatedFile, simulate,
 };
-use crate::store::db::NoConnection;
+use crate::store::db::{Handle, NoConnection};
 use crate::workspace::access::Scope;
 
 const MOST_FILE_BYTES: usize = 10 * 1024 * 1024;
@@ -85,6 +87,12 @@ pub struct Output {
     message_id: MessageId,
 }
 
+impl From<Stored> for Output {
+    fn from(stored: Stored) -> Self {
+        Self { ok: true, conversation_id: stored.conversation, message_id: stored.message }
+    }
+}
+
 impl Operation for SimulateInbound {
     const SPEC: Spec = Spec {
         has_tool: false,
@@ -123,8 +131,11 @@ impl Operation for SimulateInbound {
             },
         };
         drop(conn);
-        let stored = simulate(app, actor.workspace, mail, true).await?;
-        Ok(Output { ok: true, conversation_id: stored.conversation, message_id: stored.message })
+        let asked = Asking {
+            keyed: call.db.frame().keyed.clone(),
+            answer: |stored| Ok((Self::SPEC.status, serde_json::to_string(&Output::from(stored))?)),
+        };
+        Ok(simulate(app, actor.workspace, mail, Some(asked)).await?.into())
     }
 
     fn check(given: &Map<String, Value>) -> Vec<Problem> {

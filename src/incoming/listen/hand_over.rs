@@ -126,7 +126,7 @@ impl Door {
                 Home::Here { app, workspace, mailbox } if foremost(recipient, &envelope.recipients) => {
                     let trace = self.trace(origin, protocol, &envelope.from, recipient, &verdict, &id);
                     let delivery = Delivery {
-                        by_agent: false,
+                        asked: None,
                         may_be_answered: true,
                         mailbox: mailbox.clone(),
                         raw: raw.clone(),

@@ -42,7 +42,10 @@ async fn a_preflight_from_the_developer_site_is_allowed_without_a_key() {
             assert_eq!((reply.status, reply.text.as_str()), (204, ""), "{path}");
             assert_eq!(reply.header("access-control-allow-origin"), Some(OURS));
             assert_eq!(reply.header("access-control-allow-methods"), Some("GET, POST"));
-            assert_eq!(reply.header("access-control-allow-headers"), Some("Authorization, Content-Type"));
+            assert_eq!(
+                reply.header("access-control-allow-headers"),
+                Some("Authorization, Content-Type, Idempotency-Key")
+            );
             assert_eq!(reply.header("access-control-max-age"), Some("600"));
             assert_eq!(reply.header("access-control-allow-credentials"), None);
             assert_eq!(reply.header("vary"), Some("Origin"));

@@ -49,22 +49,19 @@ async fn a_note_has_one_to_ten_thousand_characters() {
 
 /// proves: NOTE-6, LIST-27, GEN-10, VER-6
 #[tokio::test]
-async fn a_note_moves_nothing_and_an_idempotency_header_makes_no_difference() {
+async fn a_note_moves_nothing_and_the_same_again_is_a_second_one_but_with_the_same_key() {
     story(async |world| {
         let acme = world.workspace("Acme").await;
         let key = acme.key("bot", "write", Mode::Test).await;
         let id = key.simulate(json!({ "from": "ada@customer.test", "text": "Hello" })).await;
         let (before, events) = (key.list("").await.1, world.event_count().await);
         world.wait(chrono::TimeDelta::minutes(5));
+        let path = format!("/conversations/{id}/notes");
         for _ in 0..2 {
-            let request = world.http.post(format!("{}/api/v1/conversations/{id}/notes", world.address));
-            let request = request
-                .bearer_auth(&key.text)
-                .header("Idempotency-Key", "same")
-                .json(&json!({ "body": "x" }));
-            assert_eq!(request.send().await.unwrap().status(), 201);
+            assert_eq!(key.post(&path, json!({ "body": "x" })).await.status, 201);
+            assert_eq!(key.post_once("same", &path, &json!({ "body": "x" })).await.status, 201);
         }
-        assert_eq!(notes_of(&key, &id).await.len(), 2);
+        assert_eq!(notes_of(&key, &id).await.len(), 3);
         assert_eq!(key.list("").await.1, before, "status, count, snippet and time stay");
         assert_eq!(world.event_count().await, events, "a note is nobody's business outside");
     })

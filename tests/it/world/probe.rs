@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use reqwest::{Method, RequestBuilder};
 use rookery::api::registry::{Entry, OPERATIONS};
+use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
-use super::{Key, World};
+use super::{Key, Reply, ToolAnswer, World};
 
 /// An id that nothing has.
 pub const NOBODY: &str = "cnv_0000000000000";
@@ -74,6 +75,28 @@ impl Key<'_> {
     /// Any REST request with this key.
     pub fn ask(&self, method: &str, path: &str) -> RequestBuilder {
         self.world.ask(method, &format!("/api/v1{path}")).bearer_auth(&self.text)
+    }
+}
+
+impl Key<'_> {
+    /// A write with an Idempotency-Key, by REST.
+    pub async fn post_once(&self, name: &str, path: &str, body: &Value) -> Reply {
+        Reply::of(self.ask("POST", path).header("Idempotency-Key", name).json(body)).await
+    }
+
+    /// The same by MCP: the answer, and whether it is an earlier one.
+    pub async fn tool_once(
+        &self,
+        name: impl Into<Value>,
+        tool: &str,
+        arguments: Value,
+    ) -> (ToolAnswer, bool) {
+        let meta = json!({ "rookery/idempotencyKey": name.into() });
+        let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
+        let reply =
+            self.mcp(json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })).await;
+        let replayed = reply.json()["result"]["_meta"]["rookery/idempotencyReplayed"] == true;
+        (ToolAnswer::of(&reply), replayed)
     }
 }
 

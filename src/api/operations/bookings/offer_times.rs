@@ -33,6 +33,7 @@ impl Operation for OfferTimes {
         title: "Offer times",
         about: "Gives a private link by which the customer of this conversation books a time. Put it into a reply; nothing is sent by itself. The conversation then shows the booking.",
         needs: Needs::Scope(Scope::Draft),
+        secret: true,
         ..Spec::write("offer_times", "/conversations/{id}/booking-links")
     };
     type Db = Reading;

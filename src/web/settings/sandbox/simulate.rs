@@ -57,7 +57,7 @@ async fn taken_in(asked: &Asked, form: &Form) -> Result<String> {
         in_reply_to: None,
         dmarc: if form.fails { Dmarc::Fail } else { Dmarc::Pass },
     };
-    Ok(simulate(app, workspace, mail, false).await?.conversation.to_string())
+    Ok(simulate(app, workspace, mail, None).await?.conversation.to_string())
 }
 
 /// One for each field that is wrong.

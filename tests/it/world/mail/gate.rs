@@ -1,5 +1,5 @@
-//! Stands between a node and PostgreSQL, reads what they say to each other, and stops a mail's transaction at a
-//! chosen step. So a node can be killed exactly there, and the program needs no hook for it.
+//! Stands between a node and PostgreSQL, reads what they say to each other, and stops a mail's transaction, or that of
+//! another write, at a chosen step. So a node can be killed exactly there, and the program needs no hook for it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,23 +17,30 @@ use tokio::task::JoinSet;
 pub enum Step {
     /// Its first question does not reach the database.
     Begun,
+    /// The statement that it is known by does not reach the database.
+    Writing,
     /// All its rows are written; COMMIT does not reach the database.
     Written,
     /// The database has committed; its answer does not reach the node.
     Committed,
 }
 
-/// How the first statement of a mail's transaction, and the one that stores it, are known.
-const LOOKS: &str = "content_hash <>";
-const WRITES: &str = "insert into messages";
+/// How the first statement of a transaction, and the one that stores something, are known.
+#[derive(Clone, Copy)]
+pub struct Known {
+    pub looks: &'static str,
+    pub writes: &'static str,
+}
+
+const MAIL: Known = Known { looks: "content_hash <>", writes: "insert into messages" };
 
 pub struct Gate {
     port: u16,
     state: Arc<State>,
 }
 
-#[derive(Default)]
 struct State {
+    known: Known,
     armed: Mutex<Option<Stop>>,
     /// Somebody is stopped, or waits at the closed gate.
     reached: Notify,
@@ -50,9 +57,15 @@ struct Stop {
 impl Gate {
     /// In front of the PostgreSQL at this port.
     pub async fn before(database: u16) -> Self {
+        Self::knowing(MAIL, database).await
+    }
+
+    /// The same for other transactions than those of mail.
+    pub async fn knowing(known: Known, database: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let state = Arc::new(State::default());
+        let (armed, reached, connections) = (Mutex::default(), Notify::new(), Mutex::default());
+        let state = Arc::new(State { known, armed, reached, closed: watch::Sender::new(false), connections });
         let shared = state.clone();
         tokio::spawn(async move {
             while let Ok((node, _)) = listener.accept().await {
@@ -156,10 +169,11 @@ async fn questions(
             b'B' => {
                 next();
                 let statement = statements.get(next()).map_or("", String::as_str);
-                if statement.contains(LOOKS) {
+                if statement.contains(state.known.looks) {
                     state.at(Step::Begun).await;
                 }
-                if statement.contains(WRITES) {
+                if statement.contains(state.known.writes) {
+                    state.at(Step::Writing).await;
                     stores.store(true, Ordering::SeqCst);
                 }
             }
