@@ -29,6 +29,10 @@ fault-webhooks:
 repeat-writes:
     cargo test --locked --test it repeating::killing:: -- --ignored --nocapture
 
+# Page 400 of a million conversations takes the buffers that page 1 takes.
+page-million:
+    cargo test --locked --test it budgets::paging:: -- --ignored --nocapture
+
 # A hundred thousand broken mails through the whole pipeline.
 mutate-mail:
     cargo test --locked --test it mail::corpus:: -- --ignored --nocapture

@@ -9,7 +9,7 @@ use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use chrono::{DateTime, Utc};
@@ -17,6 +17,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::postgres::Postgres;
 use url::Url;
 
+use crate::api::cursor;
 use crate::api::idempotency::{Key, REPLAYED};
 use crate::api::input::Given;
 use crate::api::mcp::{self, Caller, McpDoor};
@@ -179,7 +180,7 @@ impl Door {
                         () = client.left(), if entry.spec.waits => return Ok(nobody()),
                     };
                     match done {
-                        Ok(done) => self.hand_over(done).await,
+                        Ok(done) => self.hand_over(done, uri).await,
                         Err(error) => Err(error),
                     }
                 }
@@ -194,11 +195,16 @@ impl Door {
     }
 
     /// Words, or a file to be saved.
-    async fn hand_over(&self, done: registry::Answer) -> Result<Response> {
+    async fn hand_over(&self, done: registry::Answer, uri: &Uri) -> Result<Response> {
         let Some(file) = done.file else {
             let mut response = answer(status(done.status), done.body);
             if done.replayed {
                 insert(response.headers_mut(), REPLAYED, "true");
+            }
+            if let Some(next) = done.next {
+                let here = self.app.config.public_url.as_str();
+                let link = cursor::link(here, uri.path(), uri.query().unwrap_or_default(), &next);
+                insert(response.headers_mut(), "link", &link);
             }
             return Ok(response);
         };
@@ -346,7 +352,7 @@ impl Door {
             (header::ACCESS_CONTROL_ALLOW_HEADERS, "Authorization, Content-Type, Idempotency-Key"),
             (
                 header::ACCESS_CONTROL_EXPOSE_HEADERS,
-                "X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, Idempotency-Replayed",
+                "X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, Idempotency-Replayed, Link",
             ),
             (header::ACCESS_CONTROL_MAX_AGE, "600"),
         ];

@@ -1,6 +1,7 @@
 //! The API for programs (specification 4). Every operation is defined once, in `operations/`; REST, MCP and the
 //! OpenAPI document are loops over the registry.
 
+pub mod cursor;
 pub mod door;
 pub mod idempotency;
 pub mod input;

@@ -7,6 +7,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use url::Url;
 
+use crate::api::cursor;
 use crate::api::idempotency::LONGEST;
 use crate::api::operation::{Method, Needs};
 use crate::api::registry::{Entry, OPERATIONS, schema_by};
@@ -111,6 +112,12 @@ fn operation(entry: &Entry, ending: Option<&BreakingChange>) -> Value {
     });
     if spec.method == Method::Post {
         operation["responses"][spec.status.to_string()]["headers"] = replayed();
+    }
+    if cursor::is_taken(&entry.input) {
+        operation["responses"][spec.status.to_string()]["headers"] = json!({ "Link": {
+            "description": "`<…>; rel=\"next\"`: where what comes next is. Left out at the end.",
+            "schema": { "type": "string" },
+        } });
     }
     if spec.gives_file {
         operation["responses"][spec.status.to_string()] = json!({

@@ -231,6 +231,8 @@ pub struct Call<'a, D> {
     pub app: &'a App,
     pub actor: &'a Agent,
     pub db: D,
+    /// The cursor of the next page, when there is one.
+    pub next: Option<String>,
 }
 
 impl<D: Handle> Call<'_, D> {

@@ -83,6 +83,8 @@ pub struct Answer {
     pub file: Option<StoredFile>,
     /// It was done and answered before.
     pub replayed: bool,
+    /// The cursor of the next page.
+    pub next: Option<String>,
 }
 
 impl Entry {
@@ -137,7 +139,7 @@ async fn run<O: Operation>(
     }
     match carry_out::<O>(app, actor, conn, entry, frame, (request.id, request.given)).await {
         Err(Error::AnsweredBefore { status, body }) => {
-            Ok(Answer { status, body, file: None, replayed: true })
+            Ok(Answer { status, body, file: None, replayed: true, next: None })
         }
         done => done,
     }
@@ -152,7 +154,7 @@ async fn carry_out<O: Operation>(
     (id, given): (Option<&str>, Given<'_>),
 ) -> Result<Answer> {
     let db = O::Db::begin(conn, frame).await?;
-    let mut call = Call { app, actor, db };
+    let mut call = Call { app, actor, db, next: None };
     let target = O::Target::find(&mut call.db, actor, id).await?;
     let input = entry.input.read(given, O::check)?;
     let output = O::run(&mut call, target, input).await?;
@@ -164,8 +166,9 @@ async fn carry_out<O: Operation>(
     if let Some(keyed) = &call.db.frame().keyed {
         keyed.answer(status, &body);
     }
+    let next = call.next.take();
     call.db.finish().await?;
-    Ok(Answer { status, body, file, replayed: false })
+    Ok(Answer { status, body, file, replayed: false, next })
 }
 
 /// Schema of a response type: a field that is always present is required, even when it can be null.

@@ -5,13 +5,15 @@
 //! words that it does not find are rare enough for the index of word pieces.
 
 use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use sqlx::PgConnection;
 
 use crate::error::{Error, Result};
-use crate::ids::{ConversationId, DocumentId};
+use crate::ids::{ConversationId, DocumentId, NotAnId};
 use crate::search_terms;
 use crate::workspace::access::Actor;
 
@@ -26,7 +28,38 @@ const HARDLY: usize = 2;
 pub struct Filter {
     pub words: Option<String>,
     pub kind: Option<String>,
+    /// Goes on behind this document.
+    pub before: Option<Place>,
     pub limit: i64,
+}
+
+/// The place of a document in the list. Written as microseconds and id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub at: DateTime<Utc>,
+    pub id: DocumentId,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.at.timestamp_micros(), self.id)
+    }
+}
+
+impl FromStr for Place {
+    type Err = NotAnId;
+    fn from_str(text: &str) -> Result<Self, NotAnId> {
+        let (at, id) = text.split_once('.').ok_or(NotAnId)?;
+        let at = at.parse().ok().and_then(DateTime::from_timestamp_micros).ok_or(NotAnId)?;
+        Ok(Self { at, id: id.parse()? })
+    }
+}
+
+impl Filter {
+    /// As the statements take it.
+    fn place(&self) -> (Option<DateTime<Utc>>, Option<i64>) {
+        self.before.map(|place| (place.at, place.id.0)).unzip()
+    }
 }
 
 #[derive(Debug)]
@@ -140,6 +173,7 @@ async fn newest(
     depth: i64,
     patterns: &[String],
 ) -> Result<Vec<Document>> {
+    let (at, id) = filter.place();
     Ok(sqlx::query_as!(
         Document,
         r#"select id as "id!: DocumentId", title as "title!", filename as "filename!", kind, fields as "fields!",
@@ -149,15 +183,17 @@ async fn newest(
                  cross join lateral (
                      (select * from documents
                       where $3::text is null and workspace_id = $1 and documents.audience = seen.audience
+                        and (created_at, documents.id) < (coalesce($7::timestamptz, 'infinity'), coalesce($8::bigint, 9223372036854775807))
                       order by created_at desc, id desc limit $4)
                      union all
                      (select * from documents
                       where workspace_id = $1 and documents.audience = seen.audience and kind = $3
+                        and (created_at, documents.id) < (coalesce($7::timestamptz, 'infinity'), coalesce($8::bigint, 9223372036854775807))
                       order by created_at desc, id desc limit $4)) branch
                  order by created_at desc, branch.id desc limit $4) walked
            where searched like all($5)
            order by created_at desc, id desc limit $6"#,
-        actor.workspace.0, &actor.audiences(), filter.kind.as_deref(), depth, patterns, filter.limit)
+        actor.workspace.0, &actor.audiences(), filter.kind.as_deref(), depth, patterns, filter.limit, at, id)
         .fetch_all(conn)
         .await?)
 }
@@ -165,21 +201,26 @@ async fn newest(
 /// Whether a walk of this depth has left documents unseen. If not, the index, which covers the whole workspace,
 /// need not be asked.
 async fn are_more_than(conn: &mut PgConnection, actor: &Actor, filter: &Filter, depth: i64) -> Result<bool> {
+    let (at, id) = filter.place();
     Ok(sqlx::query_scalar!(
         r#"select count(*) > $4 as "more!" from (
                select from unnest($2::bigint[]) seen(audience)
                cross join lateral (
                    (select from documents
                     where $3::text is null and workspace_id = $1 and documents.audience = seen.audience
+                      and (created_at, documents.id) < (coalesce($5::timestamptz, 'infinity'), coalesce($6::bigint, 9223372036854775807))
                     limit $4::bigint + 1)
                    union all
                    (select from documents
                     where workspace_id = $1 and documents.audience = seen.audience and kind = $3
+                      and (created_at, documents.id) < (coalesce($5::timestamptz, 'infinity'), coalesce($6::bigint, 9223372036854775807))
                     limit $4::bigint + 1)) branch) seen"#,
         actor.workspace.0,
         &actor.audiences(),
         filter.kind.as_deref(),
-        depth
+        depth,
+        at,
+        id
     )
     .fetch_one(conn)
     .await?)
@@ -192,6 +233,7 @@ async fn by_pieces(
     patterns: &[String],
     pieces: &[i64],
 ) -> Result<Vec<Document>> {
+    let (at, id) = filter.place();
     Ok(sqlx::query_as!(
         Document,
         r#"select id as "id: DocumentId", title, filename, kind, fields,
@@ -199,13 +241,16 @@ async fn by_pieces(
            from documents
            where workspace_id + 0 = $1 and pieces @> $5 and searched like all($4) and audience = any($2)
              and ($3::text is null or kind = $3)
+             and (created_at, documents.id) < (coalesce($7::timestamptz, 'infinity'), coalesce($8::bigint, 9223372036854775807))
            order by created_at desc, id desc limit $6"#,
         actor.workspace.0,
         &actor.audiences(),
         filter.kind.as_deref(),
         patterns,
         pieces,
-        filter.limit
+        filter.limit,
+        at,
+        id
     )
     .fetch_all(conn)
     .await?)

@@ -8,6 +8,7 @@ pub mod buffers;
 mod due;
 #[path = "../../bench/load.rs"]
 mod load;
+mod paging;
 mod repeating;
 mod reports;
 mod rules;

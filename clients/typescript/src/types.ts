@@ -33,7 +33,7 @@ export interface paths {
         };
         /**
          * List conversations
-         * @description Conversations this key can see, newest first. Narrow the list with the parameters; there is no cursor. Needs the `read` scope. Safe to repeat.
+         * @description Conversations this key can see, newest first. Narrow the list with the parameters; the cursor of an answer leads to what comes next. Needs the `read` scope. Safe to repeat.
          */
         get: operations["list_conversations"];
         put?: never;
@@ -1507,6 +1507,8 @@ export interface operations {
                 limit?: number;
                 /** @description Only conversations with this app reference, in any letter case. */
                 reference?: string;
+                /** @description Of an earlier answer with the same parameters: the list goes on where that one ended. Only `limit` may differ. */
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -1517,6 +1519,8 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description `<…>; rel="next"`: where what comes next is. Left out at the end. */
+                    Link?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -1536,6 +1540,8 @@ export interface operations {
             query?: {
                 /** @description `earlier` of an answer before: the timeline then has the items before those. */
                 before?: string;
+                /** @description Of an earlier answer: the same as `before`, in the form that lists have. */
+                cursor?: string;
             };
             header?: never;
             path: {
@@ -1549,6 +1555,8 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description `<…>; rel="next"`: where what comes next is. Left out at the end. */
+                    Link?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -1956,6 +1964,8 @@ export interface operations {
                 q?: string;
                 kind?: "invoice" | "receipt" | "statement" | "contract" | "id" | "tax" | "photo" | "other";
                 limit?: number;
+                /** @description Of an earlier answer with the same parameters: the list goes on where that one ended. Only `limit` may differ. */
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -1966,6 +1976,8 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description `<…>; rel="next"`: where what comes next is. Left out at the end. */
+                    Link?: string;
                     [name: string]: unknown;
                 };
                 content: {

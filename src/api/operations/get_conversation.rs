@@ -3,12 +3,14 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
+use crate::api::cursor::{self, Asked};
 use crate::api::operation::{Call, Operation, Spec};
 use crate::api::wire;
 use crate::conversations::conversation::Conversation;
 use crate::conversations::read;
-use crate::error::{Error, Result};
+use crate::error::{Error, Problem, Result};
 use crate::store::db::Snapshot;
 
 pub struct GetConversation;
@@ -19,6 +21,9 @@ pub struct Input {
     #[schemars(regex(pattern = r"^[0-9]{1,17}\.[0-9]{1,9}$"))]
     #[schemars(extend("x-says" = "must be `earlier` of an earlier answer"))]
     before: Option<String>,
+    /// Of an earlier answer: the same as `before`, in the form that lists have.
+    #[schemars(regex(pattern = cursor::PATTERN), extend("x-says" = cursor::NOT_ONE))]
+    cursor: Option<String>,
 }
 
 impl Operation for GetConversation {
@@ -40,7 +45,17 @@ impl Operation for GetConversation {
         let before = input.before.map(|before| {
             before.parse().map_err(|_| Error::problem("before", "must be `earlier` of an earlier answer"))
         });
-        let before = before.transpose()?;
-        Ok(read::whole(&mut call.db, conversation, before).await?.into())
+        let asked = Asked::new(Self::SPEC.name, conversation.id)?;
+        let before = before.transpose()?.or(asked.place(input.cursor.as_deref())?);
+        let whole = read::whole(&mut call.db, conversation, before).await?;
+        call.next = whole.timeline.earlier.map(|earlier| asked.cursor(earlier));
+        Ok(whole.into())
+    }
+
+    fn check(given: &Map<String, Value>) -> Vec<Problem> {
+        match given.contains_key("before") && given.contains_key(cursor::NAME) {
+            true => vec![Problem { field: cursor::NAME.into(), what: "cannot be given with before".into() }],
+            false => Vec::new(),
+        }
     }
 }

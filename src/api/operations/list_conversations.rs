@@ -2,12 +2,13 @@
 //! Filters combine with AND; the limit cuts after them.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::api::cursor::{self, Asked};
 use crate::api::operation::{Call, Nothing, Operation, Spec};
 use crate::api::wire;
-use crate::conversations::filter::{Assigned, Filter, View};
+use crate::conversations::filter::{Assigned, Cursor, Filter, View};
 use crate::conversations::list::{self};
 use crate::conversations::search::index;
 use crate::error::{Problem, Result};
@@ -36,9 +37,12 @@ pub struct Input {
     /// Only conversations with this app reference, in any letter case.
     #[schemars(length(max = 40))]
     reference: Option<String>,
+    /// Of an earlier answer with the same parameters: the list goes on where that one ended. Only `limit` may differ.
+    #[schemars(regex(pattern = cursor::PATTERN), extend("x-says" = cursor::NOT_ONE))]
+    cursor: Option<String>,
 }
 
-#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum ViewName {
     #[default]
@@ -49,7 +53,7 @@ enum ViewName {
     All,
 }
 
-#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum AssignedName {
     Me,
@@ -63,7 +67,7 @@ pub fn default_limit() -> i64 {
 impl Operation for ListConversations {
     const SPEC: Spec = Spec {
         title: "List conversations",
-        about: "Conversations this key can see, newest first. Narrow the list with the parameters; there is no cursor.",
+        about: "Conversations this key can see, newest first. Narrow the list with the parameters; the cursor of an answer leads to what comes next.",
         ..Spec::read("list_conversations", "/conversations")
     };
     type Db = Reading;
@@ -78,6 +82,10 @@ impl Operation for ListConversations {
             None => None,
         };
         let query = input.q.as_deref().map(str::trim).filter(|query| !query.is_empty());
+        let reference = input.reference.map(|reference| reference.trim().to_lowercase());
+        let asked = (input.view, mailbox.map(|id| id.0), query, input.assigned, &reference);
+        let asked = Asked::new(Self::SPEC.name, asked)?;
+        let before = asked.place(input.cursor.as_deref())?;
         if query.is_some() {
             index::catch_up(call.app, &mut call.db).await;
         }
@@ -88,12 +96,18 @@ impl Operation for ListConversations {
                 AssignedName::Me => Assigned::To(actor.member),
                 AssignedName::Unassigned => Assigned::ToNobody,
             }),
-            reference: input.reference.map(|reference| reference.trim().to_lowercase()),
+            reference,
             words: query.map(|query| search_terms::hash_query(actor.workspace, query)),
-            before: None,
-            limit: input.limit,
+            before,
+            // One more tells whether there is a next page.
+            limit: input.limit + 1,
         };
-        let page = list::list(&mut call.db, actor, now, &filter).await?;
+        let mut page = list::list(&mut call.db, actor, now, &filter).await?;
+        if page.len() as i64 > input.limit {
+            page.truncate(input.limit as usize);
+            call.next =
+                page.last().map(|last| asked.cursor(Cursor { at: last.last_message_at, id: last.id }));
+        }
         Ok(page.into_iter().map(wire::Summary::from).collect())
     }
 

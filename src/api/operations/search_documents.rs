@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::list_conversations::default_limit;
+use crate::api::cursor::{self, Asked};
 use crate::api::operation::{Call, Nothing, Operation, Spec};
 use crate::api::wire::Timestamp;
-use crate::documents::library::{self, Filter};
+use crate::documents::library::{self, Filter, Place};
 use crate::error::Result;
 use crate::ids::{ConversationId, DocumentId};
 use crate::reading::kinds::Kind;
@@ -27,6 +28,9 @@ pub struct Input {
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 100))]
     limit: i64,
+    /// Of an earlier answer with the same parameters: the list goes on where that one ended. Only `limit` may differ.
+    #[schemars(regex(pattern = cursor::PATTERN), extend("x-says" = cursor::NOT_ONE))]
+    cursor: Option<String>,
 }
 
 impl JsonSchema for Kind {
@@ -90,8 +94,16 @@ impl Operation for SearchDocuments {
 
     async fn run(call: &mut Call<'_, Reading>, _: Nothing, input: Input) -> Result<Vec<Document>> {
         let kind = input.kind.map(|kind| kind.as_str().to_owned());
-        let filter = Filter { words: input.q, kind, limit: input.limit };
-        let found = library::search(&mut call.db, call.actor, &filter).await?;
+        let query = input.q.as_deref().map(str::trim).filter(|query| !query.is_empty());
+        let asked = Asked::new(Self::SPEC.name, (query, &kind))?;
+        let before = asked.place(input.cursor.as_deref())?;
+        // One more tells whether there is a next page.
+        let filter = Filter { words: input.q, kind, before, limit: input.limit + 1 };
+        let mut found = library::search(&mut call.db, call.actor, &filter).await?;
+        if found.len() as i64 > input.limit {
+            found.truncate(input.limit as usize);
+            call.next = found.last().map(|last| asked.cursor(Place { at: last.created_at, id: last.id }));
+        }
         let document = |document: library::Document| Document {
             id: document.id,
             title: document.title,

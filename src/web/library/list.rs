@@ -52,6 +52,7 @@ pub async fn show(asked: Asked) -> Result<Response> {
     let filter = Filter {
         words: Some(q.clone()).filter(|_| !too_long),
         kind: kind.map(|kind| kind.as_str().to_owned()),
+        before: None,
         limit: shown,
     };
     let found = match too_long {

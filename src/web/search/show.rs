@@ -162,7 +162,7 @@ async fn files(
     query: &str,
     words: &BTreeSet<String>,
 ) -> Result<Vec<File>> {
-    let filter = library::Filter { words: Some(query.to_owned()), kind: None, limit: PAGE };
+    let filter = library::Filter { words: Some(query.to_owned()), kind: None, before: None, limit: PAGE };
     let found = library::search(conn, &asked.person, &filter).await?;
     let file = |document: Document| File { name: excerpts::marked(&document.filename, words), document };
     Ok(found.into_iter().map(file).collect())

@@ -380,13 +380,13 @@ async fn unknown_parameters_and_fields_change_nothing() {
             if entry.spec.method == Method::Get {
                 let key = home.key_for(entry);
                 let plain = key.get(&path).await;
-                let odd = key.get(&format!("{path}?colour=blue&cursor=x&cursor=y&limit[]=0")).await;
+                let odd = key.get(&format!("{path}?colour=blue&offset=x&offset=y&limit[]=0")).await;
                 assert_eq!((plain.status, &plain.text), (200, &odd.text), "{path}");
             }
             if entry.spec.has_tool && entry.spec.method == Method::Get {
                 let id = home.full.to_string();
                 let plain = home.live.tool(entry.spec.name, json!({ "id": id })).await;
-                let odd = json!({ "id": id, "colour": ["blue"], "cursor": { "x": 1 } });
+                let odd = json!({ "id": id, "colour": ["blue"], "offset": { "x": 1 } });
                 assert_eq!(plain, home.live.tool(entry.spec.name, odd).await);
             }
         }

@@ -116,7 +116,7 @@ async fn a_person_sees_the_teams_inboxes_and_their_own_and_never_the_sandbox() {
             let mut boxes: Vec<_> = boxes.iter().map(|inbox| (inbox.id, inbox.open)).collect();
             boxes.sort();
             assert_eq!(boxes, [(team, 1), (private, 1)]);
-            let filter = library::Filter { words: None, kind: None, limit: 25 };
+            let filter = library::Filter { words: None, kind: None, before: None, limit: 25 };
             let documents = library::search(&mut conn, &who, &filter).await.unwrap();
             let mut of: Vec<_> = documents.iter().filter_map(|document| document.conversation_id).collect();
             of.sort();

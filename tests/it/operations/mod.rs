@@ -11,6 +11,7 @@ mod long_timelines;
 mod mailboxes;
 mod me;
 mod notes;
+mod paging;
 mod replies;
 mod sandbox;
 mod search;

@@ -493,7 +493,10 @@ impl Key<'_> {
             ToolAnswer::Done { text, structured } => {
                 assert_eq!(*text, rest.text, "{tool} and GET {path} differ");
                 let json = rest.json();
-                let wrapped = if json.is_array() { json!({ "items": json }) } else { json };
+                let mut wrapped = if json.is_array() { json!({ "items": json }) } else { json };
+                if let Some((_, cursor)) = rest.header("link").and_then(|link| link.split_once("cursor=")) {
+                    wrapped["nextCursor"] = json!(cursor.split_once('>').expect("a link ends").0);
+                }
                 assert_eq!(*structured, wrapped, "{tool}'s structured content is something else");
             }
             ToolAnswer::Failed { status, sentence } => {
