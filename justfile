@@ -29,6 +29,10 @@ fault-webhooks:
 repeat-writes:
     cargo test --locked --test it repeating::killing:: -- --ignored --nocapture
 
+# Events read by a follower and sent to a webhook are the same, under 64 writers, kills and a transaction of a minute.
+follow-events:
+    cargo test --locked --test it webhooks::feed:: -- --ignored --nocapture
+
 # Page 400 of a million conversations takes the buffers that page 1 takes.
 page-million:
     cargo test --locked --test it budgets::paging:: -- --ignored --nocapture

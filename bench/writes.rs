@@ -370,7 +370,7 @@ impl Bench {
             Input::Call { operation, id, body } => {
                 let entry = OPERATIONS.iter().find(|entry| entry.spec.name == *operation).expect("known");
                 let conn = self.app.connection().await.expect("a connection");
-                let request = Request { id: Some(id), given: Given::Body(body) };
+                let request = Request { id: Some(id), given: Given::Body(body), key: Ok(None) };
                 entry.call(&self.app, &self.agent, conn, request).await.expect(operation);
             }
             Input::Nothing => {}

@@ -78,6 +78,7 @@ const GROUPS: &[(&str, &str, &[&str])] = &[
     ("Conversations", "Reading, answering and filing what customers wrote.", &["conversations"]),
     ("Workspace", "Who this key is, and what it can see.", &["me", "mailboxes", "tags", "openapi.json"]),
     ("Documents", "Files that customers sent, and what was read in them.", &["documents"]),
+    ("Events", "What happened, for whoever asks instead of being called.", &["events"]),
     ("App mail", "Mail that your app sends by itself.", &["app-mail"]),
     ("Sandbox", "Simulated customers, for test keys.", &["sandbox"]),
 ];

@@ -42,10 +42,11 @@ pub static OPERATIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         entry::<search_documents::SearchDocuments>(),
         entry::<get_document::GetDocument>(),
         entry::<get_document_content::GetDocumentContent>(),
+        entry::<events::list_events::ListEvents>(),
         entry::<record_sent::RecordSent>(),
         entry::<simulate_inbound::SimulateInbound>(),
         entry::<simulate_decision::SimulateDecision>(),
-        entry::<follow_sandbox::FollowSandbox>(),
+        entry::<events::follow_sandbox::FollowSandbox>(),
         entry::<openapi::OpenApi>(),
     ]
 });

@@ -1,4 +1,4 @@
-//! `rookery listen`: follows the sandbox with a test key and posts every event to an address of the developer's
+//! `rookery listen`: follows the events of the sandbox with a test key and posts every event to an address of the developer's
 //! machine, signed like a webhook with a secret of its own, and prints a line for each.
 
 use std::collections::HashMap;
@@ -22,6 +22,8 @@ use crate::secrets::signed_requests::Secret;
 use crate::text;
 use crate::webhooks::attempt::{Letter, attempt};
 
+const EVENTS: &str = "api/v1/events";
+const EVENTS_OF_BEFORE: &str = "api/v1/sandbox/events";
 const WAIT_SECONDS: u64 = 15;
 /// Request timeout, longer than the server's long poll.
 const TIME: Duration = Duration::from_secs(30);
@@ -103,11 +105,22 @@ pub async fn listen(arguments: Arguments, environment: HashMap<String, String>) 
     let everywhere = ["0.0.0.0/0", "::/0"].iter().filter_map(|net| net.parse().ok()).collect();
     let outside = Outside::new(everywhere, &[], None, TIME)?;
     let clock = Clock::system();
-    let mut page = ask(&outside, &arguments, &key, None).await?;
+    if key.starts_with("rk_live_") {
+        return Err(needs_test_key());
+    }
+    // Servers of before had events of the sandbox only.
+    let mut path = EVENTS;
+    let mut page = match ask(&outside, &arguments, (path, &key), None).await {
+        Err(Error::Missing(_)) => {
+            path = EVENTS_OF_BEFORE;
+            ask(&outside, &arguments, (path, &key), None).await?
+        }
+        page => page?,
+    };
     println!("Sandbox events of {} go to {}", arguments.server, arguments.forward_to);
     println!("Signing secret: {}", signing.text());
     loop {
-        page = match ask(&outside, &arguments, &key, Some(&page.next)).await {
+        page = match ask(&outside, &arguments, (path, &key), Some(&page.next)).await {
             Ok(page) => page,
             Err(error @ (Error::Unauthorized | Error::Forbidden(_))) => return Err(error),
             Err(error) => {
@@ -141,9 +154,18 @@ async fn forward(outside: &Outside, clock: &Clock, to: &Url, secret: &Secret, bo
     Ok(format!("{}  {id}  {}  → {outcome} ({} ms)", event.created_at, event.r#type, tried.milliseconds))
 }
 
-async fn ask(outside: &Outside, arguments: &Arguments, key: &str, after: Option<&str>) -> Result<Page> {
+fn needs_test_key() -> Error {
+    Error::Forbidden("Listening needs a test key, and a plan with the API.".into())
+}
+
+async fn ask(
+    outside: &Outside,
+    arguments: &Arguments,
+    (path, key): (&str, &str),
+    after: Option<&str>,
+) -> Result<Page> {
     let problem = |what: &str| Error::internal(format!("{} {what}.", arguments.server));
-    let mut url = arguments.server.join("api/v1/sandbox/events").map_err(Error::internal)?;
+    let mut url = arguments.server.join(path).map_err(Error::internal)?;
     if let Some(after) = after {
         url.query_pairs_mut().append_pair("after", after).append_pair("wait", &WAIT_SECONDS.to_string());
     }
@@ -160,7 +182,8 @@ async fn ask(outside: &Outside, arguments: &Arguments, key: &str, after: Option<
             serde_json::from_slice(&answer.body).map_err(|_| problem("gave an answer that cannot be read"))
         }
         401 => Err(Error::Unauthorized),
-        403 => Err(Error::Forbidden("Listening needs a test key, and a plan with the API.".into())),
+        403 => Err(needs_test_key()),
+        404 => Err(Error::Missing("The server has no such endpoint.")),
         status => Err(problem(&format!("answered {status}"))),
     }
 }

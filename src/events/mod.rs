@@ -3,6 +3,7 @@
 
 pub mod envelope;
 pub mod event;
+pub mod feed;
 pub mod read;
 pub mod record;
 pub mod take;

@@ -8,7 +8,7 @@ use sqlx::PgConnection;
 
 use crate::error::Result;
 
-const KEPT_BY_DAY: [&str; 4] = ["events", "sandbox_mail", "delivery_log", "answered_requests"];
+const KEPT_BY_DAY: [&str; 5] = ["events", "sandbox_mail", "delivery_log", "answered_requests", "event_feed"];
 
 /// Makes the days that are missing and drops those that are over, by the database's clock.
 pub async fn maintain(conn: &mut PgConnection) -> Result<()> {

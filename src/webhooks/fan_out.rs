@@ -1,5 +1,5 @@
-//! Turns events into deliveries: one for each webhook that hears of where it happened and wants its kind. Many
-//! events at a time, in the transaction that takes their notes. A webhook that is stopped gets a line in its log.
+//! Turns events into deliveries: one for each webhook that hears of where it happened and wants its kind, and gives them
+//! their numbers in the feed. Many events at a time, in the transaction that takes their notes. A webhook that is stopped gets a line in its log.
 
 use chrono::TimeDelta;
 use sqlx::PgConnection;
@@ -7,6 +7,7 @@ use sqlx::PgConnection;
 use crate::app::App;
 use crate::due::backoff::{Backoff, Piece, caught};
 use crate::error::Result;
+use crate::events::feed;
 use crate::events::take::{self, Notes, take};
 use crate::ids::{DeliveryId, Id, WorkspaceId};
 use crate::store::db::Across;
@@ -54,6 +55,7 @@ pub async fn run(app: &App, put_off: &Backoff) -> Result<()> {
 
 async fn fan_out(conn: &mut PgConnection, app: &App, notes: &Notes) -> Result<()> {
     let now = app.clock.now();
+    feed::append(conn, notes, now, &app.random).await?;
     let ids: Vec<i64> = notes.events.iter().map(|_| DeliveryId::mint(now, &app.random).0).collect();
     let lanes = sqlx::query!(
         r#"with heard as (

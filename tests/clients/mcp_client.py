@@ -43,7 +43,9 @@ def check_result(name, result):
     must(not result.is_error, f"{name} failed: {text}")
     body = json.loads(text)
     expected = {"items": body} if isinstance(body, list) else body
-    must(result.structured_content == expected, f"{name}: structuredContent is not the text's JSON")
+    # What leads to the next page stands beside what REST has in a header.
+    shown = {name: value for name, value in result.structured_content.items() if name != "nextCursor"}
+    must(shown == expected, f"{name}: structuredContent is not the text's JSON")
 
 
 async def run_era(mode, version, args):

@@ -90,7 +90,7 @@ const OWNERS: &[(&str, &[&str])] = &[
             "one_time_codes",
         ],
     ),
-    ("events", &["events", "unfanned_events"]),
+    ("events", &["events", "unfanned_events", "event_feed", "event_feed_heads"]),
     ("rules", &["rules", "rule_runs"]),
     (
         "conversations",

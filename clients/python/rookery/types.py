@@ -174,6 +174,11 @@ class SandboxEvents(TypedDict):
     next: str
 
 
+class EventPage(TypedDict):
+    events: list[dict[str, Any]]
+    next: str
+
+
 class NewNote(TypedDict):
     body: str
 

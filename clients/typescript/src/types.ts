@@ -344,6 +344,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List events
+         * @description What happened in the inboxes this key can see, in one order, for 30 days. Give `next` as `after` of the next call; `wait` keeps the call open until something happens. Needs the `read` scope. Safe to repeat.
+         */
+        get: operations["list_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/app-mail": {
         parameters: {
             query?: never;
@@ -952,6 +972,12 @@ export interface components {
         };
         SandboxEvents: {
             /** @description Events as test webhooks get them, oldest first, up to 100. */
+            events: Record<string, never>[];
+            /** @description Give this as `after` the next time. */
+            next: string;
+        };
+        EventPage: {
+            /** @description Events as webhooks get them, in the order in which they can be read. */
             events: Record<string, never>[];
             /** @description Give this as `after` the next time. */
             next: string;
@@ -2043,6 +2069,39 @@ export interface operations {
             401: components["responses"]["401"];
             403: components["responses"]["403"];
             404: components["responses"]["404"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+        };
+    };
+    list_events: {
+        parameters: {
+            query?: {
+                /** @description `next` of the answer before; 0 begins with the oldest that is kept. Without it the answer is empty and says where to begin. */
+                after?: string;
+                /** @description Only events of these types, separated by commas: `client.replied,message.sent`. */
+                types?: string;
+                limit?: number;
+                /** @description Seconds to wait for something to happen when nothing has. */
+                wait?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventPage"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
             429: components["responses"]["429"];
             500: components["responses"]["500"];
         };

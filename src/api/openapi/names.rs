@@ -42,6 +42,7 @@ const ANSWERS: &[(&str, &str, &str)] = &[
     ("DecidedRequest", "simulate_decision", ""),
     ("RequestedDocument", "simulate_decision", "documents/[]"),
     ("SandboxEvents", "follow_sandbox", ""),
+    ("EventPage", "list_events", ""),
 ];
 
 /// The same of bodies.

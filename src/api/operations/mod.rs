@@ -4,7 +4,7 @@
 pub mod add_note;
 pub mod assign_conversation;
 pub mod bookings;
-pub mod follow_sandbox;
+pub mod events;
 pub mod get_conversation;
 pub mod get_document;
 pub mod get_document_content;

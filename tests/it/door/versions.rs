@@ -253,6 +253,7 @@ const NAMES: &[&str] = &[
     "OfferedTimes",
     "RequestedDocument",
     "SandboxEvents",
+    "EventPage",
     "Scope",
     "ScoutHeld",
     "ScoutHeldEvent",

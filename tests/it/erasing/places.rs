@@ -44,6 +44,8 @@ const OURS: &[&str] = &[
     "doomed_files",
     "erased_bans",
     "erasures",
+    "event_feed",
+    "event_feed_heads",
     "events",
     "exports",
     "half_sign_ins",

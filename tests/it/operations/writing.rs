@@ -116,6 +116,7 @@ async fn each_scope_shows_its_tools() {
             "list_bookings",
             "search_documents",
             "get_document",
+            "list_events",
         ];
         let write = ["add_note", "set_status", "tag_conversation", "assign_conversation"];
         let reply = ["reply", "request_documents"];

@@ -22,7 +22,7 @@ use tokio::sync::Mutex;
 
 use crate::world::site::{Node, SECRET_KEY, Site};
 
-const LOCAL: (&str, &str) = ("ROOKERY_WEBHOOK_ALLOW", "127.0.0.0/8");
+pub const LOCAL: (&str, &str) = ("ROOKERY_WEBHOOK_ALLOW", "127.0.0.0/8");
 const WEBHOOKS: usize = 5;
 
 /// proves: WH-29, WH-30
@@ -194,7 +194,7 @@ async fn finish(site: &Site, app: &App, settings: &[(&str, &str)], node: &mut No
     }
 }
 
-fn app(site: &Site) -> App {
+pub fn app(site: &Site) -> App {
     let given = [("ROOKERY_DATABASE_URL", site.database.url()), ("ROOKERY_SECRET_KEY", SECRET_KEY)];
     let blobs = format!("file://{}", site.folder.join("blobs").display());
     let given = given.into_iter().chain([("ROOKERY_BLOBS", blobs.as_str())]);
@@ -203,7 +203,7 @@ fn app(site: &Site) -> App {
 }
 
 /// A change that is not committed yet: its event's id and body.
-async fn change(app: &App, workspace: WorkspaceId) -> (String, String, rookery::store::db::Tx<'static>) {
+pub async fn change(app: &App, workspace: WorkspaceId) -> (String, String, rookery::store::db::Tx<'static>) {
     let mut tx = app.begin(workspace).await.unwrap();
     let held =
         Event::ScoutHeld(ScoutHeld { conversation_id: ConversationId(app.random.number() as i64 >> 1) });

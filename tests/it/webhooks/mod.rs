@@ -2,6 +2,7 @@
 
 mod delivering;
 mod fairness;
+mod feed;
 mod following;
 mod guard;
 mod killing;

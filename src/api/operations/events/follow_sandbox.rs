@@ -15,7 +15,7 @@ use crate::store::db::NoConnection;
 use crate::workspace::access::Scope;
 
 /// How often a request that waits looks again.
-const LOOK: Duration = Duration::from_millis(300);
+pub(super) const LOOK: Duration = Duration::from_millis(300);
 
 pub struct FollowSandbox;
 
@@ -42,7 +42,7 @@ pub struct Output {
 /// A webhook's body, to the byte.
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Body(Box<RawValue>);
+pub(super) struct Body(pub(super) Box<RawValue>);
 
 impl JsonSchema for Body {
     fn schema_name() -> Cow<'static, str> {
