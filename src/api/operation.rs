@@ -12,10 +12,11 @@ use serde_json::{Map, Value};
 use crate::app::App;
 use crate::conversations::conversation::{Conversation, Locked, find_visible};
 use crate::conversations::lock::lock_visible;
+use crate::conversations::messages::outbound::{Draft, lock_message};
 use crate::documents::library::NO_DOCUMENT;
 use crate::documents::uploads::locked::{self, NO_REQUEST, Request};
 use crate::documents::whole::{self, Whole};
-use crate::error::{Error, NO_CONVERSATION, Problem, Result};
+use crate::error::{Error, NO_CONVERSATION, NO_MESSAGE, Problem, Result};
 use crate::store::db::{Connected, Handle, Tx};
 use crate::workspace::access::{Actor, Scope};
 use crate::workspace::keys::Agent;
@@ -136,6 +137,7 @@ pub enum Named {
     Conversation,
     Document,
     DocumentRequest,
+    Draft,
 }
 
 impl Named {
@@ -144,6 +146,7 @@ impl Named {
             Self::Conversation => "A conversation's id.",
             Self::Document => "A document's id.",
             Self::DocumentRequest => "The id of a request for documents.",
+            Self::Draft => "A draft's message id.",
         }
     }
 
@@ -152,6 +155,7 @@ impl Named {
             Self::Conversation => "^cnv_[0-9a-z]+$",
             Self::Document => "^doc_[0-9a-z]+$",
             Self::DocumentRequest => "^req_[0-9a-z]+$",
+            Self::Draft => "^msg_[0-9a-z]+$",
         }
     }
 
@@ -161,6 +165,7 @@ impl Named {
             Self::Conversation => ("The conversation's id, cnv_…", "conversationId"),
             Self::Document => ("The document's id, doc_…", "documentId"),
             Self::DocumentRequest => ("The request's id, req_…", "requestId"),
+            Self::Draft => ("The draft's id, msg_…", "messageId"),
         }
     }
 }
@@ -259,6 +264,14 @@ impl<D: Connected> Target<D> for Whole {
     async fn find(db: &mut D, actor: &Actor, id: Option<&str>) -> Result<Self> {
         let id = id.and_then(|id| id.parse().ok()).ok_or(NO_DOCUMENT)?;
         whole::find(db, actor, id).await
+    }
+}
+
+impl Target<Tx<'static>> for Draft {
+    async fn find(tx: &mut Tx<'static>, actor: &Actor, id: Option<&str>) -> Result<Self> {
+        let id = id.and_then(|id| id.parse().ok()).ok_or(NO_MESSAGE)?;
+        lock_message(tx, actor, id).await?;
+        Ok(Self(id))
     }
 }
 

@@ -46,6 +46,8 @@ pub static OPERATIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         entry::<record_sent::RecordSent>(),
         entry::<simulate_inbound::SimulateInbound>(),
         entry::<simulate_decision::SimulateDecision>(),
+        entry::<sandbox::approve::Approve>(),
+        entry::<sandbox::advance::Advance>(),
         entry::<events::follow_sandbox::FollowSandbox>(),
         entry::<openapi::OpenApi>(),
     ]

@@ -7,7 +7,7 @@ use crate::error::{NO_CONVERSATION, Result};
 use crate::ids::ConversationId;
 use crate::live::topic::Topic;
 use crate::store::db::Tx;
-use crate::workspace::access::{Actor, By};
+use crate::workspace::access::{Actor, By, SANDBOX};
 use crate::workspace::mailboxes::Mailbox;
 
 /// A conversation someone can see, locked to change it.
@@ -99,4 +99,23 @@ async fn take(tx: &mut Tx<'_>, id: ConversationId, audiences: Option<&[i64]>) ->
     .fetch_optional(&mut **tx)
     .await?;
     Ok(taken.is_some())
+}
+
+/// Locks the conversations of the sandbox in which something waits for its time.
+pub async fn lock_waiting_in_sandbox(tx: &mut Tx<'_>) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "select id from conversations c where workspace_id = $1 and audience = $2
+           and (snoozed_until is not null
+                or exists (select from messages m where m.workspace_id = $1 and m.conversation_id = c.id
+                           and status = 'scheduled')
+                or exists (select from document_requests r where r.workspace_id = $1 and r.conversation_id = c.id
+                           and state = 'open'))
+         order by id for update",
+        workspace,
+        SANDBOX
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    Ok(())
 }

@@ -16,7 +16,7 @@ use crate::ids::{ConversationId, DocumentRequestId, MessageId, WorkspaceId};
 use crate::secrets::link_tokens;
 use crate::secrets::secret::SecretKey;
 use crate::store::db::Tx;
-use crate::workspace::access::By;
+use crate::workspace::access::{By, SANDBOX};
 use crate::zone::Zone;
 
 /// Days after the request's mail left on which its customer is reminded.
@@ -283,6 +283,24 @@ pub async fn put_reminder_off(tx: &mut Tx<'_>, id: DocumentRequestId, until: Dat
     .execute(&mut **tx)
     .await?;
     Ok(())
+}
+
+/// Open requests of the sandbox were opened so much earlier: their reminders are due, and their links end, accordingly.
+pub async fn sooner_in_sandbox(tx: &mut Tx<'_>, by: TimeDelta) -> Result<u64> {
+    let workspace = tx.workspace().0;
+    let done = sqlx::query!(
+        "update document_requests r set opened_at = opened_at - make_interval(secs => $3),
+             remind_at = remind_at - make_interval(secs => $3), link_ends_at = link_ends_at - make_interval(secs => $3)
+         from conversations c
+         where r.workspace_id = $1 and r.state = 'open' and c.workspace_id = $1 and c.id = r.conversation_id
+           and c.audience = $2",
+        workspace,
+        SANDBOX,
+        by.num_seconds() as f64
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected())
 }
 
 impl Carried {

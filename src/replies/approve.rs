@@ -1,5 +1,5 @@
 //! Approving a draft (specification 3.3): a person lets it go, edited perhaps, and it leaves after the undo
-//! window. Anyone who sees the inbox may; nobody can in the sandbox, which people do not see.
+//! window. Anyone who sees the inbox may; in the sandbox, which people do not see, a test key simulates it.
 //!
 //! Nobody approves unseen: when the customer wrote or somebody answered since, it stops until that was shown
 //! (docs/decisions/outdated-drafts.md).
@@ -215,7 +215,11 @@ async fn let_go(
     let changed = (body != before).then_some(before);
     let drafted = revision::let_go(tx, conversation, message, person.id, changed).await?;
     let edited = drafted.is_some_and(|drafted| drafted != body);
-    let data = json!({ "messageId": message, "edited": edited });
+    let mut data = json!({ "messageId": message, "edited": edited });
+    // People see nothing of the sandbox, so nobody looked at it.
+    if !conversation.livemode() {
+        data["simulated"] = json!(true);
+    }
     timeline::append(tx, conversation.id, &person.by(), "approved", data).await?;
     let approved = DraftApproved {
         conversation_id: conversation.id,

@@ -22,6 +22,8 @@ const BODIES: &[(&str, &str)] = &[
         r#"{ "from": "ada@customer.test", "name": "Ada", "subject": "My order", "text": "Where is order 42?" }"#,
     ),
     ("simulate_decision", r#"{ "decision": "ask-again", "item": 1, "reason": "unreadable" }"#),
+    ("simulate_approval", r#"{ "body": "It left today." }"#),
+    ("advance_sandbox", r#"{ "seconds": 604800 }"#),
 ];
 
 /// The example body of an operation.

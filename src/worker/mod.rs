@@ -81,7 +81,7 @@ struct Turn {
 const LOOPS: &[Loop] = &[
     Loop {
         name: "remind of documents",
-        every: Duration::from_secs(10),
+        every: Duration::from_secs(1),
         at_once: 1,
         run: |app, turn| Box::pin(remind_of_documents(app, &turn.put_off)),
         next: |app| Box::pin(async { request::next_reminder(&mut *app.connection().await?).await }),

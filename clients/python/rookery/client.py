@@ -115,6 +115,14 @@ class Rookery:
         path = f"/sandbox/document-requests/{_part(id)}/decisions"
         return cast(types.DecidedRequest, self._post(path, decision, repeatable=False))
 
+    def simulate_approval(self, id: str, approval: types.SimulatedApproval) -> types.ApprovedDraft:
+        """Test keys only: a person approves a draft. Not safe to repeat."""
+        return cast(types.ApprovedDraft, self._post(f"/sandbox/drafts/{_part(id)}/approve", approval, repeatable=False))
+
+    def advance_sandbox(self, time: types.PassedTime) -> types.AdvancedSandbox:
+        """Test keys only: time passes in the sandbox. Not safe to repeat."""
+        return cast(types.AdvancedSandbox, self._post("/sandbox/advance", time, repeatable=False))
+
     def events(self) -> Iterator[types.Event]:
         """Test keys only: what happens in the sandbox from now on, as it happens. Live events come by webhook."""
         after: str | None = None

@@ -169,6 +169,23 @@ class RequestedDocument(TypedDict):
     state: str
 
 
+class ApprovedDraft(TypedDict):
+    messageId: str
+    sendsAt: str
+
+
+class AdvancedSandbox(TypedDict):
+    """
+    How many of each are due earlier now.
+    """
+
+    messages: int
+    documentRequests: int
+    snoozed: int
+    answers: int
+    deliveries: int
+
+
 class SandboxEvents(TypedDict):
     events: list[dict[str, Any]]
     next: str
@@ -248,6 +265,14 @@ class SimulatedDecision(TypedDict):
     message: NotRequired[str | None]
     dueDate: NotRequired[str | None]
     linkEnds: NotRequired[str | None]
+
+
+class SimulatedApproval(TypedDict):
+    body: NotRequired[str | None]
+
+
+class PassedTime(TypedDict):
+    seconds: int
 
 
 class AskCompleted(TypedDict):

@@ -103,6 +103,16 @@ export class Rookery {
     return this.#post(`/sandbox/document-requests/${encodeURIComponent(id)}/decisions`, decision, false);
   }
 
+  /** Test keys only: a person approves a draft. Not safe to repeat. */
+  simulateApproval(id: string, approval: Schemas["SimulatedApproval"] = {}): Promise<Schemas["ApprovedDraft"]> {
+    return this.#post(`/sandbox/drafts/${encodeURIComponent(id)}/approve`, approval, false);
+  }
+
+  /** Test keys only: time passes in the sandbox. Not safe to repeat. */
+  advanceSandbox(time: Schemas["PassedTime"]): Promise<Schemas["AdvancedSandbox"]> {
+    return this.#post("/sandbox/advance", time, false);
+  }
+
   /** Test keys only: what happens in the sandbox from now on, as it happens. Live events come by webhook. */
   async *events(options: { signal?: AbortSignal } = {}): AsyncGenerator<Event, void, undefined> {
     let after: string | undefined;

@@ -424,6 +424,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/sandbox/drafts/{id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve a draft of the sandbox
+         * @description Test keys only. Does what a person of the team does with a draft: it leaves after the undo window. Needs a test key with the `write` scope. Not safe to repeat: each call makes a new item.
+         */
+        post: operations["simulate_approval"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sandbox/advance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let time pass in the sandbox
+         * @description Test keys only. What waits in this workspace's sandbox is due so much earlier: mail that is about to leave, reminders, snoozes, answers, tries of test webhooks. Nothing live changes. Needs a test key with the `write` scope. Not safe to repeat: each call makes a new item.
+         */
+        post: operations["advance_sandbox"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/sandbox/events": {
         parameters: {
             query?: never;
@@ -970,6 +1010,26 @@ export interface components {
             /** @description `open`, `received`, `accepted`, `refused` or `ticked`. */
             state: string;
         };
+        ApprovedDraft: {
+            messageId: string;
+            /**
+             * Format: date-time
+             * @description When it leaves, if nobody stops it.
+             */
+            sendsAt: string;
+        };
+        /** @description How many of each are due earlier now. */
+        AdvancedSandbox: {
+            /** @description Messages that wait for their undo window or their time. */
+            messages: number;
+            /** @description Open requests for documents: reminders, and the end of their links. */
+            documentRequests: number;
+            snoozed: number;
+            /** @description Simulated customers who are about to answer. */
+            answers: number;
+            /** @description Deliveries of test webhooks that wait for their next try. */
+            deliveries: number;
+        };
         SandboxEvents: {
             /** @description Events as test webhooks get them, oldest first, up to 100. */
             events: Record<string, never>[];
@@ -1105,6 +1165,14 @@ export interface components {
              * @description With `extend`: the last day of the link, within a year.
              */
             linkEnds?: string | null;
+        };
+        SimulatedApproval: {
+            /** @description What it says instead, as a person would edit it. */
+            body?: string | null;
+        };
+        PassedTime: {
+            /** @description How far, up to 366 days. */
+            seconds: number;
         };
         /** @description Everything asked of a client is in. */
         AskCompleted: {
@@ -2226,6 +2294,84 @@ export interface operations {
             401: components["responses"]["401"];
             403: components["responses"]["403"];
             404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+        };
+    };
+    simulate_approval: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A name of your own for this request. When the request comes again within 24 hours, nothing is done twice and the answer is the first one's. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description A draft's message id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["SimulatedApproval"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
+                    "Idempotency-Replayed"?: "true";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovedDraft"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+        };
+    };
+    advance_sandbox: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A name of your own for this request. When the request comes again within 24 hours, nothing is done twice and the answer is the first one's. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PassedTime"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
+                    "Idempotency-Replayed"?: "true";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdvancedSandbox"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
             409: components["responses"]["409"];
             413: components["responses"]["413"];
             422: components["responses"]["422"];

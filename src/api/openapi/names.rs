@@ -41,6 +41,8 @@ const ANSWERS: &[(&str, &str, &str)] = &[
     ("Simulated", "simulate_inbound", ""),
     ("DecidedRequest", "simulate_decision", ""),
     ("RequestedDocument", "simulate_decision", "documents/[]"),
+    ("ApprovedDraft", "simulate_approval", ""),
+    ("AdvancedSandbox", "advance_sandbox", ""),
     ("SandboxEvents", "follow_sandbox", ""),
     ("EventPage", "list_events", ""),
 ];
@@ -59,6 +61,8 @@ const BODIES: &[(&str, &str, &str)] = &[
     ("SimulatedMail", "simulate_inbound", ""),
     ("SimulatedFile", "simulate_inbound", "attachments/[]"),
     ("SimulatedDecision", "simulate_decision", ""),
+    ("SimulatedApproval", "simulate_approval", ""),
+    ("PassedTime", "advance_sandbox", ""),
 ];
 
 /// The same of what events tell. An event's whole body has the name of its kind and `Event`.

@@ -16,6 +16,7 @@ pub mod openapi;
 pub mod record_sent;
 pub mod reply;
 pub mod request_documents;
+pub mod sandbox;
 pub mod search_documents;
 pub mod set_status;
 pub mod simulate_decision;

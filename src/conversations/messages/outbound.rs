@@ -170,6 +170,10 @@ pub async fn lock_message(tx: &mut Tx<'_>, who: &Actor, message: MessageId) -> R
     Ok((conversation, ours))
 }
 
+/// A draft by its message, which whoever asks can see.
+#[derive(Clone, Copy, Debug)]
+pub struct Draft(pub MessageId);
+
 /// A message of ours on a locked conversation.
 pub async fn find(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId) -> Result<Option<Ours>> {
     let workspace = tx.workspace().0;

@@ -3,7 +3,7 @@
 //! A claim is a lease: it moves the due time to the lease's end and counts `claim` up. Whoever comes back
 //! with a result names the claim it acted under, and a claim that is not the newest writes nothing.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -399,4 +399,18 @@ pub async fn newest_to(
     )
     .fetch_optional(conn)
     .await?)
+}
+
+/// What waits in the sandbox leaves so much earlier. What is being handed over has its lease.
+pub async fn sooner_in_sandbox(tx: &mut Tx<'_>, by: TimeDelta) -> Result<u64> {
+    let workspace = tx.workspace().0;
+    let done = sqlx::query!(
+        "update messages set due_at = due_at - make_interval(secs => $2), sends_at = sends_at - make_interval(secs => $2)
+         where workspace_id = $1 and sandbox and status = 'scheduled'",
+        workspace,
+        by.num_seconds() as f64
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected())
 }

@@ -13,7 +13,7 @@ use crate::due::backoff::Aside;
 use crate::error::{Error, Result};
 use crate::ids::{ConversationId, WorkspaceId};
 use crate::store::db::Tx;
-use crate::workspace::access::Actor;
+use crate::workspace::access::{Actor, SANDBOX};
 
 const SHORTEST: TimeDelta = TimeDelta::minutes(1);
 const LONGEST: TimeDelta = TimeDelta::days(366);
@@ -68,4 +68,19 @@ pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
     Ok(sqlx::query_scalar!("select min(snoozed_until) from conversations where snoozed_until is not null")
         .fetch_one(conn)
         .await?)
+}
+
+/// Snoozes of the sandbox run out so much earlier.
+pub async fn sooner_in_sandbox(tx: &mut Tx<'_>, by: TimeDelta) -> Result<u64> {
+    let workspace = tx.workspace().0;
+    let done = sqlx::query!(
+        "update conversations set snoozed_until = snoozed_until - make_interval(secs => $3)
+         where workspace_id = $1 and audience = $2 and snoozed_until is not null",
+        workspace,
+        SANDBOX,
+        by.num_seconds() as f64
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected())
 }

@@ -30,7 +30,7 @@ listed! {
     "tags" "tags were added or removed" ["added" "removed"];
     "snoozed" "it sleeps until a time" ["until"];
     "unsnoozed" "the snooze ended" ["reason"];
-    "approved" "a person approved a draft" ["messageId" "edited"];
+    "approved" "a person approved a draft" ["messageId" "edited"] ["simulated"];
     "draft-discarded" "a person threw a draft away, or took it over" ["messageId"] ["reason"];
     "send-stopped" "a message that was about to leave was stopped" ["messageId" "reason"];
     "send-time" "a message leaves at another time" ["messageId" "to"];

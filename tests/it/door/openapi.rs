@@ -253,10 +253,15 @@ async fn every_limit_in_the_description_is_the_one_that_is_enforced() {
         let asked = json!({ "documents": [{ "label": "Passport" }] });
         let asked =
             home.test.post(&format!("/conversations/{}/document-requests", home.sandbox), asked).await;
-        let request = asked.json()["requestId"].as_str().unwrap().to_owned();
+        let named = |field: &str| asked.json()[field].as_str().unwrap().to_owned();
+        let (request, draft) = (named("requestId"), named("messageId"));
         let mut tried = Vec::new();
         for (path, operations) in document["paths"].as_object().unwrap() {
-            let id = if path.contains("/document-requests/{id}") { &request } else { &home.sandbox };
+            let id = match path {
+                path if path.contains("/document-requests/{id}") => &request,
+                path if path.contains("/drafts/{id}") => &draft,
+                _ => &home.sandbox,
+            };
             let path = path.replace("{id}", id);
             for (method, operation) in operations.as_object().unwrap() {
                 if method == "get" {

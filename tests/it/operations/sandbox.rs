@@ -1,5 +1,7 @@
 //! `POST /sandbox/inbound`: simulated mail, through the very pipeline of real mail.
 
+mod clock;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;

@@ -48,6 +48,7 @@ async fn every_post<'a>(home: &'a Furnished<'a>) -> Vec<Asked<'a>> {
         .fetch_one(&acme.world.app.pool)
         .await
         .expect(&asked);
+    let draft = home.test.drafts(&home.sandbox, "Perhaps.").await;
     let body = |operation: &str| match operation {
         "add_note" => json!({ "body": "Look." }),
         "set_status" => json!({ "status": "closed" }),
@@ -62,6 +63,8 @@ async fn every_post<'a>(home: &'a Furnished<'a>) -> Vec<Asked<'a>> {
         "simulate_inbound" => json!({ "from": "ada@customer.test", "text": "Hello.", "attachments": [
             { "filename": "a.pdf", "contentType": "application/pdf", "content": "JVBERi0xLjQK" }] }),
         "simulate_decision" => json!({ "decision": "cancel" }),
+        "simulate_approval" => json!({ "body": "Certainly." }),
+        "advance_sandbox" => json!({ "seconds": 1 }),
         other => panic!("{other} is a POST, and has no body here"),
     };
     let posts = OPERATIONS.iter().filter(|entry| entry.spec.method == Method::Post);
@@ -69,6 +72,7 @@ async fn every_post<'a>(home: &'a Furnished<'a>) -> Vec<Asked<'a>> {
         .map(|entry| {
             let id = match entry.spec.name {
                 "simulate_decision" => Some(rookery::ids::DocumentRequestId(request).to_string()),
+                "simulate_approval" => Some(draft.clone()),
                 _ => entry.spec.names_something().then(|| home.full.to_string()),
             };
             let path = entry.spec.path.replace("{id}", id.as_deref().unwrap_or_default());
