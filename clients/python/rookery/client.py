@@ -14,6 +14,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
@@ -83,8 +84,7 @@ class Rookery:
         return cast(bytes, self._get(f"/documents/{_part(id)}/content"))
 
     def add_note(self, id: str, note: types.NewNote) -> types.Done:
-        """Not safe to repeat: after an error of the network, read the conversation before you write again."""
-        return cast(types.Done, self._post(f"/conversations/{_part(id)}/notes", note, repeatable=False))
+        return cast(types.Done, self._post(f"/conversations/{_part(id)}/notes", note))
 
     def set_status(self, id: str, status: types.NewStatus) -> types.Done:
         return cast(types.Done, self._post(f"/conversations/{_part(id)}/status", status))
@@ -96,71 +96,75 @@ class Rookery:
         return cast(types.Done, self._post(f"/conversations/{_part(id)}/assign", to))
 
     def reply(self, id: str, reply: types.NewReply) -> types.Written:
-        """A draft for a person to approve, or with `send` one that leaves after the undo window. Not safe to repeat."""
-        return cast(types.Written, self._post(f"/conversations/{_part(id)}/replies", reply, repeatable=False))
+        """A draft for a person to approve, or with `send` one that leaves after the undo window."""
+        return cast(types.Written, self._post(f"/conversations/{_part(id)}/replies", reply))
 
     def request_documents(self, id: str, request: types.NewDocumentRequest) -> types.Written:
-        """Not safe to repeat."""
-        return cast(types.Written, self._post(f"/conversations/{_part(id)}/document-requests", request, repeatable=False))
+        return cast(types.Written, self._post(f"/conversations/{_part(id)}/document-requests", request))
 
     def record_sent(self, mail: types.SentMail) -> types.Done:
         return cast(types.Done, self._post("/app-mail", mail))
 
     def simulate_inbound(self, mail: types.SimulatedMail) -> types.Simulated:
         """Test keys only: an email of a simulated customer."""
-        return cast(types.Simulated, self._post("/sandbox/inbound", mail, repeatable=False))
+        return cast(types.Simulated, self._post("/sandbox/inbound", mail))
 
     def simulate_decision(self, id: str, decision: types.SimulatedDecision) -> types.DecidedRequest:
         """Test keys only: what a person does with a request for documents."""
         path = f"/sandbox/document-requests/{_part(id)}/decisions"
-        return cast(types.DecidedRequest, self._post(path, decision, repeatable=False))
+        return cast(types.DecidedRequest, self._post(path, decision))
 
     def simulate_approval(self, id: str, approval: types.SimulatedApproval) -> types.ApprovedDraft:
-        """Test keys only: a person approves a draft. Not safe to repeat."""
-        return cast(types.ApprovedDraft, self._post(f"/sandbox/drafts/{_part(id)}/approve", approval, repeatable=False))
+        """Test keys only: a person approves a draft."""
+        return cast(types.ApprovedDraft, self._post(f"/sandbox/drafts/{_part(id)}/approve", approval))
 
     def advance_sandbox(self, time: types.PassedTime) -> types.AdvancedSandbox:
-        """Test keys only: time passes in the sandbox. Not safe to repeat."""
-        return cast(types.AdvancedSandbox, self._post("/sandbox/advance", time, repeatable=False))
+        """Test keys only: time passes in the sandbox."""
+        return cast(types.AdvancedSandbox, self._post("/sandbox/advance", time))
 
-    def events(self) -> Iterator[types.Event]:
-        """Test keys only: what happens in the sandbox from now on, as it happens. Live events come by webhook."""
-        after: str | None = None
+    def events(self, after: str | None = None, only: str | None = None) -> Iterator[types.Event]:
+        """What happens from now on, or after `next` of a page that was kept, as it happens: 30 days back at most.
+
+        `only` names types, with commas between."""
         while True:
-            query = {"after": after, "wait": None if after is None else 15}
-            answer = cast(types.SandboxEvents, self._get("/sandbox/events", query))
-            for event in answer["events"]:
+            page = self.event_page(after=after, types=only, wait=None if after is None else 15)
+            for event in page["events"]:
                 yield cast(types.Event, event)
-            after = answer["next"]
+            after = page["next"]
+
+    def event_page(self, **query: str | int | None) -> types.EventPage:
+        """One page of them (`after`, `types`, `limit`, `wait`), for whoever keeps `next` with what they made of it."""
+        return cast(types.EventPage, self._get("/events", query))
 
     def _get(self, path: str, query: Mapping[str, str | int | None] | None = None) -> Any:
         given = {name: value for name, value in (query or {}).items() if value is not None}
-        return self._call("GET", path + ("?" + urllib.parse.urlencode(given) if given else ""), None, True)
+        return self._call("GET", path + ("?" + urllib.parse.urlencode(given) if given else ""), None)
 
-    def _post(self, path: str, body: Mapping[str, Any], *, repeatable: bool = True) -> Any:
-        return self._call("POST", path, json.dumps(body).encode(), repeatable)
+    def _post(self, path: str, body: Mapping[str, Any]) -> Any:
+        return self._call("POST", path, json.dumps(body).encode())
 
-    def _call(self, method: str, path: str, body: bytes | None, repeatable: bool) -> Any:
+    def _call(self, method: str, path: str, body: bytes | None) -> Any:
+        # By its name the service knows a call that comes again, and does not carry it out twice.
+        name = str(uuid.uuid4())
         tried = 1
         while True:
             try:
-                return self._once(method, path, body)
+                return self._once(method, path, body, name)
             except RookeryError as error:
-                # What was refused for its number was not carried out; of anything else nobody knows.
-                again, asked = error.status == 429 or (repeatable and error.status >= 500), error.retry_after
-                if not again or tried >= self._tries:
+                refused, asked = error.status != 429 and error.status < 500, error.retry_after
+                if refused or tried >= self._tries:
                     raise
             except OSError:
                 asked = 0.0
-                if not repeatable or tried >= self._tries:
+                if tried >= self._tries:
                     raise
             time.sleep(min(asked or 0.25 * 2**tried * random.uniform(0.75, 1.25), 60))
             tried += 1
 
-    def _once(self, method: str, path: str, body: bytes | None) -> Any:
+    def _once(self, method: str, path: str, body: bytes | None, name: str) -> Any:
         headers = {"Authorization": f"Bearer {self._key}", "User-Agent": "rookery-python/1"}
         if body is not None:
-            headers["Content-Type"] = "application/json"
+            headers |= {"Content-Type": "application/json", "Idempotency-Key": name}
         asked = urllib.request.Request(self._base + path, data=body, headers=headers, method=method)
         try:
             with _OPENER.open(asked, timeout=self._timeout) as answer:

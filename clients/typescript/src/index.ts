@@ -70,77 +70,81 @@ export class Rookery {
   documentContent(id: string): Promise<Uint8Array> {
     return this.#get(`/documents/${encodeURIComponent(id)}/content`);
   }
-  /** Not safe to repeat: after an error of the network, read the conversation before you write again. */
   addNote(id: string, note: Schemas["NewNote"]): Promise<Schemas["Done"]> {
-    return this.#post(`/conversations/${encodeURIComponent(id)}/notes`, note, false);
+    return this.#post(`/conversations/${encodeURIComponent(id)}/notes`, note);
   }
   setStatus(id: string, status: Schemas["NewStatus"]): Promise<Schemas["Done"]> {
-    return this.#post(`/conversations/${encodeURIComponent(id)}/status`, status, true);
+    return this.#post(`/conversations/${encodeURIComponent(id)}/status`, status);
   }
   tag(id: string, change: Schemas["TagChange"]): Promise<Schemas["Done"]> {
-    return this.#post(`/conversations/${encodeURIComponent(id)}/tags`, change, true);
+    return this.#post(`/conversations/${encodeURIComponent(id)}/tags`, change);
   }
   assign(id: string, to: Schemas["NewAssignee"]): Promise<Schemas["Done"]> {
-    return this.#post(`/conversations/${encodeURIComponent(id)}/assign`, to, true);
+    return this.#post(`/conversations/${encodeURIComponent(id)}/assign`, to);
   }
-  /** A draft for a person to approve, or with `send` a message that leaves after the undo window. Not safe to repeat. */
+  /** A draft for a person to approve, or with `send` a message that leaves after the undo window. */
   reply(id: string, reply: Schemas["NewReply"]): Promise<Schemas["Written"]> {
-    return this.#post(`/conversations/${encodeURIComponent(id)}/replies`, reply, false);
+    return this.#post(`/conversations/${encodeURIComponent(id)}/replies`, reply);
   }
-  /** Not safe to repeat. */
   requestDocuments(id: string, request: Schemas["NewDocumentRequest"]): Promise<Schemas["Written"]> {
-    return this.#post(`/conversations/${encodeURIComponent(id)}/document-requests`, request, false);
+    return this.#post(`/conversations/${encodeURIComponent(id)}/document-requests`, request);
   }
   recordSent(mail: Schemas["SentMail"]): Promise<Schemas["Done"]> {
-    return this.#post("/app-mail", mail, true);
+    return this.#post("/app-mail", mail);
   }
   /** Test keys only: an email of a simulated customer. */
   simulateInbound(mail: Schemas["SimulatedMail"]): Promise<Schemas["Simulated"]> {
-    return this.#post("/sandbox/inbound", mail, false);
+    return this.#post("/sandbox/inbound", mail);
   }
   /** Test keys only: what a person does with a request for documents. */
   simulateDecision(id: string, decision: Schemas["SimulatedDecision"]): Promise<Schemas["DecidedRequest"]> {
-    return this.#post(`/sandbox/document-requests/${encodeURIComponent(id)}/decisions`, decision, false);
+    return this.#post(`/sandbox/document-requests/${encodeURIComponent(id)}/decisions`, decision);
   }
 
-  /** Test keys only: a person approves a draft. Not safe to repeat. */
+  /** Test keys only: a person approves a draft. */
   simulateApproval(id: string, approval: Schemas["SimulatedApproval"] = {}): Promise<Schemas["ApprovedDraft"]> {
-    return this.#post(`/sandbox/drafts/${encodeURIComponent(id)}/approve`, approval, false);
+    return this.#post(`/sandbox/drafts/${encodeURIComponent(id)}/approve`, approval);
   }
 
-  /** Test keys only: time passes in the sandbox. Not safe to repeat. */
+  /** Test keys only: time passes in the sandbox. */
   advanceSandbox(time: Schemas["PassedTime"]): Promise<Schemas["AdvancedSandbox"]> {
-    return this.#post("/sandbox/advance", time, false);
+    return this.#post("/sandbox/advance", time);
   }
 
-  /** Test keys only: what happens in the sandbox from now on, as it happens. Live events come by webhook. */
-  async *events(options: { signal?: AbortSignal } = {}): AsyncGenerator<Event, void, undefined> {
-    let after: string | undefined;
+  /** What happens from now on, or after `next` of an answer that was kept, as it happens: 30 days back at most. */
+  async *events(options: { after?: string; types?: string; signal?: AbortSignal } = {}): AsyncGenerator<Event, void, undefined> {
+    let after = options.after;
     while (!options.signal?.aborted) {
       const wait = after === undefined ? undefined : 15;
-      const answer = await this.#get<Schemas["SandboxEvents"]>("/sandbox/events", { after, wait });
-      for (const event of answer.events) yield event as unknown as Event;
-      after = answer.next;
+      const page = await this.eventPage({ after, types: options.types, wait });
+      for (const event of page.events) yield event as unknown as Event;
+      after = page.next;
     }
+  }
+  /** One page of them, for whoever keeps `next` with what they made of the events. */
+  eventPage(query: Query<"list_events"> = {}): Promise<Schemas["EventPage"]> {
+    return this.#get("/events", query);
   }
 
   #get<T>(path: string, query: object = {}): Promise<T> {
     const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null);
     const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
-    return this.#call("GET", search ? `${path}?${search}` : path, undefined, true);
+    return this.#call("GET", search ? `${path}?${search}` : path);
   }
 
-  #post<T>(path: string, body: object, repeatable: boolean): Promise<T> {
-    return this.#call("POST", path, JSON.stringify(body), repeatable);
+  #post<T>(path: string, body: object): Promise<T> {
+    return this.#call("POST", path, JSON.stringify(body));
   }
 
-  async #call<T>(method: string, path: string, body: string | undefined, repeatable: boolean): Promise<T> {
+  async #call<T>(method: string, path: string, body?: string): Promise<T> {
     const { key, tries, timeout, fetch } = this.#options;
+    // By its name the service knows a call that comes again, and does not carry it out twice.
+    const name = crypto.randomUUID();
     for (let tried = 1; ; tried++) {
       let answer: Response | undefined;
       try {
         const headers: Record<string, string> = { Authorization: `Bearer ${key}`, "User-Agent": "rookery-typescript/1" };
-        if (body !== undefined) headers["Content-Type"] = "application/json";
+        if (body !== undefined) Object.assign(headers, { "Content-Type": "application/json", "Idempotency-Key": name });
         // A redirect is an error like any other: the key goes nowhere else.
         const signal = AbortSignal.timeout(timeout);
         answer = await fetch(this.#base + path, { method, headers, body, signal, redirect: "manual" });
@@ -148,9 +152,8 @@ export class Rookery {
         if (answer.ok) return (isFile ? new Uint8Array(await answer.arrayBuffer()) : await answer.json()) as T;
         throw new RookeryError(answer.status, sentence(await answer.text()), answer.headers.get("x-request-id"));
       } catch (error) {
-        // What was refused for its number was not carried out; of anything else nobody knows.
-        const again = error instanceof RookeryError ? error.status === 429 || (repeatable && error.status >= 500) : repeatable;
-        if (!again || tried >= tries) throw error;
+        const refused = error instanceof RookeryError && error.status !== 429 && error.status < 500;
+        if (refused || tried >= tries) throw error;
         const asked = Number(answer?.headers.get("retry-after")) * 1000;
         const growing = 250 * 2 ** tried * (0.75 + Math.random() / 2);
         await new Promise((done) => setTimeout(done, Math.min(asked || growing, 60_000)));

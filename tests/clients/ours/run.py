@@ -1,5 +1,5 @@
-"""Our own clients at a service that fails in every way: what is safe to repeat is tried again, later each time; what is
-not, never, but for 429, which was not carried out. And webhooks, good and bad.
+"""Our own clients at a service that fails in every way: what fails is tried again, later each time, and what writes has a
+name by which the service knows it; what is refused is not. And webhooks, good and bad.
 
     run.py NODE PYTHON FOLDER    (FOLDER has rookery-client in its node_modules, PYTHON has rookery)
 """
@@ -22,8 +22,8 @@ here = os.path.dirname(os.path.abspath(__file__))
 ANSWERS = {
     "GET /me": [(500, {}), (503, {}), (200, {})],
     "GET /tags": [(429, {"Retry-After": "1"}), (200, {})],
-    "POST /conversations/cnv_1/notes": [(500, {})],
-    "POST /conversations/cnv_1/replies": [None],
+    "POST /conversations/cnv_1/notes": [(500, {}), (201, {})],
+    "POST /conversations/cnv_1/replies": [None, (422, {})],
     "POST /conversations/cnv_1/status": [None, (200, {})],
     "POST /conversations/cnv_1/document-requests": [(429, {"Retry-After": "1"}), (201, {})],
     "GET /documents/doc_1/content": [(503, {}), (200, {"Content-Type": "application/octet-stream"})],
@@ -33,16 +33,17 @@ ANSWERS = {
 WANTED = {
     "GET /me": 3,
     "GET /tags": 2,
-    "POST /conversations/cnv_1/notes": 1,
-    "POST /conversations/cnv_1/replies": 1,
+    "POST /conversations/cnv_1/notes": 2,
+    "POST /conversations/cnv_1/replies": 2,
     "POST /conversations/cnv_1/status": 2,
     "POST /conversations/cnv_1/document-requests": 2,
     "GET /documents/doc_1/content": 2,
     "GET /conversations/a%2Fb%3Fc": 1,
     "GET /mailboxes": 1,
 }
-SAID = ["me done", "tags done", "note 500 A sentence.", "reply network", "status done", "documents done", "file 11 bytes", "missing 404 A sentence.", "elsewhere 307 A sentence."]
+SAID = ["me done", "tags done", "note done", "reply 422 A sentence.", "status done", "documents done", "file 11 bytes", "missing 404 A sentence.", "elsewhere 307 A sentence."]
 asked = {}
+names = {}
 
 
 class Failing(http.server.BaseHTTPRequestHandler):
@@ -50,6 +51,8 @@ class Failing(http.server.BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers.get("content-length", 0)))
         name = f"{self.command} {self.path.removeprefix('/api/v1')}"
         assert self.headers["authorization"] == "Bearer rk_test_x"
+        if self.command == "POST":
+            names.setdefault(name, []).append(self.headers["idempotency-key"])
         times = asked.setdefault(name, [])
         times.append(time.monotonic())
         answer = ANSWERS[name][min(len(times), len(ANSWERS[name])) - 1]
@@ -102,6 +105,7 @@ url = f"http://127.0.0.1:{server.server_port}"
 script = shutil.copy(os.path.join(here, "calls.mts"), folder)
 for name, line in {"TypeScript": [node, script], "Python": [python, os.path.join(here, "calls.py")]}.items():
     asked.clear()
+    names.clear()
     cases, secret = deliveries()
     file = os.path.join(folder, "deliveries.json")
     with open(file, "w") as out:
@@ -110,6 +114,8 @@ for name, line in {"TypeScript": [node, script], "Python": [python, os.path.join
     wanted = SAID + ["webhook " + ("webhook.test" if good else "refused") for *_, good in cases]
     assert done.stdout.splitlines() == wanted, (name, done.stdout)
     assert {path: len(times) for path, times in asked.items()} == WANTED, (name, asked)
+    assert all(len(set(given)) == 1 and given[0] for given in names.values()), f"{name} keeps a call's name: {names}"
+    assert len({given[0] for given in names.values()}) == len(names), f"{name} has a name for each call: {names}"
     first, second, third = asked["GET /me"]
     assert third - second > second - first > 0.3, f"{name} waits longer each time: {asked['GET /me']}"
     before, after = asked["GET /tags"]
