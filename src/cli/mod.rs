@@ -6,7 +6,6 @@ mod agents;
 mod assistants;
 mod audit;
 mod bookings;
-mod cells;
 pub mod demo;
 mod domains;
 mod generate;
@@ -107,7 +106,7 @@ enum Command {
     ///
     /// Settings: ROOKERY_CELL (the name of the cell of ROOKERY_DATABASE_URL), ROOKERY_CELLS and ROOKERY_CELL_OWNERS
     /// (west=postgres://… east=postgres://…). One database needs none of this.
-    Cells(cells::Arguments),
+    Cells(upkeep::cells::Arguments),
     /// Make and change workspaces, people, inboxes, keys and webhooks.
     Admin {
         /// Print one JSON object instead of a sentence.
@@ -169,9 +168,9 @@ async fn execute(cli: Cli, arguments: &[OsString]) -> Result<()> {
         Command::Demo(arguments) => demo::demo(config, arguments).await,
         Command::Doctor(arguments) => upkeep::doctor::doctor(config, arguments).await,
         Command::Backup(arguments) => upkeep::backup::backup(config, arguments).await,
-        Command::Cells(arguments) => cells::cells(config, arguments).await,
+        Command::Cells(arguments) => upkeep::cells::cells(config, arguments).await,
         Command::Admin { json, command } => {
-            let app = cells::of_command(&config, &command, arguments).await?;
+            let app = upkeep::cells::of_command(&config, &command, arguments).await?;
             app.follow_the_databases_clock().await?;
             let done = admin::run(&app, command, json).await;
             nodes::tell_now(&app).await;

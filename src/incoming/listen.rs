@@ -7,6 +7,7 @@ pub mod data;
 mod door;
 mod fair_semaphore;
 mod hand_over;
+mod origin;
 mod pass_on;
 mod peers;
 pub mod recipients;

@@ -3,7 +3,7 @@
 
 use sqlx::Row;
 
-use super::Side;
+use super::side::Side;
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
 

@@ -1,12 +1,12 @@
-//! Whether both cells have the same rows: a count and a sum of hashes of every table, over the rows as text.
+//! Whether both cells have the same rows: a count and a sum of hashes of every table, over the rows as text. Columns of a kind
+//! that is written otherwise by each server would differ; there are none.
 
 use std::collections::BTreeMap;
 
 use sqlx::pool::PoolConnection;
 use sqlx::{AssertSqlSafe, PgConnection, Postgres, Row};
 
-use super::Side;
-use super::side::{Table, tables};
+use super::side::{Side, Table, tables};
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
 

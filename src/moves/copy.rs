@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use sqlx::Row;
 
-use super::{Side, Tell};
+use super::clean;
+use super::side::Side;
+use super::tell::Tell;
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
 
@@ -50,7 +52,7 @@ pub async fn begin(from: &mut Side, to: &mut Side, workspace: WorkspaceId) -> Re
         return Ok(());
     }
     // What an earlier copy left would be in the way of this one.
-    super::clean::clean(to, workspace).await?;
+    clean::clean(to, workspace).await?;
     let row: String = sqlx::query_scalar("select to_jsonb(w)::text from workspaces w where id = $1")
         .bind(id)
         .fetch_one(from.conn())

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use sqlx::pool::PoolConnection;
 use sqlx::{AssertSqlSafe, Postgres, Row};
 
-use super::Side;
+use super::side::Side;
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
 

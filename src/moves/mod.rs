@@ -4,11 +4,12 @@
 //! Every step can be repeated, and the directory's row says which is next: a command that was killed is run again and goes
 //! on. Until the directory names the new cell, the move can be given up and nothing has happened.
 
-pub mod clean;
+mod clean;
 pub mod compare;
-pub mod copy;
-pub mod fence;
+mod copy;
+mod fence;
 mod side;
+mod tell;
 
 use std::time::{Duration, Instant};
 
@@ -16,8 +17,8 @@ use crate::cells::REMEMBERED_FOR;
 use crate::error::{Error, Result};
 use crate::store::cells::{Move, Step};
 use crate::store::directory::Directory;
-use compare::Compared;
 pub use side::Side;
+pub use tell::Tell;
 
 /// For how long after the switch the new cell stays closed: until no node remembers the old place.
 const UNTIL_KNOWN: Duration = Duration::from_millis(REMEMBERED_FOR.as_millis() as u64 + 100);
@@ -26,16 +27,6 @@ const UNTIL_KNOWN: Duration = Duration::from_millis(REMEMBERED_FOR.as_millis() a
 pub struct Sides {
     pub from: Side,
     pub to: Side,
-}
-
-/// What a move tells while it goes on.
-pub trait Tell: Sync {
-    fn step(&self, step: Step);
-    /// So many of so many tables are there, and so many rows.
-    fn copied(&self, tables: i64, of: i64, rows: i64);
-    fn compared(&self, compared: &Compared);
-    /// For how long nobody could write.
-    fn was_closed(&self, time: Duration);
 }
 
 /// Goes on with a move from where it is to its end.

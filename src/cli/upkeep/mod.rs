@@ -1,5 +1,6 @@
-//! What an operator does to keep the server well: looking at everything it needs, and backups.
-//! Both run beside the service.
+//! What an operator does to keep the server well: looking at everything it needs, backups, and spreading workspaces over
+//! several databases. All run beside the service.
 
 pub mod backup;
+pub mod cells;
 pub mod doctor;

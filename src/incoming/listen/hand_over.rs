@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::door::{Door, PORTION, PORTIONS, Protocol};
+use super::origin::Origin;
 use super::pass_on::Passed;
 use super::recipients::{Home, Recipient};
 use super::spool::Spool;
@@ -21,19 +22,6 @@ use crate::incoming::delivery::{Delivery, Received};
 use crate::incoming::parse::{ParsedMail, Refusal};
 use crate::incoming::quota::admit;
 use crate::incoming::receive::take_apart;
-
-/// The client, as far as it said who it is.
-#[derive(Clone)]
-pub struct Origin {
-    /// The address for SPF. Behind a front server of our own, that server has to forward it.
-    pub address: Option<IpAddr>,
-    pub peer: IpAddr,
-    pub helo: Option<String>,
-    pub extended: bool,
-    pub encrypted: bool,
-    /// Another node passed it on, which is done once.
-    pub passed_on: bool,
-}
 
 pub struct Envelope {
     /// Empty for bounces.

@@ -10,14 +10,12 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::hand_over::Origin;
+use super::origin::{FLEET, Origin};
 
 /// How long another node may take, storing included.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Longest line of an answer.
 const MOST_LINE: u64 = 4096;
-/// The attribute of XFORWARD that says it comes from a node.
-pub const SOURCE: &str = "FLEET";
 
 pub struct Passed<'a> {
     pub name: &'a str,
@@ -46,7 +44,7 @@ impl Passed<'_> {
             .as_deref()
             .filter(|helo| !helo.contains(|c: char| c.is_whitespace() || c == '='));
         let helo = helo.unwrap_or("[UNAVAILABLE]");
-        line.ask(&format!("XFORWARD ADDR={origin} HELO={helo} SOURCE={SOURCE}\r\n")).await?;
+        line.ask(&format!("XFORWARD ADDR={origin} HELO={helo} SOURCE={FLEET}\r\n")).await?;
         for command in [format!("MAIL FROM:<{from}>\r\n"), format!("RCPT TO:<{to}>\r\n")] {
             let answer = line.ask(&command).await?;
             if !answer.starts_with('2') {

@@ -12,8 +12,8 @@ use tokio::time::Instant;
 
 use super::data::{Data, Flaw};
 use super::door::{Door, MAX_MAIL_BYTES, Protocol};
-use super::hand_over::{Envelope, Origin};
-use super::pass_on;
+use super::hand_over::Envelope;
+use super::origin::Origin;
 use super::peers::Seat;
 use super::spool::Spool;
 use super::wire::{Line, Wire};
@@ -402,24 +402,5 @@ fn complaint(malformed: &Malformed) -> &'static str {
         Malformed::UnsupportedParameter { .. } => "555 5.5.4 A parameter is not offered",
         Malformed::SyntaxError { .. } => "501 5.5.2 The command cannot be read",
         _ => "500 5.5.1 Unknown command",
-    }
-}
-
-impl Origin {
-    /// `ADDR=192.0.2.1 HELO=mx.example`: what the front server knows of its client.
-    fn forwarded(&mut self, attributes: &[u8]) {
-        let attributes = String::from_utf8_lossy(attributes);
-        for (name, value) in attributes.split_ascii_whitespace().filter_map(|pair| pair.split_once('=')) {
-            let known = Some(value).filter(|value| !value.starts_with('['));
-            match name.to_ascii_uppercase().as_str() {
-                "ADDR" => {
-                    let address = known.map(|value| value.trim_start_matches("IPv6:"));
-                    self.address = address.and_then(|address| address.parse().ok());
-                }
-                "HELO" => self.helo = known.map(str::to_owned).or(self.helo.take()),
-                "SOURCE" => self.passed_on = value == pass_on::SOURCE,
-                _ => {}
-            }
-        }
     }
 }
