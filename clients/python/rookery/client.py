@@ -123,9 +123,7 @@ class Rookery:
         return cast(types.AdvancedSandbox, self._post("/sandbox/advance", time))
 
     def events(self, after: str | None = None, only: str | None = None) -> Iterator[types.Event]:
-        """What happens from now on, or after `next` of a page that was kept, as it happens: 30 days back at most.
-
-        `only` names types, with commas between."""
+        """What happens from now on, or after `next` of a page that was kept; of all types, or `only` some, with commas."""
         while True:
             page = self.event_page(after=after, types=only, wait=None if after is None else 15)
             for event in page["events"]:
@@ -145,8 +143,7 @@ class Rookery:
 
     def _call(self, method: str, path: str, body: bytes | None) -> Any:
         # By its name the service knows a call that comes again, and does not carry it out twice.
-        name = str(uuid.uuid4())
-        tried = 1
+        name, tried = str(uuid.uuid4()), 1
         while True:
             try:
                 return self._once(method, path, body, name)
@@ -155,9 +152,9 @@ class Rookery:
                 if refused or tried >= self._tries:
                     raise
             except OSError:
-                asked = 0.0
                 if tried >= self._tries:
                     raise
+                asked = 0.0
             time.sleep(min(asked or 0.25 * 2**tried * random.uniform(0.75, 1.25), 60))
             tried += 1
 

@@ -100,23 +100,19 @@ export class Rookery {
   simulateDecision(id: string, decision: Schemas["SimulatedDecision"]): Promise<Schemas["DecidedRequest"]> {
     return this.#post(`/sandbox/document-requests/${encodeURIComponent(id)}/decisions`, decision);
   }
-
   /** Test keys only: a person approves a draft. */
   simulateApproval(id: string, approval: Schemas["SimulatedApproval"] = {}): Promise<Schemas["ApprovedDraft"]> {
     return this.#post(`/sandbox/drafts/${encodeURIComponent(id)}/approve`, approval);
   }
-
   /** Test keys only: time passes in the sandbox. */
   advanceSandbox(time: Schemas["PassedTime"]): Promise<Schemas["AdvancedSandbox"]> {
     return this.#post("/sandbox/advance", time);
   }
-
   /** What happens from now on, or after `next` of an answer that was kept, as it happens: 30 days back at most. */
   async *events(options: { after?: string; types?: string; signal?: AbortSignal } = {}): AsyncGenerator<Event, void, undefined> {
     let after = options.after;
     while (!options.signal?.aborted) {
-      const wait = after === undefined ? undefined : 15;
-      const page = await this.eventPage({ after, types: options.types, wait });
+      const page = await this.eventPage({ after, types: options.types, wait: after === undefined ? 0 : 15 });
       for (const event of page.events) yield event as unknown as Event;
       after = page.next;
     }
@@ -135,7 +131,6 @@ export class Rookery {
   #post<T>(path: string, body: object): Promise<T> {
     return this.#call("POST", path, JSON.stringify(body));
   }
-
   async #call<T>(method: string, path: string, body?: string): Promise<T> {
     const { key, tries, timeout, fetch } = this.#options;
     // By its name the service knows a call that comes again, and does not carry it out twice.
@@ -146,14 +141,13 @@ export class Rookery {
         const headers: Record<string, string> = { Authorization: `Bearer ${key}`, "User-Agent": "rookery-typescript/1" };
         if (body !== undefined) Object.assign(headers, { "Content-Type": "application/json", "Idempotency-Key": name });
         // A redirect is an error like any other: the key goes nowhere else.
-        const signal = AbortSignal.timeout(timeout);
-        answer = await fetch(this.#base + path, { method, headers, body, signal, redirect: "manual" });
+        answer = await fetch(this.#base + path, { method, headers, body, signal: AbortSignal.timeout(timeout), redirect: "manual" });
         const isFile = answer.headers.get("content-type") === "application/octet-stream";
         if (answer.ok) return (isFile ? new Uint8Array(await answer.arrayBuffer()) : await answer.json()) as T;
         throw new RookeryError(answer.status, sentence(await answer.text()), answer.headers.get("x-request-id"));
       } catch (error) {
-        const refused = error instanceof RookeryError && error.status !== 429 && error.status < 500;
-        if (refused || tried >= tries) throw error;
+        const isRefused = error instanceof RookeryError && error.status !== 429 && error.status < 500;
+        if (isRefused || tried >= tries) throw error;
         const asked = Number(answer?.headers.get("retry-after")) * 1000;
         const growing = 250 * 2 ** tried * (0.75 + Math.random() / 2);
         await new Promise((done) => setTimeout(done, Math.min(asked || growing, 60_000)));
