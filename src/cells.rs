@@ -18,9 +18,11 @@ use crate::ids::WorkspaceId;
 use crate::random::Random;
 use crate::secrets::cell_urls;
 use crate::store::cells::Cell;
+use crate::store::lookups::Lookups;
 
 /// How old the answer of the directory may be.
 pub const REMEMBERED_FOR: Duration = Duration::from_millis(500);
+/// From here on, what is out of date is forgotten.
 const REMEMBERED: usize = 100_000;
 
 pub struct Cells {
@@ -28,10 +30,11 @@ pub struct Cells {
     here: Vec<Arc<App>>,
     in_fleet: bool,
     known: Mutex<Known>,
+    asking: Lookups<Arc<App>, WorkspaceId, Arc<Cell>>,
 }
 
 /// What the directory said, and when it was asked.
-type Known = HashMap<WorkspaceId, (Instant, Option<Arc<Cell>>)>;
+type Known = HashMap<WorkspaceId, (Instant, Arc<Cell>)>;
 
 pub enum Place {
     Here(Arc<App>),
@@ -77,7 +80,10 @@ impl Cells {
     /// At least one.
     pub fn new(here: Vec<Arc<App>>) -> Self {
         let in_fleet = here.len() > 1 || here.first().is_some_and(|app| app.config.cell.is_some());
-        Self { here, in_fleet, known: Mutex::default() }
+        let asking = Lookups::new(|app: Arc<App>, workspaces: Vec<WorkspaceId>| {
+            Box::pin(async move { app.directory.cells_of(&workspaces).await })
+        });
+        Self { here, in_fleet, known: Mutex::default(), asking }
     }
 
     pub fn first(&self) -> &Arc<App> {
@@ -125,17 +131,20 @@ impl Cells {
         if let Some((since, cell)) = self.known().get(&workspace)
             && since.elapsed() < REMEMBERED_FOR
         {
-            return Ok(cell.clone());
+            return Ok(Some(cell.clone()));
         }
         // As old as the question, not as the answer.
         let asked = Instant::now();
-        let cell = self.first().directory.cell_of(workspace).await?.map(Arc::new);
+        let Some(cell) = self.asking.ask(self.first(), workspace).await? else {
+            // Not remembered: whoever makes ids up pushes none out that is there.
+            return Ok(None);
+        };
         let mut known = self.known();
         if known.len() >= REMEMBERED {
-            known.clear();
+            known.retain(|_, (asked, _)| asked.elapsed() < REMEMBERED_FOR);
         }
         known.insert(workspace, (asked, cell.clone()));
-        Ok(cell)
+        Ok(Some(cell))
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
@@ -20,19 +20,20 @@ use crate::app::App;
 use crate::cells::{Cells, Place};
 use crate::error::{Error, Result};
 use crate::http::answers::refusal;
+use crate::http::bodies::Bodies;
 use crate::ids::WorkspaceId;
 use crate::routes;
+use crate::web::visit::MOST_STRANGERS_BYTES;
 
 /// How often an open stream asks whether its workspace is still where it was. Until then a page hears of nothing that happens
 /// in the new cell; each asks anew once a minute anyway.
 const STREAM_LOOKS: Duration = Duration::from_secs(10);
-/// The largest form that names nobody but a mail address.
-const MOST_FORM: usize = 64 << 10;
 
 struct Front {
     cells: Arc<Cells>,
     /// In the order of the cells here.
     routers: Vec<Router>,
+    bodies: Arc<Bodies>,
 }
 
 /// The routes of a node: of its one cell, or of all that it serves, with what is elsewhere sent on.
@@ -41,7 +42,8 @@ pub fn router(cells: Arc<Cells>) -> Router {
         return routes::router(cells.first().clone());
     }
     let routers = cells.here().iter().map(|app| routes::router(app.clone())).collect();
-    let front = Arc::new(Front { cells, routers });
+    let bodies = Bodies::new(cells.first().config.http_patience());
+    let front = Arc::new(Front { cells, routers, bodies });
     Router::new().fallback(async move |request: Request| {
         front.answer(request).await.unwrap_or_else(|error| refusal(&error))
     })
@@ -79,8 +81,8 @@ impl Front {
     /// The cells of this node and one node of each other. A link is mailed by every cell that knows the address; a session
     /// is begun by the first that knows who it is. All say the same to everybody else.
     async fn ask_all(&self, parts: Parts, body: Body) -> Result<Response> {
-        let body = to_bytes(body, MOST_FORM).await.map_err(|_| Error::TooLarge)?;
-        let again = || copy(&parts, &body);
+        let form = self.bodies.read(body, MOST_STRANGERS_BYTES, WorkspaceId(0)).await?;
+        let again = || copy(&parts, &form.bytes);
         let mut first = None;
         for app in self.cells.here() {
             let response = self.here(app, again()).await?;

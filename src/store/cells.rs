@@ -1,6 +1,9 @@
 //! What the directory knows of cells: which there are, which workspace lives in which, and which are on their way.
 //! A cell is a database of workspaces; docs/decisions/cells.md says how a fleet of nodes finds them.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 
 use crate::error::Result;
@@ -87,16 +90,27 @@ impl Directory {
         Ok(drained.rows_affected() == 1)
     }
 
-    /// Where a workspace lives, and where that cell is.
-    pub async fn cell_of(&self, workspace: WorkspaceId) -> Result<Option<Cell>> {
-        Ok(sqlx::query_as!(
-            Cell,
-            r#"select name, address, mail_address, draining, 0::bigint as "workspaces!"
-               from directory.workspaces join directory.cells on name = cell where id = $1"#,
-            workspace.0
+    /// Where workspaces live, and where those cells are. One that nobody knows is left out.
+    pub async fn cells_of(&self, workspaces: &[WorkspaceId]) -> Result<HashMap<WorkspaceId, Arc<Cell>>> {
+        let ids: Vec<i64> = workspaces.iter().map(|workspace| workspace.0).collect();
+        let rows = sqlx::query!(
+            r#"select id as "id: WorkspaceId", name, address, mail_address, draining
+               from directory.workspaces join directory.cells on name = cell where id = any($1)"#,
+            &ids
         )
-        .fetch_optional(&self.pool)
-        .await?)
+        .fetch_all(&self.pool)
+        .await?;
+        let cells = rows.into_iter().map(|row| {
+            let cell = Cell {
+                name: row.name,
+                address: row.address,
+                mail_address: row.mail_address,
+                draining: row.draining,
+                workspaces: 0,
+            };
+            (row.id, Arc::new(cell))
+        });
+        Ok(cells.collect())
     }
 
     /// Workspaces of a cell that are to leave it.

@@ -1,8 +1,7 @@
 //! The directory: which workspace a key or an address belongs to. It may live in a database of its own.
 //!
 //! Its rows never change, so the workspace of a key is cached. Whether the key is still valid is checked in the
-//! workspace on every request. Lookups of keys that are not cached are batched, one statement at a time: any
-//! number of made-up keys takes one connection and locks nobody out.
+//! workspace on every request. What strangers can make up is looked up in batches.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,30 +9,24 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use sqlx::PgPool;
-use tokio::sync::Mutex as AsyncMutex;
-use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ids::WorkspaceId;
+use crate::store::lookups::Lookups;
 
 const REMEMBERED: usize = 100_000;
-/// Keys looked up in one statement.
-const TOGETHER: usize = 500;
 /// How long a key that was refused is not looked up again. A refused key never becomes valid later.
 const REFUSED: Duration = Duration::from_secs(1);
 const MOST_REFUSED: usize = 10_000;
 
 type Hash = [u8; 32];
-/// The workspace, if there is one; an error when the lookup failed.
-type Answer = Result<Option<WorkspaceId>, ()>;
 
 pub struct Directory {
     pub(super) pool: PgPool,
     keys: Mutex<Keys>,
-    /// Pending lookups in order of arrival, and the lock for running one batch of them.
-    waiting: Mutex<Vec<(Hash, oneshot::Sender<Answer>)>>,
-    turn: AsyncMutex<()>,
+    by_key: Lookups<PgPool, Hash, WorkspaceId>,
+    by_slug: Lookups<PgPool, String, WorkspaceId>,
 }
 
 #[derive(Default)]
@@ -44,76 +37,29 @@ struct Keys {
 
 impl Directory {
     pub fn new(pool: PgPool) -> Self {
-        Self { pool, keys: Mutex::default(), waiting: Mutex::default(), turn: AsyncMutex::default() }
+        Self {
+            pool,
+            keys: Mutex::default(),
+            by_key: Lookups::new(|pool, hashes| Box::pin(by_key(pool, hashes))),
+            by_slug: Lookups::new(|pool, slugs| Box::pin(by_slug(pool, slugs))),
+        }
     }
 
     pub async fn workspace_of_key(&self, hash: Hash) -> Result<Option<WorkspaceId>> {
         if let Some(remembered) = self.keys().recall(hash) {
             return Ok(remembered);
         }
-        let mut answer = self.ask(hash);
-        loop {
-            let _turn = tokio::select! {
-                biased;
-                answered = &mut answer => match answered {
-                    Ok(found) => return found.map_err(|()| Error::internal("the directory does not answer")),
-                    Err(_) => {
-                        // The task that ran our batch was cancelled before it answered.
-                        answer = self.ask(hash);
-                        continue;
-                    }
-                },
-                turn = self.turn.lock() => turn,
-            };
-            self.answer_those_who_wait().await;
+        let found = self.by_key.ask(&self.pool, hash).await?;
+        match found {
+            Some(workspace) => self.keys().remember(hash, workspace),
+            None => self.keys().refuse(hash),
         }
+        Ok(found)
     }
 
     /// Caches for a while that a key is not valid.
     pub fn refuse(&self, hash: Hash) {
         self.keys().refuse(hash);
-    }
-
-    fn ask(&self, hash: Hash) -> oneshot::Receiver<Answer> {
-        let (teller, answer) = oneshot::channel();
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push((hash, teller));
-        answer
-    }
-
-    async fn answer_those_who_wait(&self) {
-        let asked: Vec<_> = {
-            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-            let count = waiting.len().min(TOGETHER);
-            waiting.drain(..count).collect()
-        };
-        if asked.is_empty() {
-            return;
-        }
-        let hashes: Vec<Vec<u8>> = asked.iter().map(|(hash, _)| hash.to_vec()).collect();
-        let found = sqlx::query!(
-            r#"select key_hash, workspace_id as "workspace: WorkspaceId" from directory.api_keys
-               where key_hash = any($1)"#,
-            &hashes
-        )
-        .fetch_all(&self.pool)
-        .await;
-        let found = found.map_err(|error| tracing::warn!(%error, "keys could not be looked up"));
-        let found: Result<HashMap<Vec<u8>, WorkspaceId>, ()> =
-            found.map(|rows| rows.into_iter().map(|row| (row.key_hash, row.workspace)).collect());
-        let mut keys = self.keys();
-        for (hash, teller) in asked {
-            let answer = match &found {
-                Ok(found) => Ok(found.get(hash.as_slice()).copied()),
-                Err(()) => Err(()),
-            };
-            match answer {
-                Ok(Some(workspace)) => keys.remember(hash, workspace),
-                Ok(None) => keys.refuse(hash),
-                Err(()) => {}
-            }
-            // The caller may be gone.
-            let _ = teller.send(answer);
-        }
     }
 
     fn keys(&self) -> MutexGuard<'_, Keys> {
@@ -131,12 +77,7 @@ impl Directory {
 
     /// By the name in addresses of its public pages.
     pub async fn workspace_of_slug(&self, slug: &str) -> Result<Option<WorkspaceId>> {
-        Ok(sqlx::query_scalar!(
-            r#"select id as "id: WorkspaceId" from directory.workspaces where slug = $1"#,
-            slug
-        )
-        .fetch_optional(&self.pool)
-        .await?)
+        self.by_slug.ask(&self.pool, slug.to_owned()).await
     }
 
     /// False when another workspace has that name already.
@@ -253,6 +194,28 @@ impl Directory {
         .await?;
         Ok(reserved.rows_affected() == 1)
     }
+}
+
+async fn by_key(pool: PgPool, hashes: Vec<Hash>) -> Result<HashMap<Hash, WorkspaceId>> {
+    let hashes: Vec<Vec<u8>> = hashes.iter().map(|hash| hash.to_vec()).collect();
+    let rows = sqlx::query!(
+        r#"select key_hash, workspace_id as "workspace: WorkspaceId" from directory.api_keys
+           where key_hash = any($1)"#,
+        &hashes
+    )
+    .fetch_all(&pool)
+    .await?;
+    Ok(rows.into_iter().filter_map(|row| Some((row.key_hash.try_into().ok()?, row.workspace))).collect())
+}
+
+async fn by_slug(pool: PgPool, slugs: Vec<String>) -> Result<HashMap<String, WorkspaceId>> {
+    let rows = sqlx::query!(
+        r#"select slug, id as "id: WorkspaceId" from directory.workspaces where slug = any($1)"#,
+        &slugs
+    )
+    .fetch_all(&pool)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.slug, row.id)).collect())
 }
 
 impl Keys {

@@ -9,4 +9,5 @@ pub mod directory;
 pub mod doomed_files;
 pub mod forget;
 pub mod held_blobs;
+pub mod lookups;
 pub mod partitions;

@@ -32,7 +32,7 @@ pub const MOST_FORM_BYTES: usize = 2 << 20;
 /// How long a connection to the database is held while a form comes: most are there already.
 const AT_HAND: Duration = Duration::from_millis(5);
 /// Of somebody who is not signed in.
-const MOST_STRANGERS_BYTES: usize = 16 << 10;
+pub const MOST_STRANGERS_BYTES: usize = 16 << 10;
 
 /// What all pages share.
 pub struct Web {

@@ -193,7 +193,7 @@ async fn move_one(
     if !cells.iter().any(|cell| cell.name == to) {
         return Err(Error::internal(format!("There is no cell {to}. See: rookery cells list")));
     }
-    let Some(lives_in) = directory.cell_of(workspace).await? else {
+    let Some(lives_in) = directory.cells_of(&[workspace]).await?.remove(&workspace) else {
         return Err(Error::internal("No such workspace."));
     };
     let moving = directory.begin_move(workspace, to, Clock::system().now()).await?;

@@ -1,7 +1,10 @@
 //! A request, a page and a mail find their workspace's cell, whichever node they reach.
 
 use std::net::TcpListener;
+use std::time::{Duration, Instant};
 
+use futures::future::join_all;
+use rookery::ids::WorkspaceId;
 use serde_json::json;
 
 use super::fleet::{Fleet, Serves, Tenant};
@@ -142,5 +145,36 @@ async fn whoever_signs_in_is_looked_for_in_every_cell() {
             .await
             .unwrap();
         assert_eq!(links, 1, "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ids_and_names_that_strangers_make_up_take_one_connection() {
+    let fleet = Fleet::new().await;
+    let node = fleet.serve("both", Serves::Both, &[]).await;
+    let pool = fleet.pool("main").await;
+    for (table, path) in [
+        ("directory.cells", (|number| format!("/upload/{}/x", WorkspaceId(number))) as fn(i64) -> String),
+        ("directory.workspaces", |number| format!("/book/nobody-{number}")),
+    ] {
+        #[expect(clippy::disallowed_methods, reason = "the pool is the test's own")]
+        let mut tx = pool.begin().await.unwrap();
+        let lock = format!("lock table {table} in access exclusive mode");
+        sqlx::query(sqlx::AssertSqlSafe(lock)).execute(&mut *tx).await.unwrap();
+        let status = async |path: &str| {
+            fleet.site.http.get(format!("{}{path}", node.address)).send().await.unwrap().status().as_u16()
+        };
+        let strangers = join_all((0..200).map(async |number| status(&path(number)).await));
+        let honest = async {
+            tokio::time::sleep(Duration::from_millis(1500)).await;
+            let started = Instant::now();
+            let ready = status("/readyz").await;
+            let took = started.elapsed();
+            tx.rollback().await.unwrap();
+            (ready, took)
+        };
+        let (codes, (ready, took)) = futures::join!(strangers, honest);
+        assert_eq!((codes, ready), (vec![404; 200], 200), "{table}");
+        assert!(took < Duration::from_secs(2), "it waited for strangers: {took:?}");
     }
 }
