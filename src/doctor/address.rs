@@ -2,7 +2,6 @@
 //! front passes the host on, and how long its certificate lasts.
 
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -12,12 +11,12 @@ use url::{Host, Url};
 
 use crate::app::App;
 use crate::doctor::certificate;
+use crate::doctor::given::Given;
 use crate::doctor::row::{Judged, Row, either, right, wrong};
 use crate::error::{Error, Result};
 use crate::net::dns::Dns;
 use crate::net::outside::{self, Answer, Outside};
 
-const PATIENCE: Duration = Duration::from_secs(5);
 /// Of an answer.
 const MOST_BYTES: usize = 4096;
 
@@ -38,19 +37,24 @@ pub async fn name_servers(app: &App, dns: &Result<Dns>) -> Row {
     Row::new("name-servers", "they answer", judged)
 }
 
-pub async fn look(app: &App, dns: Option<&Dns>) -> Vec<Row> {
+pub async fn look(app: &App, given: &Given, dns: Option<&Dns>) -> Vec<Row> {
     let public = &app.config.public_url;
     let mut rows = vec![https(public)];
-    let leads_here = Row::of("public-address", format!("{public} leads here"), alive(app, public).await);
+    let leads_here =
+        Row::of("public-address", format!("{public} leads here"), alive(app, given, public).await);
     let reached = leads_here.ok;
     rows.push(leads_here);
     if reached {
         let expected = "the proxy passes Host on as it came";
-        rows.push(Row::of("public-host", expected, host(app, public).await));
+        rows.push(Row::of("public-host", expected, host(app, given, public).await));
         let expected = format!("valid for {} days or more", certificate::LEAST_DAYS);
-        rows.push(Row::of("public-certificate", expected, lasts(app, public, dns).await));
+        rows.push(Row::of("public-certificate", expected, lasts(app, given, public, dns).await));
     }
-    rows.push(Row::of("content-address", "not set, or an address that leads here", content(app).await));
+    rows.push(Row::of(
+        "content-address",
+        "not set, or an address that leads here",
+        content(app, given).await,
+    ));
     rows
 }
 
@@ -70,16 +74,16 @@ fn https(public: &Url) -> Row {
 }
 
 /// The address is the operator's own, so it may be anywhere.
-fn way(app: &App) -> Result<Outside> {
+fn way(app: &App, given: &Given) -> Result<Outside> {
     let anywhere: std::result::Result<Vec<IpNet>, _> =
         ["0.0.0.0/0", "::/0"].iter().map(|net| net.parse()).collect();
     let trusted = app.config.trust_ca_file.as_deref();
-    Outside::new(anywhere.map_err(Error::internal)?, &app.config.dns, trusted, PATIENCE)
+    Outside::new(anywhere.map_err(Error::internal)?, &app.config.dns, trusted, given.patience)
 }
 
-async fn ask(app: &App, method: Method, address: &Url) -> Result<Answer, String> {
+async fn ask(app: &App, given: &Given, method: Method, address: &Url) -> Result<Answer, String> {
     let asked = async {
-        let way = way(app)?;
+        let way = way(app, given)?;
         let request = Request::builder().method(method).uri(address.path()).body(Full::<Bytes>::default());
         let request = request.map_err(Error::internal)?;
         let to = way.check(address).await.map_err(Error::internal)?;
@@ -88,11 +92,11 @@ async fn ask(app: &App, method: Method, address: &Url) -> Result<Answer, String>
     asked.await.map_err(|error| error.to_string())
 }
 
-async fn alive(app: &App, public: &Url) -> Result<Judged> {
+async fn alive(app: &App, given: &Given, public: &Url) -> Result<Judged> {
     let fix = "Is the service running, does the name lead to this machine, does the proxy pass on to `ROOKERY_LISTEN`? \
                Ask with `curl -v` for the address with `/livez` behind it.";
     let address = public.join("/livez").map_err(Error::internal)?;
-    Ok(match ask(app, Method::GET, &address).await {
+    Ok(match ask(app, given, Method::GET, &address).await {
         Ok(answer) if answer.status == 200 && answer.body.starts_with(b"{\"ok\":true") => right("it answers"),
         Ok(answer) => wrong(format!("something else answers there (status {})", answer.status), fix),
         Err(error) => wrong(error, fix),
@@ -100,9 +104,9 @@ async fn alive(app: &App, public: &Url) -> Result<Judged> {
 }
 
 /// The MCP address refuses a host that is not the public one, before it asks for a key.
-async fn host(app: &App, public: &Url) -> Result<Judged> {
+async fn host(app: &App, given: &Given, public: &Url) -> Result<Judged> {
     let address = public.join("/mcp").map_err(Error::internal)?;
-    Ok(match ask(app, Method::POST, &address).await {
+    Ok(match ask(app, given, Method::POST, &address).await {
         Ok(answer) if answer.status == 403 => wrong(
             "another name arrives here: the MCP address refuses every client",
             "Let the proxy pass the original Host, in nginx with `proxy_set_header Host $host;` Caddy does it by itself.",
@@ -116,7 +120,7 @@ async fn host(app: &App, public: &Url) -> Result<Judged> {
     })
 }
 
-async fn lasts(app: &App, public: &Url, dns: Option<&Dns>) -> Result<Judged> {
+async fn lasts(app: &App, given: &Given, public: &Url, dns: Option<&Dns>) -> Result<Judged> {
     if public.scheme() != "https" {
         return Ok(right("no https, so no certificate"));
     }
@@ -132,7 +136,7 @@ async fn lasts(app: &App, public: &Url, dns: Option<&Dns>) -> Result<Judged> {
     };
     let address = addresses.first().ok_or_else(|| Error::internal("the name has no address"))?;
     let roots = outside::roots(app.config.trust_ca_file.as_deref())?;
-    let shown = certificate::of_server(SocketAddr::new(*address, port), &host, roots).await?;
+    let shown = certificate::of_server(SocketAddr::new(*address, port), &host, roots, given.patience).await?;
     let ends = certificate::ends(&shown).ok_or_else(|| Error::internal("the certificate tells no end"))?;
     Ok(certificate::judge(
         ends,
@@ -142,10 +146,10 @@ async fn lasts(app: &App, public: &Url, dns: Option<&Dns>) -> Result<Judged> {
 }
 
 /// That host answers with mail only, to signed addresses: anything else is a 404.
-async fn content(app: &App) -> Result<Judged> {
+async fn content(app: &App, given: &Given) -> Result<Judged> {
     let Some(address) = &app.config.content_url else { return Ok(right("not set")) };
     let fix = "Point the name at this machine, give it a certificate, and let the proxy pass Host on.";
-    Ok(match ask(app, Method::GET, address).await {
+    Ok(match ask(app, given, Method::GET, address).await {
         Ok(answer) => either(answer.status == 404, format!("it answers (status {})", answer.status), fix),
         Err(error) => wrong(error, fix),
     })

@@ -15,7 +15,6 @@ use tokio_rustls::TlsConnector;
 use crate::doctor::row::{Judged, either};
 use crate::error::{Error, Result};
 
-const PATIENCE: Duration = Duration::from_secs(5);
 /// Renewals come a month before; half of that is late.
 pub const LEAST_DAYS: i64 = 14;
 
@@ -29,6 +28,7 @@ pub async fn of_server(
     address: SocketAddr,
     host: &str,
     roots: RootCertStore,
+    patience: Duration,
 ) -> Result<CertificateDer<'static>> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
@@ -41,7 +41,7 @@ pub async fn of_server(
         let stream = TcpStream::connect(address).await?;
         TlsConnector::from(Arc::new(config)).connect(name, stream).await
     };
-    let stream = timeout(PATIENCE, greeting).await.map_err(Error::internal)??;
+    let stream = timeout(patience, greeting).await.map_err(Error::internal)??;
     let shown = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
     shown.cloned().ok_or_else(|| Error::internal("it shows no certificate"))
 }

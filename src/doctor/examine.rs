@@ -133,7 +133,7 @@ pub async fn examine(app: &App, given: &Given) -> Report {
     rows.push(names);
     let by_name = matches!(app.config.public_url.host(), Some(Host::Domain(name)) if name != "localhost");
     if dns.is_some() || !by_name {
-        rows.extend(address::look(app, dns.as_ref()).await);
+        rows.extend(address::look(app, given, dns.as_ref()).await);
     }
     let domains = if has_schema { domains::all(app).await } else { Ok(Vec::new()) };
     rows.extend(mail_in::look(app, given, dns.as_ref(), &domains).await);

@@ -2,6 +2,7 @@
 //! much should be free. Tests give other ones.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use chrono::NaiveDate;
 
@@ -18,6 +19,8 @@ pub struct Given {
     pub descriptors: u64,
     /// Where mail servers reach each other.
     pub mail_port: u16,
+    /// How long somebody who is asked over the network may take.
+    pub patience: Duration,
     /// Bytes that should be free where files are, and where backups are, beside what the next one takes.
     pub least_free: u64,
     pub least_backup_room: u64,
@@ -34,6 +37,7 @@ impl Default for Given {
             released: RELEASED.parse().unwrap_or_default(),
             descriptors: fd_limit::raise(),
             mail_port: 25,
+            patience: Duration::from_secs(5),
             least_free: 2 << 30,
             least_backup_room: 1 << 30,
             least_inodes: 5,

@@ -23,16 +23,16 @@ use crate::net::dns::Dns;
 const NO_DOOR: &str = "ROOKERY_SMTP_LISTEN is not set: no mail comes in by SMTP";
 
 pub async fn look(app: &App, given: &Given, dns: Option<&Dns>, domains: &Result<Vec<Named>>) -> Vec<Row> {
-    let mut rows = door(app).await;
+    let mut rows = door(app, given).await;
     rows.extend(certificates(app));
-    rows.push(lmtp(app).await);
+    rows.push(lmtp(app, given).await);
     if let Some(dns) = dns {
         rows.extend(names(app, given, dns, domains.as_deref().unwrap_or_default()).await);
     }
     rows
 }
 
-async fn door(app: &App) -> Vec<Row> {
+async fn door(app: &App, given: &Given) -> Vec<Row> {
     let (open, offers) = ("the SMTP door answers", "STARTTLS is offered");
     let Some(listen) = app.config.smtp_listen else {
         return vec![
@@ -40,7 +40,7 @@ async fn door(app: &App) -> Vec<Row> {
             Row::new("smtp-starttls", offers, right(NO_DOOR)),
         ];
     };
-    match greet(from_here(listen), "EHLO", &app.config.mail_name()).await {
+    match greet(from_here(listen), "EHLO", &app.config.mail_name(), given.patience).await {
         Ok(Heard { greeting, offers: words }) => vec![
             Row::new("smtp", open, right(greeting)),
             Row::new(
@@ -64,10 +64,11 @@ async fn door(app: &App) -> Vec<Row> {
     }
 }
 
-async fn lmtp(app: &App) -> Row {
+async fn lmtp(app: &App, given: &Given) -> Row {
     let judged = match app.config.lmtp_listen {
         None => right("not set"),
-        Some(listen) => match greet(from_here(listen), "LHLO", &app.config.mail_name()).await {
+        Some(listen) => match greet(from_here(listen), "LHLO", &app.config.mail_name(), given.patience).await
+        {
             Ok(heard) => right(heard.greeting),
             Err(error) => wrong(error, "Is the service running? `journalctl -u rookery`"),
         },
@@ -201,7 +202,7 @@ async fn port_in(app: &App, given: &Given, addresses: &[IpAddr]) -> Judged {
     let name = app.config.mail_name();
     let tries = addresses.iter().map(|address| {
         let to = SocketAddr::new(*address, given.mail_port);
-        Box::pin(greet(to, "EHLO", &name))
+        Box::pin(greet(to, "EHLO", &name, given.patience))
     });
     match select_ok(tries).await {
         Ok((heard, _)) => right(heard.greeting),
@@ -224,7 +225,9 @@ async fn port_out(app: &App, given: &Given, dns: &Dns, domains: &[Named]) -> Res
     let hello = app.config.mail_name();
     let tries: Vec<_> = addresses
         .iter()
-        .map(|address| Box::pin(greet(SocketAddr::new(*address, given.mail_port), "EHLO", &hello)))
+        .map(|address| {
+            Box::pin(greet(SocketAddr::new(*address, given.mail_port), "EHLO", &hello, given.patience))
+        })
         .collect();
     if tries.is_empty() {
         return Ok(right(format!("{server} has no address to ask")));

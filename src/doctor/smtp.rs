@@ -9,8 +9,6 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// For connecting, and for all that is said.
-const PATIENCE: Duration = Duration::from_secs(5);
 const MOST_SAID: u64 = 16 << 10;
 
 /// What a server says.
@@ -22,8 +20,13 @@ pub struct Heard {
     pub offers: Vec<String>,
 }
 
-/// `hello` is EHLO or LHLO.
-pub async fn greet(address: SocketAddr, hello: &str, name: &str) -> Result<Heard, String> {
+/// `hello` is EHLO or LHLO. The patience is for connecting, and for all that is said.
+pub async fn greet(
+    address: SocketAddr,
+    hello: &str,
+    name: &str,
+    patience: Duration,
+) -> Result<Heard, String> {
     let talking = async {
         let mut stream = BufReader::new(TcpStream::connect(address).await?.take(MOST_SAID));
         let greeting = answer(&mut stream, "220").await?;
@@ -34,10 +37,10 @@ pub async fn greet(address: SocketAddr, hello: &str, name: &str) -> Result<Heard
         let offers = offers.lines().skip(1).map(str::to_uppercase).collect();
         Ok::<_, io::Error>(Heard { greeting: greeting.trim().to_owned(), offers })
     };
-    match timeout(PATIENCE, talking).await {
+    match timeout(patience, talking).await {
         Ok(Ok(heard)) => Ok(heard),
         Ok(Err(error)) => Err(format!("{address}: {error}")),
-        Err(_) => Err(format!("{address} does not answer in {} s", PATIENCE.as_secs())),
+        Err(_) => Err(format!("{address} does not answer in {} s", patience.as_secs())),
     }
 }
 
@@ -85,15 +88,17 @@ mod tests {
         address
     }
 
+    const LONG: Duration = Duration::from_secs(60);
+
     #[tokio::test]
     async fn what_a_server_says_is_heard() {
         let address =
             server(&["220 mx.acme.example ESMTP\r\n", "250-mx\r\n250-STARTTLS\r\n250 size 100\r\n"]).await;
-        let heard = greet(address, "EHLO", "desk").await.unwrap();
+        let heard = greet(address, "EHLO", "desk", LONG).await.unwrap();
         assert_eq!(heard.greeting, "mx.acme.example ESMTP");
         assert_eq!(heard.offers, ["STARTTLS", "SIZE 100"]);
         let busy = server(&["421 too many\r\n"]).await;
-        assert!(greet(busy, "EHLO", "desk").await.unwrap_err().contains("421 too many"));
-        assert!(greet(([127, 0, 0, 1], 1).into(), "EHLO", "desk").await.is_err());
+        assert!(greet(busy, "EHLO", "desk", LONG).await.unwrap_err().contains("421 too many"));
+        assert!(greet(([127, 0, 0, 1], 1).into(), "EHLO", "desk", LONG).await.is_err());
     }
 }

@@ -204,6 +204,8 @@ impl Healthy {
     pub fn given(&self) -> Given {
         Given {
             mail_port: self.smtp.port(),
+            // A machine that runs other tests may be slow.
+            patience: Duration::from_secs(60),
             descriptors: 65_536,
             least_free: 1,
             least_backup_room: 1,
