@@ -33,10 +33,42 @@ pub async fn quietly(config: &Config) -> Result<()> {
 }
 
 async fn bring_all(config: &Config, grant_to: Option<&str>) -> Result<()> {
+    if config.cell.is_some() {
+        refuse_during_a_move(config).await?;
+    }
     for (url, setting) in databases(config).chain(of_cells(config)) {
         bring(url, setting, grant_to).await?;
     }
     Ok(())
+}
+
+/// Both cells of a move have to have the same tables until it is over.
+async fn refuse_during_a_move(config: &Config) -> Result<()> {
+    let Some((url, setting)) = databases(config).last() else { return Ok(()) };
+    let mut conn = connect(url, setting).await?;
+    let (has_tables, has_moves): (bool, bool) = sqlx::query_as(
+        "select to_regclass('_sqlx_migrations') is not null, to_regclass('directory.moves') is not null",
+    )
+    .fetch_one(&mut *conn)
+    .await?;
+    if !(has_tables && has_moves) {
+        return Ok(());
+    }
+    let newest = MIGRATIONS.iter().map(|migration| migration.version).max();
+    let moving: bool = sqlx::query_scalar(
+        "select exists (select from directory.moves)
+            and not exists (select from _sqlx_migrations where version = $1 and success)",
+    )
+    .bind(newest)
+    .fetch_one(&mut *conn)
+    .await?;
+    match moving {
+        false => Ok(()),
+        true => Err(Error::internal(
+            "A workspace is on its way to another cell: rookery cells list. Both cells keep their tables until it is there. \
+             Finish the move or give it up (rookery cells move), then migrate.",
+        )),
+    }
 }
 
 /// The databases of further cells, as their owners when those are known.

@@ -48,6 +48,15 @@ async fn new_workspaces_go_to_the_emptiest_cell_and_one_node_serves_both() {
     assert_eq!(fleet.lives_in(&fleet.workspace("Cedar")).await, "west");
     let listed = String::from_utf8(fleet.run(&["cells", "list"]).stdout).unwrap();
     assert!(listed.contains("draining") && listed.contains("2 workspaces"), "{listed}");
+
+    let drained = tokio::task::block_in_place(|| fleet.run(&["cells", "drain", "main"]));
+    assert!(drained.status.success(), "{drained:?}");
+    for tenant in [&first, &second] {
+        assert_eq!(fleet.lives_in(tenant).await, "west");
+        assert_eq!(fleet.rows("main", tenant).await, 0, "nothing of it stays");
+        let listed = get(&fleet, &node, "/api/v1/conversations", &tenant.test).await;
+        assert_eq!((listed.status, listed.json().as_array().unwrap().len()), (200, 1), "{}", listed.text);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -250,6 +250,9 @@ async fn a_move_that_is_given_up_leaves_everything_as_it_was() {
     let conversation = conversation(&fleet, &node, &tenant.test).await;
     for (step, after) in [("copying", 300), ("comparing", 0), ("switching", 0)] {
         tokio::task::block_in_place(|| run_move(&fleet, &tenant, to, Some((step, after))));
+        if step == "copying" {
+            refuses_to_migrate(&fleet).await;
+        }
         let given_up = fleet.run(&["cells", "move", "--workspace", &tenant.id, "--abort"]);
         let said = String::from_utf8_lossy(&given_up.stdout).into_owned();
         assert!(given_up.status.success() && said.contains("stays in the cell"), "{step}: {given_up:?}");
@@ -271,6 +274,21 @@ async fn a_move_that_is_given_up_leaves_everything_as_it_was() {
     }
     let given_up = fleet.run(&["cells", "move", "--workspace", &tenant.id, "--abort"]);
     assert!(!given_up.status.success(), "there is nothing to give up");
+}
+
+/// A newer version comes in the middle of a move.
+async fn refuses_to_migrate(fleet: &Fleet) {
+    let pool = fleet.pool("main").await;
+    let newest = "from _sqlx_migrations where version = (select max(version) from _sqlx_migrations)";
+    let forget = format!("create table put_aside as select * {newest}; delete {newest}");
+    sqlx::raw_sql(sqlx::AssertSqlSafe(forget)).execute(&pool).await.unwrap();
+    let refused = fleet.run(&["migrate"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("is on its way to another cell"), "{refused:?}");
+    let back = "insert into _sqlx_migrations select * from put_aside; drop table put_aside";
+    sqlx::raw_sql(back).execute(&pool).await.unwrap();
+    let done = fleet.run(&["migrate"]);
+    assert!(done.status.success(), "there is nothing to migrate: {done:?}");
 }
 
 /// The long one: `just fault-moves`.
