@@ -16,7 +16,8 @@ from waiting import wait_until
 PAGE = Path(__file__).resolve().parents[2] / "docs/high-availability.md"
 PASSWORDS = {"REPLICATION": "one-two", "SUPERUSER": "three-four", "ROOKERY": "five-six"}
 # Of each machine; what stands there is its own.
-FOLDERS = ["/etc/patroni", "/var/lib/etcd", "/var/lib/postgresql", "/run/postgresql", "/etc/default"]
+FOLDERS = ["/etc/patroni", "/var/lib/etcd", "/var/lib/postgresql", "/run/postgresql", "/etc/default",
+           "/etc/systemd/system"]
 # Room for an hour of mail and for the log of it that a machine which is away still needs.
 DISK = "4g"
 
@@ -60,10 +61,10 @@ class Machine:
     def start_etcd(self):
         """As Debian's unit does."""
         text = subprocess.run(self.command("cat", "/etc/default/etcd"), check=True, capture_output=True, text=True).stdout
-        self.spawn("etcd", user="etcd", **dict(line.split("=", 1) for line in text.split()))
+        self.spawn("etcd", user="etcd", **dict(line.split("=", 1) for line in text.splitlines() if not line.startswith("#")))
 
     def start_patroni(self):
-        self.spawn("patroni", "/etc/patroni/config.yml", user="postgres")
+        self.spawn("/opt/patroni/bin/patroni", "/etc/patroni/config.yml", user="postgres")
 
     def processes(self):
         found = []
