@@ -1,4 +1,4 @@
-//! All HTTP routes: operations, reports of connected services, pages, documentation and health; and those of the listener for
+//! All HTTP routes: operations, sign-in of clients, reports of connected services, pages, documentation and health; and those of the listener for
 //! figures. A request that panics is answered with a 500 like any other.
 
 use std::any::Any;
@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, header};
 use axum::routing::get;
 use tower_http::catch_panic::CatchPanicLayer;
 
-use crate::api::{door, sending_reports};
+use crate::api::{door, oauth, sending_reports};
 use crate::app::App;
 use crate::error::{Error, NO_ENDPOINT};
 use crate::http::answers::refusal;
@@ -29,6 +29,7 @@ pub fn router(app: Arc<App>) -> Router {
     let refusals = Arc::new(UnauthorizedLog::default());
     let router = Router::new()
         .merge(door::routes(app.clone(), bodies.clone(), refusals.clone()))
+        .merge(oauth::routes(app.clone(), bodies.clone()))
         .merge(sending_reports::routes(app.clone(), bodies.clone(), refusals))
         .merge(web::door::routes(app.clone(), bodies))
         .merge(site::door::routes(app.clone()))

@@ -15,12 +15,14 @@ use axum::routing::{any, get};
 use chrono::{DateTime, Utc};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::Postgres;
+use tokio::sync::Semaphore;
 use url::Url;
 
 use crate::api::cursor;
 use crate::api::idempotency::{Key, REPLAYED};
 use crate::api::input::Given;
 use crate::api::mcp::{self, Caller, McpDoor};
+use crate::api::oauth;
 use crate::api::registry;
 use crate::api::{openapi, rest};
 use crate::app::App;
@@ -34,10 +36,14 @@ use crate::http::files::attached;
 use crate::http::serve::{Client, From};
 use crate::http::unauthorized_log::UnauthorizedLog;
 use crate::limits::rate::{self, Left, RateKey};
+use crate::secrets::sign_in_tokens::Token;
+use crate::workspace::clients::RESOURCE_PATH;
 use crate::workspace::keys::{self, Agent};
 
 const MCP_PATH: &str = "/mcp";
 const MOST_MCP_BYTES: usize = 8 << 20;
+/// Look-ups of tokens at once: made-up ones wait for each other, and not others for them.
+const LOOK_UPS: usize = 4;
 /// How long a connection to the database is held while the body comes: most are there already.
 const AT_HAND: Duration = Duration::from_millis(5);
 
@@ -47,17 +53,19 @@ struct Door {
     origins: Vec<String>,
     bodies: Arc<Bodies>,
     refusals: Arc<UnauthorizedLog>,
+    look_ups: Semaphore,
     description: OnceLock<Bytes>,
 }
 
 /// The paths of REST and MCP, and the description of both.
 pub fn routes(app: Arc<App>, bodies: Arc<Bodies>, refusals: Arc<UnauthorizedLog>) -> Router {
     let origins = app.config.origins();
-    let door =
-        Arc::new(Door { app, mcp: McpDoor::open(), origins, bodies, refusals, description: OnceLock::new() });
+    let (mcp, look_ups) = (McpDoor::open(), Semaphore::new(LOOK_UPS));
+    let door = Arc::new(Door { app, mcp, origins, bodies, refusals, look_ups, description: OnceLock::new() });
     Router::new()
         .route("/openapi.json", get(public_description))
         .route(MCP_PATH, any(frame))
+        .route(RESOURCE_PATH, any(frame))
         .route(rest::PREFIX, any(frame))
         .route(&format!("{}/", rest::PREFIX), any(frame))
         .route(&format!("{}/{{*path}}", rest::PREFIX), any(frame))
@@ -71,6 +79,9 @@ async fn frame(State(door): State<Arc<Door>>, request: Request) -> Response {
     let mut seen = Seen::default();
     let mut response = match door.handle(&parts, body, &mut seen).await {
         Ok(response) => response,
+        Err(Error::Unauthorized) if parts.uri.path() == RESOURCE_PATH => {
+            oauth::ask_to_sign_in(&door.app, parts.headers.contains_key(header::AUTHORIZATION))
+        }
         Err(error) => refusal(&error),
     };
     let id = door.app.random.hex(32);
@@ -80,7 +91,7 @@ async fn frame(State(door): State<Arc<Door>>, request: Request) -> Response {
     }
     door.add_origin(&parts.headers, headers);
     door.app.figures.answered(Answered {
-        door: if parts.uri.path() == MCP_PATH { "mcp" } else { "api" },
+        door: if is_mcp(parts.uri.path()) { "mcp" } else { "api" },
         method: &parts.method,
         operation: seen.operation,
         status: response.status(),
@@ -113,6 +124,11 @@ async fn frame(State(door): State<Arc<Door>>, request: Request) -> Response {
     response
 }
 
+/// The tool server, for keys and for clients that people signed in to.
+fn is_mcp(path: &str) -> bool {
+    [MCP_PATH, RESOURCE_PATH].contains(&path)
+}
+
 /// A request that may be carried out, whole.
 struct Admitted {
     conn: PoolConnection<Postgres>,
@@ -131,7 +147,7 @@ struct Seen {
 impl Door {
     async fn handle(&self, parts: &Parts, body: Body, seen: &mut Seen) -> Result<Response> {
         let Parts { method, uri, headers, .. } = parts;
-        let is_mcp = uri.path() == MCP_PATH;
+        let is_mcp = is_mcp(uri.path());
         self.check_origin(headers)?;
         if is_mcp {
             self.check_host(headers)?;
@@ -140,6 +156,10 @@ impl Door {
             return Ok(StatusCode::NO_CONTENT.into_response());
         }
         if is_mcp && method != Method::POST {
+            // Clients find out by any method that they have to sign in.
+            if uri.path() == RESOURCE_PATH {
+                self.judge(Credential::of(parts)?).await?;
+            }
             let mut response = mcp::refuse_method();
             dress(response.headers_mut());
             return Ok(response);
@@ -150,7 +170,7 @@ impl Door {
         }
         let client = parts.extensions.get::<Client>().cloned().unwrap_or_else(Client::staying);
         let admitted = tokio::select! {
-            admitted = self.admit(headers, body, (most, is_mcp), seen) => admitted?,
+            admitted = self.admit(Credential::of(parts), body, (most, is_mcp), seen) => admitted?,
             // Nothing was changed until here.
             () = client.clone().left() => return Ok(nobody()),
         };
@@ -216,12 +236,12 @@ impl Door {
     /// Key, rate and body, or the answer to a request that is refused for one of them.
     async fn admit(
         &self,
-        headers: &HeaderMap,
+        credential: Result<Credential>,
         body: Body,
         (most, is_mcp): (usize, bool),
         seen: &mut Seen,
     ) -> Result<Result<Admitted, Response>> {
-        let (mut conn, actor) = self.judge(bearer(headers)?).await?;
+        let (mut conn, actor) = self.judge(credential?).await?;
         seen.caller = Some(actor.clone());
         let asked = self.app.clock.now();
         let counted = match self.count(&mut conn, &actor, 1, asked).await? {
@@ -247,9 +267,18 @@ impl Door {
         Ok(Ok(Admitted { conn, actor, body, left }))
     }
 
-    /// Whose key it is. Until here nothing was read but the head.
-    async fn judge(&self, key_hash: [u8; 32]) -> Result<(PoolConnection<Postgres>, Agent)> {
+    /// Whose key or token it is. Until here nothing was read but the head.
+    async fn judge(&self, credential: Credential) -> Result<(PoolConnection<Postgres>, Agent)> {
         let directory = &self.app.directory;
+        let key_hash = match credential {
+            Credential::Key(hash) => hash,
+            Credential::Token(token) => {
+                let _turn = self.look_ups.acquire().await.map_err(Error::internal)?;
+                let mut conn = self.app.connection().await?;
+                let actor = keys::authenticate_client(&mut conn, &token, self.app.clock.now()).await?;
+                return Ok((conn, actor.ok_or(Error::Unauthorized)?));
+            }
+        };
         let workspace = directory.workspace_of_key(key_hash).await?.ok_or(Error::Unauthorized)?;
         let mut conn = self.app.connection().await?;
         match keys::authenticate(&mut conn, workspace, key_hash).await? {
@@ -375,15 +404,32 @@ impl Door {
     }
 }
 
-/// The hash of the one bearer key. The scheme's letter case does not matter; two headers are one too many.
-fn bearer(headers: &HeaderMap) -> Result<[u8; 32]> {
+/// What a request comes with. A key opens every door but the one of tokens, and a token opens that one alone.
+enum Credential {
+    Key([u8; 32]),
+    Token(Token),
+}
+
+impl Credential {
+    fn of(parts: &Parts) -> Result<Self> {
+        let given = bearer(&parts.headers)?;
+        let found = match parts.uri.path() == RESOURCE_PATH {
+            true => Token::read(given).map(Self::Token),
+            false if given.starts_with("rk_") && given.len() <= 100 => Some(Self::Key(keys::hash(given))),
+            false => None,
+        };
+        found.ok_or(Error::Unauthorized)
+    }
+}
+
+/// The one bearer key or token. The scheme's letter case does not matter; two headers are one too many.
+fn bearer(headers: &HeaderMap) -> Result<&str> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let (Some(value), None) = (given.next(), given.next()) else { return Err(Error::Unauthorized) };
     let (scheme, key) =
         value.to_str().ok().and_then(|value| value.split_once(' ')).ok_or(Error::Unauthorized)?;
-    let key = key.trim();
-    match scheme.eq_ignore_ascii_case("bearer") && key.starts_with("rk_") && key.len() <= 100 {
-        true => Ok(keys::hash(key)),
+    match scheme.eq_ignore_ascii_case("bearer") {
+        true => Ok(key.trim()),
         false => Err(Error::Unauthorized),
     }
 }

@@ -6,6 +6,7 @@ pub mod door;
 pub mod idempotency;
 pub mod input;
 pub mod mcp;
+pub mod oauth;
 pub mod openapi;
 pub mod operation;
 pub mod operations;

@@ -37,7 +37,7 @@ pub struct Figures {
 
 /// A request that was answered.
 pub struct Answered<'a> {
-    /// `api`, `mcp`, `tool`, `web` or `hook`.
+    /// `api`, `mcp`, `tool`, `oauth`, `web` or `hook`.
     pub door: &'static str,
     pub method: &'a Method,
     /// An operation of the registry, or a page's path as the table has it; empty when it came to none.

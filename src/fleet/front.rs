@@ -55,7 +55,13 @@ impl Front {
         if whose::is_anybodys(&parts) && !forward::was_sent_on(&parts.headers) {
             return self.ask_all(parts, body).await;
         }
-        let workspace = whose::workspace(self.cells.first(), &parts).await?;
+        let (workspace, body) = match whose::stands_in_form(&parts) {
+            true => {
+                let form = self.bodies.read(body, MOST_STRANGERS_BYTES, WorkspaceId(0)).await?.bytes;
+                (whose::of_form(&form), Body::from(form))
+            }
+            false => (whose::workspace(self.cells.first(), &parts).await?, body),
+        };
         let request = Request::from_parts(parts, body);
         let Some(workspace) = workspace else { return self.here(self.cells.first(), request).await };
         let place = self.cells.place(workspace).await?;

@@ -4,7 +4,9 @@
 use axum::http::Method;
 use axum::http::header::{AUTHORIZATION, COOKIE};
 use axum::http::request::Parts;
+use url::form_urlencoded;
 
+use crate::api::oauth::TOKEN_PATH;
 use crate::app::App;
 use crate::error::Result;
 use crate::ids::WorkspaceId;
@@ -20,6 +22,10 @@ const ASKED_OF_ALL: [&str; 3] = ["/sign-in", "/sign-in/password", "/sign-in/pass
 pub async fn workspace(app: &App, parts: &Parts) -> Result<Option<WorkspaceId>> {
     let directory = &app.directory;
     if let Some(key) = bearer(parts) {
+        // Tokens of clients name their workspace; keys stand in the directory.
+        if key.starts_with(PREFIX) {
+            return Ok(named_in(key));
+        }
         return directory.workspace_of_key(sha256(key)).await;
     }
     let address = parts.uri.path_and_query().map_or("", |address| address.as_str());
@@ -33,6 +39,16 @@ pub async fn workspace(app: &App, parts: &Parts) -> Result<Option<WorkspaceId>> 
         return Ok(Some(found));
     }
     Ok(of_cookies(cookie_name(app), parts))
+}
+
+/// Whether a code or a refresh token in the form says whose it is: clients send them so, without a header or a cookie.
+pub fn stands_in_form(parts: &Parts) -> bool {
+    parts.method == Method::POST && parts.uri.path() == TOKEN_PATH
+}
+
+pub fn of_form(form: &[u8]) -> Option<WorkspaceId> {
+    let fields = form_urlencoded::parse(form).filter(|(name, _)| name == "code" || name == "refresh_token");
+    fields.filter_map(|(_, value)| named_in(&value)).next()
 }
 
 /// Of the session; on the way in, of whatever else was begun there, because the session may be an older one of another

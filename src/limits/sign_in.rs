@@ -19,6 +19,8 @@ const MOST_LINKS: usize = 5;
 const MOST_LINKS_OF_A_NETWORK: usize = 60;
 /// Ways out to a provider write a row each.
 const MOST_SSO_OF_A_NETWORK: usize = 600;
+/// Programs register once, and an office sets many up in a day.
+const MOST_CLIENTS_OF_A_NETWORK: usize = 60;
 const WINDOW: TimeDelta = TimeDelta::minutes(15);
 /// So many failures are a person who mistypes; then the pause doubles from a second.
 const FREE: usize = 3;
@@ -36,6 +38,8 @@ pub enum SignInKey {
     NetworkLinks(IpAddr),
     /// Ways out to a provider that a network began.
     NetworkSso(IpAddr),
+    /// Clients that registered from a network.
+    NetworkClients(IpAddr),
     /// Links that were asked for an account.
     AccountLinks([u8; 32]),
 }
@@ -47,6 +51,7 @@ impl SignInKey {
             Self::AccountLinks(_) => MOST_LINKS,
             Self::NetworkLinks(_) => MOST_LINKS_OF_A_NETWORK,
             Self::NetworkSso(_) => MOST_SSO_OF_A_NETWORK,
+            Self::NetworkClients(_) => MOST_CLIENTS_OF_A_NETWORK,
         }
     }
 
@@ -54,10 +59,11 @@ impl SignInKey {
     fn pause(self, failures: usize) -> TimeDelta {
         let doubled = u32::try_from(failures.saturating_sub(FREE)).unwrap_or_default();
         match (self, doubled) {
-            (Self::Network(_) | Self::NetworkLinks(_) | Self::NetworkSso(_), _) | (_, 0) => TimeDelta::zero(),
+            (_, 0) => TimeDelta::zero(),
             (Self::Account(_) | Self::AccountLinks(_), doubled) => {
                 TimeDelta::seconds(1 << (doubled - 1).min(8))
             }
+            _ => TimeDelta::zero(),
         }
     }
 }
@@ -157,6 +163,7 @@ fn slow_down(key: SignInKey, retry_after: Duration) -> Error {
             format!("Too many tries. Wait {wait}, or have a sign-in link sent to your address.")
         }
         SignInKey::NetworkSso(_) => format!("Too many sign-ins were begun here. Wait {wait}."),
+        SignInKey::NetworkClients(_) => format!("Too many programs registered from here. Wait {wait}."),
         SignInKey::NetworkLinks(_) | SignInKey::AccountLinks(_) => {
             format!("Enough links were sent. Look into your mail, also into spam, or wait {wait}.")
         }

@@ -12,6 +12,7 @@ use crate::ids::{AgentId, PersonId, WorkspaceId};
 use crate::replies::undo::stop;
 use crate::store::db::Tx;
 use crate::workspace::access::{By, MemberId};
+use crate::workspace::clients::grants;
 use crate::workspace::notices::{self, Notice};
 use crate::workspace::{keys, people};
 
@@ -21,6 +22,13 @@ pub async fn revoke(app: &App, workspace: WorkspaceId, by: &By, agent: AgentId) 
     stop_scheduled(&mut tx, agent).await?;
     keys::revoke(&mut tx, by, agent).await?;
     tx.commit().await
+}
+
+/// Ends the agent of a client that can never come again.
+pub async fn end_client(tx: &mut Tx<'_>, agent: AgentId) -> Result<()> {
+    stop_scheduled(tx, agent).await?;
+    grants::end(tx, agent).await?;
+    keys::revoke(tx, &By::System, agent).await
 }
 
 /// Closes the keys of somebody who left the team, and tells the owners which. Gives their ids.

@@ -4,6 +4,7 @@
 pub mod answered;
 pub mod blobs;
 pub mod cells;
+pub mod clients;
 pub mod db;
 pub mod directory;
 pub mod doomed_files;

@@ -153,6 +153,8 @@ pages! {
     POST "/sign-in/{token}"    Anyone sign_in::link::sign_in;
     GET  "/signed-in"          Member sign_in::again::done;
     POST "/sign-out"           Member sign_in::out::sign_out;
+    GET  "/oauth/authorize"    Member sign_in::consent::show;
+    POST "/oauth/authorize"    Fresh  sign_in::consent::decide;
     GET  "/join/{token}"       Anyone sign_in::join::show;
     POST "/join/{token}"       Anyone sign_in::join::join;
 

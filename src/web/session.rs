@@ -20,7 +20,8 @@ use crate::workspace::second_factor::{Shown, half};
 use crate::workspace::sessions::{self, SignedInWith};
 use crate::workspace::single_sign_on;
 
-const LONGEST_NEXT: usize = 500;
+/// What a client opens that people are to sign in to has a long address.
+const LONGEST_NEXT: usize = 2000;
 const FIRST_PAGE: &str = "/inbox";
 
 /// Signs somebody in who has shown a password or read a mail, in the transaction that recognised them: with a second factor

@@ -15,13 +15,17 @@ use crate::rules::runs;
 use crate::store::partitions;
 use crate::webhooks::{health, remove};
 use crate::workspace::agents::days;
+use crate::workspace::clients::grants;
 use crate::workspace::people::invitations;
 use crate::workspace::second_factor::half;
 use crate::workspace::single_sign_on::attempts;
 use crate::workspace::{notices, one_time_codes, passkeys, sessions, sign_in_links};
 
 pub async fn keep_days(app: &App) -> Result<()> {
-    let (mut conn, now) = (app.connection().await?, app.clock.now());
+    let now = app.clock.now();
+    // The directory has connections of its own, or the same: nobody holds one while it asks for another.
+    let clients = app.directory.forget_clients(now).await;
+    let mut conn = app.connection().await?;
     // One that fails does not keep the others from being done.
     let kept = partitions::maintain(&mut conn).await;
     let forgotten = rate::forget(&mut conn, now).await.and(notices::forget(&mut conn, now).await);
@@ -37,6 +41,7 @@ pub async fn keep_days(app: &App) -> Result<()> {
     let ended = ended.and(attempts::forget(&mut conn, now).await).and(passkeys::forget(&mut conn, now).await);
     let ended = ended.and(invitations::forget(&mut conn, now).await).and(half::forget(&mut conn, now).await);
     let ended = ended.and(one_time_codes::forget(&mut conn, now).await);
+    let ended = ended.and(grants::forget(&mut conn, now).await).and(clients);
     let forgotten = forgotten.and(auto_reply::forget(&mut conn, now).await);
     let forgotten = forgotten.and(told::forget(&mut conn, now).await);
     kept.and(forgotten).and(counted).and(webhooks).and(ended).and(quota::forget(&mut conn, now).await)

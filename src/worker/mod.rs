@@ -53,6 +53,7 @@ use crate::sandbox::answer;
 use crate::store::doomed_files as files;
 use crate::webhooks::{claim, deliver, fan_out};
 use crate::workspace::audit::watch;
+use crate::workspace::clients::grants;
 use crate::workspace::keys::tell_changes;
 use crate::workspace::{keys, notices, sessions};
 
@@ -474,6 +475,22 @@ async fn release_revoked(app: &App, put_off: &Backoff) -> Result<()> {
                 Ok(Progress::Done)
             };
             pass.turn(Piece::Row(workspace, maker.0), ending).await?;
+        }
+    }
+    loop {
+        let now = app.clock.now();
+        let over = grants::over(&mut *app.connection().await?, now, &pass.aside()).await?;
+        if pass.is_over(&over) {
+            break;
+        }
+        for (workspace, agent) in over {
+            let ending = async {
+                let mut tx = app.begin(workspace).await?;
+                revoke_key::end_client(&mut tx, agent).await?;
+                tx.commit().await?;
+                Ok(Progress::Done)
+            };
+            pass.turn(Piece::Row(workspace, agent.0), ending).await?;
         }
     }
     loop {

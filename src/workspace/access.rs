@@ -150,6 +150,9 @@ impl By {
     }
 }
 
+/// What a new agent usually needs: it works on mail, and people decide what leaves.
+pub const USUAL: [Scope; 3] = [Scope::Read, Scope::Write, Scope::Draft];
+
 /// What a key may do, in the order they are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

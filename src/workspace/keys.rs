@@ -6,7 +6,7 @@ pub mod tell_changes;
 use std::ops::Deref;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use crate::app::App;
@@ -14,6 +14,7 @@ use crate::due::backoff::Aside;
 use crate::error::{Error, Result};
 use crate::ids::{AgentId, PersonId, WorkspaceId};
 use crate::secrets::hashes::sha256;
+use crate::secrets::sign_in_tokens::Token;
 use crate::store::db::Tx;
 use crate::workspace::access::{Actor, By, MemberId, Scope};
 use crate::workspace::audit::{self, Did, Subject};
@@ -21,6 +22,7 @@ use crate::workspace::people::{Role, a_name, role_of};
 use crate::workspace::plan::{Plan, plan_of};
 
 const KEY_LETTERS: usize = 48;
+pub const LONGEST_NAME: usize = 60;
 /// Upper bound for the duration of a request.
 const LONGEST_REQUEST: TimeDelta = TimeDelta::minutes(2);
 
@@ -39,15 +41,42 @@ pub async fn create(
     scopes: &[Scope],
     livemode: bool,
 ) -> Result<NewKey> {
-    let name = a_name("name", name, 60)?;
-    let scopes = with_read(scopes)?;
     let key = format!("rk_{}_{}", if livemode { "live" } else { "test" }, app.random.letters(KEY_LETTERS));
     let hash = hash(&key);
     let hint = format!("{}…{}", &key[..8], &key[key.len() - 4..]);
 
     let mut tx = app.begin(workspace).await?;
-    may_administer(&mut tx, workspace, maker).await?;
-    plan_of(&mut tx, workspace).await?.needs_api()?;
+    let made = add(&mut tx, maker, NewAgent { name, scopes, livemode, key: Some(hash), hint: &hint }).await?;
+    app.directory.add_key(workspace, hash).await?;
+    made.record(&mut tx, by, json!({ "livemode": livemode, "hint": hint })).await?;
+    tx.commit().await?;
+    Ok(NewKey { agent: made.agent, key })
+}
+
+pub struct NewAgent<'a> {
+    pub name: &'a str,
+    pub scopes: &'a [Scope],
+    pub livemode: bool,
+    /// Without one it signs in.
+    pub key: Option<[u8; 32]>,
+    /// How its maker knows it again.
+    pub hint: &'a str,
+}
+
+/// An agent that was made, and is still to be recorded: that comes last.
+pub struct Made {
+    pub agent: AgentId,
+    name: String,
+    scopes: Vec<String>,
+}
+
+/// Makes an agent: the one rule for who may and what it is called.
+pub async fn add(tx: &mut Tx<'_>, maker: PersonId, new: NewAgent<'_>) -> Result<Made> {
+    let name = a_name("name", new.name, LONGEST_NAME)?;
+    let scopes = with_read(new.scopes)?;
+    let workspace = tx.workspace();
+    may_administer(tx, workspace, maker).await?;
+    plan_of(tx, workspace).await?.needs_api()?;
     let agent: AgentId = tx.mint();
     let now = tx.now();
     let added = sqlx::query!(
@@ -59,22 +88,26 @@ pub async fn create(
         agent.0,
         name,
         maker.0,
-        livemode,
+        new.livemode,
         &scopes,
-        &hash,
-        hint,
+        new.key.as_ref().map(|hash| hash.as_slice()),
+        new.hint,
         now
     )
-    .execute(&mut *tx)
+    .execute(&mut **tx)
     .await?;
     if added.rows_affected() == 0 {
         return Err(Error::problem("name", "is the name of another key already"));
     }
-    app.directory.add_key(workspace, hash).await?;
-    let data = json!({ "scopes": scopes, "livemode": livemode, "hint": hint });
-    audit::record(&mut tx, by, Did::KeyMade, Subject { id: &agent, name: &name }, data).await?;
-    tx.commit().await?;
-    Ok(NewKey { agent, key })
+    Ok(Made { agent, name, scopes })
+}
+
+impl Made {
+    pub async fn record(&self, tx: &mut Tx<'_>, by: &By, mut data: Value) -> Result<()> {
+        data["scopes"] = json!(self.scopes);
+        let subject = Subject { id: &self.agent, name: &self.name };
+        audit::record(tx, by, Did::KeyMade, subject, data).await
+    }
 }
 
 /// Revokes a key permanently.
@@ -204,38 +237,75 @@ impl Deref for Agent {
     }
 }
 
-/// Who the key belongs to, if it opens anything now. Read on every request, so a revoked key is out at once, and so
-/// is one whose maker has left the team.
+struct Row {
+    id: AgentId,
+    name: String,
+    scopes: Vec<String>,
+    livemode: bool,
+    plan: Plan,
+    maker: PersonId,
+    stopped: bool,
+}
+
+/// Read on every request, so an agent that is revoked is out at once, and so is one whose maker has left the team.
+macro_rules! at_work {
+    ($conn:expr, $workspace:expr, $which:literal, $($argument:expr),*) => {{
+        let row = sqlx::query_as!(
+            Row,
+            r#"select agents.id as "id: AgentId", agents.name, scopes, livemode, plan as "plan: Plan",
+                      people.id as "maker: PersonId", agents_stopped_at is not null as "stopped!"
+               from agents
+               join workspaces on workspaces.id = agents.workspace_id
+               join people on people.workspace_id = agents.workspace_id and people.id = agents.maker_id
+               where agents.workspace_id = $1 and "# + $which + " and revoked_at is null and removed_at is null",
+            $workspace.0,
+            $($argument),*
+        );
+        Ok(row.fetch_optional($conn).await?.map(|row| row.at_work($workspace)))
+    }};
+}
+
+/// Who the key belongs to, if it opens anything now.
 pub async fn authenticate(
     conn: &mut PgConnection,
     workspace: WorkspaceId,
     hash: [u8; 32],
 ) -> Result<Option<Agent>> {
-    let row = sqlx::query!(
-        r#"select agents.id as "id: AgentId", agents.name, scopes, livemode, plan as "plan: Plan",
-                  people.id as "maker: PersonId", agents_stopped_at is not null as "stopped!"
-           from agents
-           join workspaces on workspaces.id = agents.workspace_id
-           join people on people.workspace_id = agents.workspace_id and people.id = agents.maker_id
-           where agents.workspace_id = $1 and key_hash = $2 and revoked_at is null and removed_at is null"#,
-        workspace.0,
-        &hash
+    at_work!(conn, workspace, "key_hash = $2", &hash)
+}
+
+/// The same for an access token of a client that a person signed in to.
+pub async fn authenticate_client(
+    conn: &mut PgConnection,
+    token: &Token,
+    now: DateTime<Utc>,
+) -> Result<Option<Agent>> {
+    at_work!(
+        conn,
+        token.workspace,
+        "agents.id = (select agent_id from client_tokens
+                      where workspace_id = $1 and hash = $2 and kind = 'access' and ends_at > $3)",
+        token.hash.as_slice(),
+        now
     )
-    .fetch_optional(conn)
-    .await?;
-    Ok(row.map(|row| Agent {
-        actor: Actor {
-            workspace,
-            member: MemberId::Agent(row.id),
-            name: row.name,
-            scopes: row.scopes.iter().filter_map(|scope| scope.parse().ok()).collect(),
-            livemode: row.livemode,
-            private_of: row.maker,
-        },
-        id: row.id,
-        plan: row.plan,
-        stopped: row.stopped,
-    }))
+}
+
+impl Row {
+    fn at_work(self, workspace: WorkspaceId) -> Agent {
+        Agent {
+            actor: Actor {
+                workspace,
+                member: MemberId::Agent(self.id),
+                name: self.name,
+                scopes: self.scopes.iter().filter_map(|scope| scope.parse().ok()).collect(),
+                livemode: self.livemode,
+                private_of: self.maker,
+            },
+            id: self.id,
+            plan: self.plan,
+            stopped: self.stopped,
+        }
+    }
 }
 
 pub fn hash(key: &str) -> [u8; 32] {

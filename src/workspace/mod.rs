@@ -5,6 +5,7 @@ pub mod access;
 pub mod agents;
 pub mod audit;
 pub mod cleanup_progress;
+pub mod clients;
 pub mod create;
 pub mod erased_addresses;
 pub mod first_run;

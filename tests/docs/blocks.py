@@ -201,7 +201,11 @@ def python(block):
 def shell(block):
     if block.words.get("check") == "mcp-add":
         words = shlex.split(real(block.text))
-        speaks_mcp(words[words.index("rookery") + 1], words[words.index("--header") + 1].split(": ", 1)[1])
+        address = words[words.index("rookery") + 1]
+        if "--header" not in words:
+            asks_to_sign_in(address)
+        else:
+            speaks_mcp(address, words[words.index("--header") + 1].split(": ", 1)[1])
         return "tried"
     return program(block, ".sh", ["bash", "-euo", "pipefail"])
 
@@ -214,6 +218,19 @@ def speaks_mcp(address, authorization):
     asked = urllib.request.Request(address, data=json.dumps(body).encode(), headers={"Authorization": given})
     with urllib.request.urlopen(asked, timeout=30) as answer:
         must(json.load(answer)["result"]["tools"], "no tools were listed")
+
+
+def asks_to_sign_in(address):
+    """Who has no key is told where to sign in, and what is told is about this address."""
+    try:
+        urllib.request.urlopen(urllib.request.Request(address, data=b"{}"), timeout=30)
+    except urllib.error.HTTPError as refused:
+        must(refused.code == 401, f"{address} answers {refused.code}")
+        told = re.search(r'resource_metadata="([^"]+)"', refused.headers["WWW-Authenticate"])
+    else:
+        raise Wrong(f"{address} wants neither a key nor a sign-in")
+    with urllib.request.urlopen(told[1], timeout=30) as answer:
+        must(json.load(answer)["resource"] == address, "what is told is about another address")
 
 
 def settings_of_a_client(block):
@@ -235,7 +252,10 @@ def settings_of_a_client(block):
     # Codex reads the key from a variable that it is told of.
     variable = found[0].get("bearer_token_env_var")
     header = f"Bearer ${variable}" if variable else found[0].get("headers", {}).get("Authorization", "")
-    speaks_mcp(found[0]["url"], header)
+    if header:
+        speaks_mcp(found[0]["url"], header)
+    else:
+        asks_to_sign_in(found[0]["url"])
     return "tried"
 
 

@@ -6,6 +6,7 @@ mod blobs;
 mod bookings;
 mod budgets;
 mod cells;
+mod client_sign_in;
 mod doctor;
 mod documents;
 mod door;

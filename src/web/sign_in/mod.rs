@@ -3,6 +3,7 @@
 
 pub mod again;
 pub mod code;
+pub mod consent;
 pub mod form;
 pub mod join;
 pub mod link;

@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use rookery::ids::WorkspaceId;
 use serde_json::json;
+use url::form_urlencoded;
 
 use super::fleet::{Fleet, Serves, Tenant};
+use crate::client_sign_in::{VERIFIER, challenge, parameter, way_back};
 use crate::world::Reply;
 use crate::world::mail::client::Client;
 use crate::world::site::{Node, text};
@@ -104,6 +106,54 @@ async fn what_reaches_a_node_of_another_cell_is_sent_on_once() {
     let cookie = signed_in.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
     let inbox = Reply::of(browser.get(format!("{}/inbox", main.address)).header("cookie", &cookie)).await;
     assert_eq!(inbox.status, 200, "{}", inbox.text);
+
+    // Programs that people sign in to: whichever node they ask, for whatever.
+    let site = &fleet.site.http;
+    let told = site.get(format!("{}/.well-known/oauth-authorization-server/oauth", main.address));
+    let issuer = Reply::of(told).await.json()["issuer"].as_str().unwrap().to_owned();
+    let asked = json!({ "client_name": "Helper", "redirect_uris": ["http://localhost/back"] });
+    let made = Reply::of(site.post(format!("{}/oauth/register", west.address)).json(&asked)).await;
+    let client = made.json()["client_id"].as_str().unwrap().to_owned();
+    let challenge = challenge(VERIFIER);
+    let form = |fields: &[(&str, &str)]| {
+        form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish()
+    };
+    let consent = form(&[
+        ("response_type", "code"),
+        ("client_id", &client),
+        ("redirect_uri", "http://localhost:7/back"),
+        ("code_challenge", &challenge),
+        ("code_challenge_method", "S256"),
+        ("decision", "allow"),
+        ("name", "Helper"),
+        ("mode", "test"),
+    ]);
+    let request = browser.post(format!("{}/oauth/authorize", main.address)).body(consent);
+    let request = request.header("cookie", &cookie).header("origin", issuer.trim_end_matches("/oauth"));
+    let allowed = Reply::of(request.header("content-type", "application/x-www-form-urlencoded")).await;
+    let code = parameter(&way_back(&allowed.text), "code").unwrap();
+    let token = async |fields: &[(&str, &str)]| {
+        let request = site.post(format!("{}/oauth/token", main.address)).body(form(fields));
+        let reply = Reply::of(request.header("content-type", "application/x-www-form-urlencoded")).await;
+        assert_eq!(reply.status, 200, "{}", reply.text);
+        reply.json()
+    };
+    let first = [
+        ("grant_type", "authorization_code"),
+        ("code", &code),
+        ("client_id", &client),
+        ("code_verifier", VERIFIER),
+    ];
+    let first = token(&first).await;
+    let refresh = first["refresh_token"].as_str().unwrap();
+    let second =
+        token(&[("grant_type", "refresh_token"), ("refresh_token", refresh), ("client_id", &client)]).await;
+    for given in [&first, &second] {
+        let access = given["access_token"].as_str().unwrap();
+        let request = site.post(format!("{}/mcp/sign-in", main.address)).bearer_auth(access).json(&list);
+        let listed = Reply::of(request).await;
+        assert!(listed.status == 200 && listed.text.contains("Order"), "{}", listed.text);
+    }
 
     // Customers' mail.
     fleet.admin(&[

@@ -39,6 +39,8 @@ const OURS: &[&str] = &[
     "bulk_jobs",
     "busy_sources",
     "busy_times",
+    "client_grants",
+    "client_tokens",
     "count_changes",
     "counts",
     "doomed_files",

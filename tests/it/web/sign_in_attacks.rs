@@ -405,7 +405,7 @@ async fn signing_in_leads_to_no_other_site() {
         let acme = world.workspace("Acme").await;
         set_password(world, acme.id, acme.owner, PASSWORD).await;
         let nobody = world.browser_with("");
-        let long = format!("/{}", "x".repeat(600));
+        let long = format!("/{}", "x".repeat(2000));
         let bad = [
             "https://evil.example/",
             "//evil.example/",

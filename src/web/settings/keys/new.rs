@@ -12,11 +12,9 @@ use crate::web::settings::keys::words::{self, Choice};
 use crate::web::shell::{Here, Shell};
 use crate::web::show::filters;
 use crate::web::visit::Asked;
-use crate::workspace::access::Scope;
+use crate::workspace::access::{Scope, USUAL};
 use crate::workspace::{inbox_settings, keys};
 
-/// What a new agent usually needs: it works on mail, and people decide what leaves.
-const USUAL: [Scope; 3] = [Scope::Read, Scope::Write, Scope::Draft];
 /// What programs may call the server of an agent.
 const LONGEST_SERVER: usize = 30;
 
