@@ -191,6 +191,11 @@ sso: build
 clients: build
     tests/clients/run "{{ target }}/debug/rookery"
 
+# The same, and opencode signs in by its own command: too large for every run, so it is installed here.
+clients-agents: build
+    npm install --loglevel=error --no-audit --no-fund --prefix "${ROOKERY_CI_CACHE:-$HOME/.cache/rookery-ci}/agents" opencode-ai@1.18.33
+    CLIENTS_AGENTS="${ROOKERY_CI_CACHE:-$HOME/.cache/rookery-ci}/agents/node_modules" tests/clients/run "{{ target }}/debug/rookery"
+
 # Every block of code in docs/ against a real server; or only the PAGES named. And what is vendored for the site.
 docs *pages: build
     tests/docs/run "{{ target }}/debug/rookery" {{ pages }}
