@@ -191,9 +191,9 @@ sso: build
 clients: build
     tests/clients/run "{{ target }}/debug/rookery"
 
-# The same, and opencode signs in by its own command: too large for every run, so it is installed here.
+# The same, and Claude Code, Codex and opencode sign in by their own commands. They are large, so they are installed here.
 clients-agents: build
-    npm install --loglevel=error --no-audit --no-fund --prefix "${ROOKERY_CI_CACHE:-$HOME/.cache/rookery-ci}/agents" opencode-ai@1.18.33
+    npm install --loglevel=error --no-audit --no-fund --prefix "${ROOKERY_CI_CACHE:-$HOME/.cache/rookery-ci}/agents" @anthropic-ai/claude-code@2.1.326 @openai/codex@0.169.0 opencode-ai@1.18.33
     CLIENTS_AGENTS="${ROOKERY_CI_CACHE:-$HOME/.cache/rookery-ci}/agents/node_modules" tests/clients/run "{{ target }}/debug/rookery"
 
 # Every block of code in docs/ against a real server; or only the PAGES named. And what is vendored for the site.

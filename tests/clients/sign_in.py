@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Usage: sign_in.py HOST SIGN_IN_LINK MODULES NODE [AGENTS]
+"""Usage: sign_in.py HOST SIGN_IN_LINK MODULES NODE
 
 Real MCP clients sign in at HOST/mcp/sign-in: the PyPI `mcp` client, mcp-remote from npm, and the official conformance tests of
 authorization servers. They know the address and nothing else. A stand-in for the browser has a session of SIGN_IN_LINK, opens the
 address that each client wants opened, and presses Allow.
-With a folder of npm modules as AGENTS also opencode, which is too large for every run.
 Exits 1 with one sentence on the first thing that is not as it must be.
 """
 
@@ -30,7 +29,7 @@ from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientMetadata
 
-host, link, modules, node, *more = sys.argv[1:]
+host, link, modules, node = sys.argv[1:]
 door = f"{host}/mcp/sign-in"
 TOOLS = {"list_conversations", "add_note", "reply"}
 
@@ -154,7 +153,7 @@ def opened(lines, pattern, program, seconds=60):
     must(False, f"it opened nothing: {''.join(lines)[-3000:]}")
 
 
-AUTHORIZE = re.escape(host) + r"/oauth/authorize\?[^\s\x1b\"'>]+(?=\s|\x1b|\"|'|>)"
+AUTHORIZE = re.escape(host) + r"/oauth/authorize\?[!#-&(-;=?-~]+(?=[^!#-&(-;=?-~])"
 
 
 def remote():
@@ -229,30 +228,7 @@ def conformance():
     print(f"ok conformance of authorization servers: {total[-1]}")
 
 
-def opencode(folder):
-    """Signs in by its own command, in a home of its own."""
-    home = tempfile.mkdtemp()
-    os.mkdir(f"{home}/work")
-    with open(f"{home}/work/opencode.json", "w") as settings:
-        json.dump({"mcp": {"rookery": {"type": "remote", "url": door}}}, settings)
-    env = {**os.environ, "HOME": home, "BROWSER": "true"}
-    opencode = f"{folder}/.bin/opencode"
-    # It wants a terminal.
-    command = ["script", "-qec", f"{opencode} mcp auth rookery", "/dev/null"]
-    pipes = dict(stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-    program = subprocess.Popen(command, cwd=f"{home}/work", env=env, **pipes)
-    said = []
-    threading.Thread(target=reads, args=(iter(lambda: program.stdout.read(1), ""), said), daemon=True).start()
-    browser.goes(opened(said, AUTHORIZE, program))
-    program.wait(60)
-    listed = subprocess.run([opencode, "mcp", "list"], cwd=f"{home}/work", env=env, timeout=60, **pipes).stdout
-    must("connected" in listed, f"opencode: {''.join(said)[-1000:]} {listed}")
-    shutil.rmtree(home, ignore_errors=True)
-    print("ok opencode from npm: signed in and connected")
-
-
-asyncio.run(python_client())
-remote()
-conformance()
-if more:
-    opencode(more[0])
+if __name__ == "__main__":
+    asyncio.run(python_client())
+    remote()
+    conformance()
