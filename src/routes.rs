@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, header};
 use axum::routing::get;
 use tower_http::catch_panic::CatchPanicLayer;
 
-use crate::api::{door, oauth, sending_reports};
+use crate::api::{door, downloads, oauth, sending_reports};
 use crate::app::App;
 use crate::error::{Error, NO_ENDPOINT};
 use crate::http::answers::refusal;
@@ -30,6 +30,7 @@ pub fn router(app: Arc<App>) -> Router {
     let router = Router::new()
         .merge(door::routes(app.clone(), bodies.clone(), refusals.clone()))
         .merge(oauth::routes(app.clone(), bodies.clone()))
+        .merge(downloads::routes(app.clone()))
         .merge(sending_reports::routes(app.clone(), bodies.clone(), refusals))
         .merge(web::door::routes(app.clone(), bodies))
         .merge(site::door::routes(app.clone()))

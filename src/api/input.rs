@@ -12,7 +12,6 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value, json};
 use url::form_urlencoded;
 
-use crate::api::operation::Sending;
 use crate::error::{Error, Problem, Result};
 
 /// The name of the body itself in a problem. Not "body": that is a field of two operations.
@@ -46,6 +45,14 @@ impl Given<'_> {
             Some(_) => Sending::Unclear,
         }
     }
+}
+
+/// Whether the input asks for sending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sending {
+    Yes,
+    No,
+    Unclear,
 }
 
 /// An input's schema, published and enforced.

@@ -1,8 +1,10 @@
 //! The API for programs (specification 4). Every operation is defined once, in `operations/`; REST, MCP and the
 //! OpenAPI document are loops over the registry.
 
+pub mod attached;
 pub mod cursor;
 pub mod door;
+pub mod downloads;
 pub mod idempotency;
 pub mod input;
 pub mod mcp;

@@ -9,10 +9,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::api::attached::AttachedFile;
+use crate::api::input::Sending;
 use crate::app::App;
 use crate::conversations::conversation::{Conversation, Locked, find_visible};
 use crate::conversations::lock::lock_visible;
 use crate::conversations::messages::outbound::{Draft, lock_message};
+use crate::conversations::timeline::Attachment;
 use crate::documents::library::NO_DOCUMENT;
 use crate::documents::uploads::locked::{self, NO_REQUEST, Request};
 use crate::documents::whole::{self, Whole};
@@ -45,6 +48,11 @@ pub trait Operation: Send + Sync + 'static {
     /// The file that is the answer, where it is one.
     fn file(_output: &Self::Output) -> Option<StoredFile> {
         None
+    }
+
+    /// Files that the input brings. They are stored before the transaction begins, and `Call::brought` has them.
+    fn files(_input: &Self::Input) -> &[AttachedFile] {
+        &[]
     }
 
     /// Rules across fields, which a JSON Schema cannot express. Their problems are reported together with the
@@ -223,14 +231,6 @@ impl Needs {
     }
 }
 
-/// Whether the input asks for sending.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sending {
-    Yes,
-    No,
-    Unclear,
-}
-
 /// One call of an operation.
 pub struct Call<'a, D> {
     pub app: &'a App,
@@ -238,6 +238,8 @@ pub struct Call<'a, D> {
     pub db: D,
     /// The cursor of the next page, when there is one.
     pub next: Option<String>,
+    /// Files that came with it.
+    pub brought: Vec<Attachment>,
 }
 
 impl<D: Handle> Call<'_, D> {

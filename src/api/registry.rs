@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use sqlx::Postgres;
 use sqlx::pool::PoolConnection;
 
+use crate::api::attached::Brought;
 use crate::api::idempotency::{Key, hash};
 use crate::api::input::{Given, Schema};
 use crate::api::operation::{Call, Method, Operation, Spec, StoredFile, Target};
@@ -20,7 +21,7 @@ use crate::api::operations::*;
 use crate::app::App;
 use crate::error::{Error, Problem, Result};
 use crate::store::answered::Keyed;
-use crate::store::db::{Frame, Handle};
+use crate::store::db::{Frame, Handle, NoConnection};
 use crate::workspace::keys::Agent;
 
 pub static OPERATIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
@@ -39,9 +40,10 @@ pub static OPERATIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         entry::<list_tags::ListTags>(),
         entry::<bookings::list_booking_types::ListBookingTypes>(),
         entry::<bookings::list_bookings::ListBookings>(),
-        entry::<search_documents::SearchDocuments>(),
-        entry::<get_document::GetDocument>(),
-        entry::<get_document_content::GetDocumentContent>(),
+        entry::<documents::search_documents::SearchDocuments>(),
+        entry::<documents::get_document::GetDocument>(),
+        entry::<documents::get_document_content::GetDocumentContent>(),
+        entry::<documents::get_document_download::GetDocumentDownload>(),
         entry::<events::list_events::ListEvents>(),
         entry::<record_sent::RecordSent>(),
         entry::<simulate_inbound::SimulateInbound>(),
@@ -156,10 +158,38 @@ async fn carry_out<O: Operation>(
     frame: Frame,
     (id, given): (Option<&str>, Given<'_>),
 ) -> Result<Answer> {
+    let input = entry.input.read(given, O::check);
+    let files = input.as_ref().map_or(&[][..], |input| O::files(input));
+    if files.is_empty() {
+        return transact::<O>(app, actor, conn, frame, (id, input, &mut Brought::default())).await;
+    }
+    // What was answered before is not stored again.
+    NoConnection::begin(conn, frame.clone()).await?;
+    let mut brought = Brought::store(app, actor, files).await;
+    let conn = app.connection().await;
+    let done = match conn {
+        Ok(conn) => transact::<O>(app, actor, conn, frame, (id, input, &mut brought)).await,
+        Err(error) => Err(error),
+    };
+    // When nobody knows whether a row names them, the sweep finds out.
+    if done.as_ref().is_err_and(|error| !error.is_uncertain()) {
+        brought.discard(app).await;
+    }
+    done
+}
+
+async fn transact<O: Operation>(
+    app: &App,
+    actor: &Agent,
+    conn: PoolConnection<Postgres>,
+    frame: Frame,
+    (id, input, brought): (Option<&str>, Result<O::Input>, &mut Brought),
+) -> Result<Answer> {
     let db = O::Db::begin(conn, frame).await?;
-    let mut call = Call { app, actor, db, next: None };
+    let mut call = Call { app, actor, db, next: None, brought: Vec::new() };
     let target = O::Target::find(&mut call.db, actor, id).await?;
-    let input = entry.input.read(given, O::check)?;
+    let input = input?;
+    call.brought = brought.files()?;
     let output = O::run(&mut call, target, input).await?;
     let status = match O::SPEC.repeat_status {
         Some(status) if O::is_repeat(&output) => status,

@@ -15,7 +15,7 @@ use crate::conversations::messages::message::MessageStatus;
 use crate::conversations::read::{self, Whole};
 use crate::conversations::status::Status;
 use crate::conversations::timeline;
-use crate::ids::{ConversationId, MessageId, NoteId};
+use crate::ids::{ConversationId, DocumentId, MessageId, NoteId};
 use crate::workspace::access::MemberId;
 
 /// A moment as `yyyy-mm-ddThh:mm:ss.mmmZ`.
@@ -207,6 +207,10 @@ pub struct Attachment {
     pub content_type: String,
     /// Bytes.
     pub size: i64,
+    /// The document that it is filed as in this conversation. Left out when it is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "DocumentId")]
+    pub document_id: Option<DocumentId>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -347,6 +351,11 @@ impl TimelineItem {
 
 impl From<timeline::Attachment> for Attachment {
     fn from(attachment: timeline::Attachment) -> Self {
-        Self { filename: attachment.filename, content_type: attachment.content_type, size: attachment.size }
+        Self {
+            filename: attachment.filename,
+            content_type: attachment.content_type,
+            size: attachment.size,
+            document_id: attachment.document,
+        }
     }
 }

@@ -9,9 +9,9 @@ use sqlx::PgConnection;
 use crate::conversations::conversation::{Conversation, Member};
 use crate::conversations::secure::words::{self, Reader};
 use crate::conversations::team;
-use crate::conversations::timeline::{self, Cursor, SHOWN_TEXT};
+use crate::conversations::timeline::{self, Attachment, Cursor, Item, SHOWN_TEXT};
 use crate::error::Result;
-use crate::ids::{ConversationId, WorkspaceId};
+use crate::ids::{ConversationId, DocumentId, WorkspaceId};
 use crate::store::db::{Handle, Snapshot};
 use crate::workspace::agents::secure_words;
 
@@ -49,9 +49,47 @@ pub async fn whole(
         let keys = snapshot.frame().keys.clone();
         words::open_items(snapshot, keys.as_deref(), workspace, &mut timeline.items, Reader::Agent).await?;
     }
+    name_documents(snapshot, workspace, &conversation, &mut timeline.items).await?;
     let team = team::of(snapshot, workspace, &conversation).await?;
     let app_sent = app_sent(snapshot, workspace, conversation.id).await?;
     Ok(Whole { conversation, timeline, team, app_sent })
+}
+
+/// Says of each file which document of the conversation it is. The same bytes are one document, however often they came; mail
+/// that was stored before hashes were kept is known by where its bytes are.
+async fn name_documents(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    conversation: &Conversation,
+    items: &mut [Item],
+) -> Result<()> {
+    let messages = items.iter_mut().filter_map(|item| match item {
+        Item::Message(message) => Some(&mut message.attachments),
+        _ => None,
+    });
+    let mut files: Vec<&mut Attachment> = messages.flatten().collect();
+    if files.is_empty() {
+        return Ok(());
+    }
+    let blobs: Vec<String> = files.iter().map(|file| file.blob.clone()).collect();
+    let hashes: Vec<String> = files.iter().filter_map(|file| file.content_hash.clone()).collect();
+    let documents = sqlx::query!(
+        r#"select id as "id: DocumentId", blob, encode(content_hash, 'hex') as "hash!" from documents
+           where workspace_id = $1 and conversation_id = $2 and audience = $3
+             and (blob = any($4) or content_hash = any(array(select decode(hash, 'hex') from unnest($5::text[]) as t (hash))))"#,
+        workspace.0,
+        conversation.id.0,
+        conversation.audience,
+        &blobs,
+        &hashes
+    )
+    .fetch_all(conn)
+    .await?;
+    for file in &mut files {
+        let is_it = |hash: &str, blob: &str| file.content_hash.as_deref() == Some(hash) || file.blob == blob;
+        file.document = documents.iter().find(|own| is_it(&own.hash, &own.blob)).map(|own| own.id);
+    }
+    Ok(())
 }
 
 pub async fn app_sent(

@@ -16,7 +16,7 @@ use sqlx::types::Json;
 
 use crate::conversations::messages::message::{Direction, MessageStatus};
 use crate::error::Result;
-use crate::ids::{ConversationId, MessageId, NotAnId, NoteId, WorkspaceId};
+use crate::ids::{ConversationId, DocumentId, MessageId, NotAnId, NoteId, WorkspaceId};
 use crate::store::db::Tx;
 use crate::workspace::access::By;
 
@@ -90,6 +90,12 @@ pub struct Attachment {
     /// The bytes are those of a saved reply or of another message, and do not go with this one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub borrowed: bool,
+    /// SHA-256 of the bytes, by which a document is found; not there of what was stored before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_hash: Option<String>,
+    /// The document of the conversation that it is, where somebody asked.
+    #[serde(skip)]
+    pub document: Option<DocumentId>,
 }
 
 /// The newest items, or the newest before a place, in one round trip. It reads no more rows than it gives, however

@@ -241,5 +241,5 @@ async fn reply(
     let actor = cast.actor(who)?;
     let conversation = lock_visible(tx, actor, &id.to_string()).await?;
     let reply = NewReply { body, summary: summary.map(String::as_str), asks, send };
-    Ok(write::write(app, tx, &conversation, actor, reply).await?.message)
+    Ok(write::write(app, tx, &conversation, actor, reply, Vec::new()).await?.message)
 }

@@ -77,6 +77,7 @@ pub struct Document {
 #[derive(Debug)]
 pub struct File {
     pub filename: String,
+    pub content_type: String,
     pub size: i64,
     pub blob: String,
 }
@@ -85,7 +86,8 @@ pub struct File {
 pub async fn find_visible(conn: &mut PgConnection, actor: &Actor, id: DocumentId) -> Result<File> {
     sqlx::query_as!(
         File,
-        "select filename, size, blob from documents where workspace_id = $1 and id = $2 and audience = any($3)",
+        "select filename, content_type, size, blob from documents
+         where workspace_id = $1 and id = $2 and audience = any($3)",
         actor.workspace.0,
         id.0,
         &actor.audiences()

@@ -4,6 +4,7 @@
 
 pub mod checks;
 pub mod correct;
+pub mod download;
 pub mod fields;
 pub mod filing;
 pub mod forget;

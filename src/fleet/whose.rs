@@ -90,6 +90,7 @@ mod tests {
         for text in [
             format!("/upload/{workspace}/req_1/x"),
             format!("/sign-in/{workspace}.abc"),
+            format!("/files/doc_0000000000001.{workspace}.agt_0000000000001.1925456401000.abc"),
             format!("theme=dark; __Host-session={workspace}.ab"),
             format!("wsp_short/{workspace}"),
         ] {

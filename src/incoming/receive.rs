@@ -35,7 +35,7 @@ use crate::incoming::thread::{Placement, Why, place};
 use crate::incoming::{quote, scam};
 use crate::replies::automatic::answer::answer;
 use crate::rules::store::active;
-use crate::secrets::hashes::{number, sha256};
+use crate::secrets::hashes::{hex, number, sha256};
 use crate::store::db::{Frame, Handle, Tx};
 use crate::workspace::access::By;
 use crate::workspace::mailboxes::{self, Mailbox};
@@ -108,6 +108,8 @@ impl Files {
                 blob: written.key,
                 content_id: attachment.content_id.clone(),
                 borrowed: false,
+                content_hash: Some(hex(&written.hash)),
+                document: None,
             };
             attachments.push((stored, written.hash));
         }

@@ -9,11 +9,13 @@ use sqlx::PgConnection;
 
 use crate::app::App;
 use crate::conversations::timeline::Attachment;
+use crate::documents::library;
 use crate::error::{Error, Result};
 use crate::ids::{DraftFileId, DraftId, WorkspaceId};
 use crate::replies::draft_end;
 use crate::replies::drafts::NO_DRAFT;
 use crate::replies::drafts::files::{self, Left};
+use crate::secrets::hashes;
 use crate::store::db::Tx;
 use crate::store::held_blobs::held_blobs;
 use crate::text;
@@ -44,7 +46,15 @@ pub async fn store<E: Into<Error>>(
         blob: written.key,
         content_id: None,
         borrowed: false,
+        content_hash: Some(hashes::hex(&written.hash)),
+        document: None,
     })
+}
+
+/// A stored file once more, as another mail's own: what one mail has does not end with another.
+pub async fn copy(app: &App, workspace: WorkspaceId, file: &library::File) -> Result<Attachment> {
+    let bytes = app.blobs.read(&file.blob).await?.bytes;
+    store(app, workspace, &file.filename, &file.content_type, bytes).await
 }
 
 /// Adds a stored file to a draft.
@@ -80,7 +90,7 @@ fn too_large() -> Error {
     Error::problem("file", too_large_in_words())
 }
 
-pub(super) fn too_large_in_words() -> String {
+pub fn too_large_in_words() -> String {
     let most = MOST_BYTES / 1024 / 1024;
     format!("The files of a mail have at most {most} MB together. Leave one out, or send it another way.")
 }

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::app::App;
 use crate::conversations::conversation::Locked;
 use crate::conversations::messages::outbound::{self, Addressed, Outbound};
+use crate::conversations::timeline::Attachment;
 use crate::documents::request::{self, Asked, Carried, Carrier};
 use crate::error::{Error, Result};
 use crate::ids::{DocumentRequestId, MessageId};
@@ -48,21 +49,27 @@ pub async fn ask(
 ) -> Result<Written> {
     let message = message.map(str::trim).filter(|message| !message.is_empty());
     let reply = NewReply { body: message.unwrap_or(POLITE), summary: None, asks: Some(asked), send };
-    write(app, tx, conversation, author, reply).await
+    write(app, tx, conversation, author, reply, Vec::new()).await
 }
 
+/// Replies to the contact. The files are the message's own.
 pub async fn write(
     app: &App,
     tx: &mut Tx<'_>,
     conversation: &Locked,
     author: &Actor,
     reply: NewReply<'_>,
+    attachments: Vec<Attachment>,
 ) -> Result<Written> {
     let Some(to) = conversation.contact.email.clone() else {
         return Err(Error::problem("body", "this conversation has no address to reply to"));
     };
     let sends_at = reply.send.then(|| tx.now() + app.config.undo_window(conversation.livemode()));
-    write_to(app, tx, conversation, author, reply, (None, to), sends_at).await
+    let addressed = match attachments.is_empty() {
+        true => None,
+        false => Some(Addressed { to: vec![to.clone()], attachments, ..Addressed::default() }),
+    };
+    write_to(app, tx, conversation, author, reply, (addressed.as_ref(), to), sends_at).await
 }
 
 /// The same to whomever its writer chose, at a time of its own.

@@ -7,7 +7,10 @@ const BODIES: &[(&str, &str)] = &[
     ("set_status", r#"{ "status": "waiting" }"#),
     ("tag_conversation", r#"{ "add": ["vip"], "remove": [] }"#),
     ("assign_conversation", r#"{ "to": "me" }"#),
-    ("reply", r#"{ "body": "It left today.", "summary": "Says that order 42 is on its way" }"#),
+    (
+        "reply",
+        r#"{ "body": "It left today.", "summary": "Says that order 42 is on its way", "attachments": [{ "filename": "label.txt", "contentType": "text/plain", "content": "T3JkZXIgNDI=" }] }"#,
+    ),
     (
         "request_documents",
         r#"{ "documents": [{ "label": "Passport" }], "message": "We need one more thing." }"#,

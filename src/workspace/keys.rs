@@ -308,6 +308,15 @@ impl Row {
     }
 }
 
+/// The same for an agent that is known by its id.
+pub async fn at_work(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    agent: AgentId,
+) -> Result<Option<Agent>> {
+    at_work!(conn, workspace, "agents.id = $2", agent.0)
+}
+
 pub fn hash(key: &str) -> [u8; 32] {
     sha256(key)
 }

@@ -280,7 +280,7 @@ fn input_schema(tool: &Entry) -> JsonObject {
 fn plain(schema: &mut Value) {
     match schema {
         Value::Object(rules) => {
-            rules.retain(|name, _| name != "not" && name != "x-says");
+            rules.retain(|name, _| !["not", "oneOf", "x-says"].contains(&name.as_str()));
             rules.values_mut().for_each(plain);
         }
         Value::Array(items) => items.iter_mut().for_each(plain),

@@ -3,13 +3,16 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::{AskedItem, Written};
+use crate::api::attached::{self, AttachedFile};
 use crate::api::input::NOT_BLANK;
 use crate::api::operation::{Call, Needs, Operation, Spec};
 use crate::conversations::conversation::Locked;
 use crate::documents::request::Asked;
-use crate::error::Result;
+use crate::error::{Problem, Result};
+use crate::replies::upload;
 use crate::replies::write::{NewReply, write};
 use crate::store::db::Tx;
 
@@ -31,6 +34,10 @@ pub struct Input {
     #[serde(default)]
     #[schemars(length(max = 20))]
     documents: Vec<AskedItem>,
+    /// Files that go with it, 18 MB together. The person who approves a draft sees them.
+    #[serde(default)]
+    #[schemars(length(max = upload::MOST_FILES))]
+    attachments: Vec<AttachedFile>,
 }
 
 impl Operation for Reply {
@@ -41,6 +48,7 @@ impl Operation for Reply {
         status: 201,
         repeatable: false,
         reaches_out: true,
+        most_body_bytes: attached::MOST_BODY_BYTES,
         ..Spec::write("reply", "/conversations/{id}/replies")
     };
     type Db = Tx<'static>;
@@ -56,7 +64,16 @@ impl Operation for Reply {
             asks: (!items.is_empty()).then_some(Asked { items, due: None }),
             send: input.send,
         };
-        let written = write(call.app, &mut call.db, &conversation, call.actor, reply).await?;
+        let files = std::mem::take(&mut call.brought);
+        let written = write(call.app, &mut call.db, &conversation, call.actor, reply, files).await?;
         Ok(Written::from(written))
+    }
+
+    fn files(input: &Input) -> &[AttachedFile] {
+        &input.attachments
+    }
+
+    fn check(given: &Map<String, Value>) -> Vec<Problem> {
+        attached::problems(given)
     }
 }

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::api::attached;
 use crate::api::input::NOT_BLANK;
 use crate::api::operation::{Call, Needs, Nothing, Operation, Spec};
 use crate::conversations::conversation::find_visible;
@@ -20,8 +21,6 @@ use crate::sandbox::simulate::{
 };
 use crate::store::db::{Handle, NoConnection};
 use crate::workspace::access::Scope;
-
-const MOST_FILE_BYTES: usize = 10 * 1024 * 1024;
 
 /// `is_simulated_sender` as a pattern.
 const SENDER: &str =
@@ -70,9 +69,9 @@ enum DmarcName {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct File {
-    #[schemars(length(max = 200), regex(pattern = NOT_BLANK))]
+    #[schemars(length(max = attached::LONGEST_NAME), regex(pattern = NOT_BLANK))]
     filename: String,
-    #[schemars(length(max = 100), regex(pattern = r"^[\w.+-]+/[\w.+-]+$"), extend("x-says" = "must look like application/pdf"))]
+    #[schemars(length(max = attached::LONGEST_TYPE), regex(pattern = attached::TYPE), extend("x-says" = "must look like application/pdf"))]
     content_type: String,
     /// The bytes as base64.
     #[schemars(extend("contentEncoding" = "base64"))]
@@ -101,7 +100,7 @@ impl Operation for SimulateInbound {
         needs: Needs::TestKey(Scope::Write),
         status: 201,
         repeatable: false,
-        most_body_bytes: 16 << 20,
+        most_body_bytes: attached::MOST_BODY_BYTES,
         ..Spec::write("simulate_inbound", "/sandbox/inbound")
     };
     type Db = NoConnection;
@@ -139,19 +138,13 @@ impl Operation for SimulateInbound {
     }
 
     fn check(given: &Map<String, Value>) -> Vec<Problem> {
-        let problem = |field: String, what: &str| Problem { field, what: what.into() };
-        let files = given.get("attachments").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let contents: Vec<_> = files.iter().map(|file| file.get("content").and_then(Value::as_str)).collect();
-        let mut problems: Vec<Problem> = contents
-            .iter()
-            .enumerate()
-            .filter(|(_, content)| content.is_some_and(|content| STANDARD.decode(content).is_err()))
-            .map(|(index, _)| problem(format!("attachments[{index}].content"), "must be base64"))
-            .collect();
-        let bytes: usize = contents.iter().flatten().map(|content| content.len() / 4 * 3).sum();
-        if bytes > MOST_FILE_BYTES {
-            problems.push(problem("attachments".into(), "must be at most 10 MB together"));
-        }
+        let wrong = attached::contents(given).filter(|(_, content)| STANDARD.decode(content).is_err());
+        let not_base64 = |(number, _)| Problem {
+            field: format!("attachments[{number}].content"),
+            what: "must be base64".into(),
+        };
+        let mut problems: Vec<Problem> = wrong.map(not_base64).collect();
+        problems.extend(attached::problems(given));
         problems
     }
 }

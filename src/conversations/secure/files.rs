@@ -57,6 +57,8 @@ impl File {
             blob: self.blob.clone(),
             content_id: None,
             borrowed: false,
+            content_hash: None,
+            document: None,
         }
     }
 }

@@ -3,10 +3,11 @@
 
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::PgConnection;
+use sqlx::types::Json;
 
 use crate::conversations::conversation::{Conversation, find_visible};
 use crate::conversations::messages::message::{Author, Direction, MessageStatus, Origin};
-use crate::conversations::timeline::SHOWN_TEXT;
+use crate::conversations::timeline::{Attachment, SHOWN_TEXT};
 use crate::error::{Error, NO_MESSAGE, Result};
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
 use crate::replies::queue::list::{Place, Waiting, author_name};
@@ -33,6 +34,7 @@ pub struct Review {
     /// Documents it asks for, in the order of its checklist.
     pub asks: Vec<String>,
     pub due: Option<NaiveDate>,
+    pub attachments: Vec<Attachment>,
     /// The mail it answers, and what came after it, oldest first.
     pub letters: Vec<Letter>,
     pub news: Option<News>,
@@ -70,7 +72,7 @@ pub async fn find(
                m.sends_at, m.origin as "origin: Origin", m.author_type, m.author_id,
                coalesce((select name from people where workspace_id = $1 and people.id = m.author_id),
                         (select name from agents where workspace_id = $1 and agents.id = m.author_id)) as author_name,
-               m.summary, coalesce(m.written, m.text) as "body!",
+               m.attachments as "attachments: Json<Vec<Attachment>>", m.summary, coalesce(m.written, m.text) as "body!",
                case when m.drafted_body <> coalesce(m.written, m.text) then m.drafted_body end as drafted, m.edited_at,
                (select name from people where workspace_id = $1 and people.id = m.edited_by) as edited_by,
                (select name from people where workspace_id = $1 and people.id = m.approved_by) as approved_by,
@@ -110,6 +112,7 @@ pub async fn find(
         approved_by: row.approved_by,
         asks: row.asks,
         due: row.due,
+        attachments: row.attachments.0,
         letters,
         news,
     })

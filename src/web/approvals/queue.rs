@@ -20,6 +20,7 @@ use crate::replies::queue::list::{self, Place, Waiting};
 use crate::replies::queue::news::News;
 use crate::replies::queue::review::{self, Review};
 use crate::store::db::Handle;
+use crate::web::conversation::files::{Chip, chips};
 use crate::web::outgoing::clock::Clock;
 use crate::web::respond;
 use crate::web::shell::{Here, Shell};
@@ -195,6 +196,10 @@ impl Pane {
 
     fn who(&self) -> &str {
         self.review.conversation.contact.called()
+    }
+
+    fn files(&self) -> Vec<Chip> {
+        chips(self.review.message, &self.review.attachments)
     }
 
     fn by_agent(&self) -> bool {

@@ -37,6 +37,19 @@ pub enum Preview {
     Pdf,
 }
 
+/// A file as pages show it.
+pub struct Chip {
+    pub address: String,
+    pub name: String,
+    pub kind: String,
+    pub size: i64,
+    pub icon: &'static str,
+    /// A picture or a PDF, which can be looked at in the browser.
+    pub preview: Option<String>,
+    /// Small enough to be its own thumbnail.
+    pub is_thumb: bool,
+}
+
 /// `GET /messages/{id}/files/{n}`
 pub async fn download(asked: Asked) -> Result<Response> {
     let found = found(&asked, i64::MAX).await?;
@@ -118,6 +131,24 @@ pub async fn shown(mut blob: Blob, filename: &str) -> Result<Response> {
     let bytes = stream::once(async { Ok(first) }).chain(blob.bytes);
     *response.body_mut() = Body::from_stream(bytes);
     Ok(response)
+}
+
+/// Files of a message, as pages show them.
+pub fn chips(message: MessageId, attachments: &[Attachment]) -> Vec<Chip> {
+    let chip = |(n, file): (usize, &Attachment)| {
+        let address = format!("/messages/{message}/files/{n}");
+        let preview = preview_of(&file.content_type);
+        Chip {
+            name: file.filename.clone(),
+            kind: kind_of(&file.filename, &file.content_type),
+            size: file.size,
+            icon: icon_of(&file.content_type),
+            is_thumb: preview == Some(Preview::Picture) && file.size <= MOST_THUMB,
+            preview: preview.map(|_| format!("{address}/preview")),
+            address,
+        }
+    };
+    attachments.iter().enumerate().map(chip).collect()
 }
 
 /// Whether a file that is called so may be looked at. Its bytes decide when it is.

@@ -14,7 +14,7 @@ use crate::conversations::conversation::Conversation;
 use crate::conversations::messages::held::is_held;
 use crate::conversations::messages::message::{Author, Direction, MessageStatus};
 use crate::conversations::messages::shown::{self, Shown};
-use crate::conversations::timeline::{self, Attachment, Cursor, Item, Limit, SHOWN_TEXT};
+use crate::conversations::timeline::{self, Cursor, Item, Limit, SHOWN_TEXT};
 use crate::documents::progress::{self, Progress};
 use crate::error::{NO_CONVERSATION, Result};
 use crate::ids::{ConversationId, MessageId, NoteId};
@@ -24,7 +24,7 @@ use crate::web::approvals::queue;
 use crate::web::conversation::ask::AskCard;
 use crate::web::conversation::content;
 use crate::web::conversation::explain::{self, Told};
-use crate::web::conversation::files::{self, Preview};
+use crate::web::conversation::files::{Chip, chips};
 use crate::web::conversation::secure::{self, SecureCard};
 use crate::web::conversation::words;
 use crate::web::outgoing::clock::Clock;
@@ -132,18 +132,6 @@ pub enum RemoteImages {
     /// A link that shows them.
     Off(String),
     On,
-}
-
-pub struct Chip {
-    pub address: String,
-    pub name: String,
-    pub kind: String,
-    pub size: i64,
-    pub icon: &'static str,
-    /// A picture or a PDF, which can be looked at in the browser.
-    pub preview: Option<String>,
-    /// Small enough to be its own thumbnail.
-    pub is_thumb: bool,
 }
 
 impl Message {
@@ -573,21 +561,4 @@ fn names(lines: &[Line]) -> String {
         [one, two] => format!(" by {one} and {two}"),
         [one, two, rest @ ..] => format!(" by {one}, {two} and {} more", rest.len()),
     }
-}
-
-fn chips(message: MessageId, attachments: &[Attachment]) -> Vec<Chip> {
-    let chip = |(n, file): (usize, &Attachment)| {
-        let address = format!("/messages/{message}/files/{n}");
-        let preview = files::preview_of(&file.content_type);
-        Chip {
-            name: file.filename.clone(),
-            kind: files::kind_of(&file.filename, &file.content_type),
-            size: file.size,
-            icon: files::icon_of(&file.content_type),
-            is_thumb: preview == Some(Preview::Picture) && file.size <= files::MOST_THUMB,
-            preview: preview.map(|_| format!("{address}/preview")),
-            address,
-        }
-    };
-    attachments.iter().enumerate().map(chip).collect()
 }

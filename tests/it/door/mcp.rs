@@ -9,7 +9,7 @@ use crate::world::probe::NOBODY;
 use crate::world::{Key, Mode, Reply, ToolAnswer, World, story};
 
 const NEW: &str = "2026-07-28";
-const READ_TOOLS: [&str; 9] = [
+const READ_TOOLS: [&str; 10] = [
     "list_conversations",
     "get_conversation",
     "list_mailboxes",
@@ -18,6 +18,7 @@ const READ_TOOLS: [&str; 9] = [
     "list_bookings",
     "search_documents",
     "get_document",
+    "get_document_download",
     "list_events",
 ];
 

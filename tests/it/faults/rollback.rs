@@ -134,7 +134,8 @@ fn bodies(operation: &str, surface: Surface, home: &Furnished<'_>) -> Vec<Value>
             vec![json!({ "to": if rest { "none" } else { &owner } })]
         }
         "reply" => vec![
-            json!({ "body": "A draft.", "summary": "In short." }),
+            json!({ "body": "A draft.", "summary": "In short.", "attachments": [
+                { "filename": "a.txt", "contentType": "text/plain", "content": "YQ==" }] }),
             json!({ "body": "It leaves.", "send": true, "documents": [{ "label": "Passport" }] }),
         ],
         "request_documents" => vec![

@@ -46,7 +46,9 @@ async fn act<T>(
 
 async fn answers(world: &World, actor: &Actor, id: ConversationId, body: &str, send: bool) -> Written {
     let reply = NewReply { body, summary: None, asks: None, send };
-    act(world, actor, id, async |tx, locked| write(&world.app, tx, locked, actor, reply).await).await.unwrap()
+    act(world, actor, id, async |tx, locked| write(&world.app, tx, locked, actor, reply, Vec::new()).await)
+        .await
+        .unwrap()
 }
 
 /// What a page shows of a conversation.

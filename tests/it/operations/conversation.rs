@@ -187,7 +187,10 @@ async fn attachments_show_name_type_and_decoded_size_and_nothing_of_their_conten
             --b\nContent-Type: image/png; name=logo.png\nContent-Disposition: inline\n\n12345\n--b--\n";
         acme.receives(support, raw).await;
         let id = key.listed("").await.pop().unwrap();
-        let conversation = key.conversation(id).await;
+        let mut conversation = key.conversation(id).await;
+        let document =
+            conversation["timeline"][0]["attachments"][0].as_object_mut().unwrap().remove("documentId");
+        assert!(document.is_some_and(|id| id.as_str().unwrap().starts_with("doc_")), "it is filed");
         assert_eq!(
             conversation["timeline"][0]["attachments"],
             json!([

@@ -318,7 +318,10 @@ async fn files_are_filed_scams_are_marked_and_helpers_leave_sandbox_mail_alone()
         let body = json!({ "from": "a@b.test", "subject": subject, "text": "Hi", "attachments": files });
         let id = key.simulate(body).await;
         world.work().await;
-        let conversation = key.conversation(&id).await;
+        let mut conversation = key.conversation(&id).await;
+        for file in conversation["timeline"][0]["attachments"].as_array_mut().unwrap() {
+            assert!(file.as_object_mut().unwrap().remove("documentId").is_some(), "it is filed: {file}");
+        }
         assert_eq!(
             conversation["timeline"][0]["attachments"],
             json!([

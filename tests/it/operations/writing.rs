@@ -116,6 +116,7 @@ async fn each_scope_shows_its_tools() {
             "list_bookings",
             "search_documents",
             "get_document",
+            "get_document_download",
             "list_events",
         ];
         let write = ["add_note", "set_status", "tag_conversation", "assign_conversation"];

@@ -54,7 +54,8 @@ async fn every_post<'a>(home: &'a Furnished<'a>) -> Vec<Asked<'a>> {
         "set_status" => json!({ "status": "closed" }),
         "tag_conversation" => json!({ "add": ["again"] }),
         "assign_conversation" => json!({ "to": "none" }),
-        "reply" => json!({ "body": "Hello.", "send": true }),
+        "reply" => json!({ "body": "Hello.", "send": true, "attachments": [
+            { "filename": "a.txt", "contentType": "text/plain", "content": "YQ==" }] }),
         "request_documents" => json!({ "documents": [{ "label": "Passport" }] }),
         "offer_times" => json!({ "bookingTypeId": call }),
         "record_sent" => {

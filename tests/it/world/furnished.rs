@@ -117,6 +117,9 @@ impl<'w> Furnished<'w> {
                 let reply = key.get(&format!("/documents/{}", document["id"].as_str().unwrap())).await;
                 assert_eq!(reply.status, 200, "{}", reply.text);
                 answers.push(("get_document", reply.json()));
+                let reply =
+                    key.get(&format!("/documents/{}/download", document["id"].as_str().unwrap())).await;
+                answers.push(("get_document_download", reply.json()));
             }
         }
         answers

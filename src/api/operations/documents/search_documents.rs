@@ -7,9 +7,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::list_conversations::default_limit;
 use crate::api::cursor::{self, Asked};
 use crate::api::operation::{Call, Nothing, Operation, Spec};
+use crate::api::operations::list_conversations::default_limit;
 use crate::api::wire::Timestamp;
 use crate::documents::library::{self, Filter, Place};
 use crate::error::Result;

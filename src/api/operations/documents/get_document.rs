@@ -5,9 +5,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::NoInput;
 use super::search_documents::Fields;
 use crate::api::operation::{Call, Named, Operation, Spec};
+use crate::api::operations::NoInput;
 use crate::api::wire::Timestamp;
 use crate::documents::whole::Whole;
 use crate::error::Result;

@@ -4,8 +4,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::NoInput;
 use crate::api::operation::{Call, Named, Operation, Spec, StoredFile};
+use crate::api::operations::NoInput;
 use crate::documents::whole::Whole;
 use crate::error::Result;
 use crate::store::db::Reading;
