@@ -179,6 +179,10 @@ bench-webhooks *arguments:
 bench-bookings:
     cargo test --locked --profile bench --test it bookings::engine::room:: -- --ignored --nocapture
 
+# Ten million messages on a PostgreSQL of one gigabyte (needs root, 40 GB in the folder and an hour).
+bench-large folder="/var/tmp/rookery-bench-large" *arguments:
+    cargo bench --locked --bench large -- --keep "{{ folder }}" {{ arguments }}
+
 # Prints what taking mail costs, beside Postfix and a bare insert (needs postfix and pgbench).
 bench-mail *arguments:
     cargo bench --locked --bench mail_in -- {{ arguments }}

@@ -61,7 +61,7 @@ pub struct Loaded {
 }
 
 /// Loads workspaces of these names and sizes into a migrated database.
-pub async fn load(app: &App, sizes: &[(&str, usize)], shown: bool) -> Vec<Loaded> {
+pub async fn load(app: &App, sizes: &[(String, usize)], shown: bool) -> Vec<Loaded> {
     let mut conn =
         PgConnection::connect(&app.config.database_url.0).await.expect("the database can be reached");
     run(&mut conn, "set session_replication_role = replica").await;

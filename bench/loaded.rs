@@ -1,5 +1,7 @@
 //! The workspaces that benches of reads work on: a large one and a small one beside it, kept in a folder or loaded anew.
 
+#![allow(dead_code, reason = "each bench uses a part of it")]
+
 use std::time::Instant;
 
 use rookery::app::App;
@@ -17,6 +19,13 @@ pub const DATABASE: &str = "rookery_bench";
 
 /// The two workspaces: of an earlier run if the folder has them, else loaded now.
 pub async fn workspaces(cluster: &Cluster, large_size: usize, small_size: usize) -> (Loaded, Loaded) {
+    let sizes = [("large".to_owned(), large_size), ("small".to_owned(), small_size)];
+    let [large, small] = all(cluster, &sizes).await.try_into().expect("two workspaces");
+    (large, small)
+}
+
+/// Workspaces of these names and sizes, likewise.
+pub async fn all(cluster: &Cluster, sizes: &[(String, usize)]) -> Vec<Loaded> {
     let mut admin = PgConnection::connect(&cluster.admin_url()).await.expect("the cluster answers");
     let exists: bool = sqlx::query_scalar("select exists (select from pg_database where datname = $1)")
         .bind(DATABASE)
@@ -36,9 +45,8 @@ pub async fn workspaces(cluster: &Cluster, large_size: usize, small_size: usize)
         let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let config = Config::load(None, given.into_iter()).expect("the settings are sound");
         let app = App::new(config, Clock::system(), Random::seeded(11)).expect("an app");
-        let sizes = [("large", large_size), ("small", small_size)];
         let started = Instant::now();
-        let all = load::load(&app, &sizes, true).await;
+        let all = load::load(&app, sizes, true).await;
         eprintln!("loaded in {} s", started.elapsed().as_secs());
         run(&mut conn, "create table bench_loaded (facts jsonb not null)").await;
         sqlx::query("insert into bench_loaded values ($1)")
@@ -56,14 +64,13 @@ pub async fn workspaces(cluster: &Cluster, large_size: usize, small_size: usize)
         .await
         .expect("the folder holds a workspace that was loaded to the end");
     let all: Vec<Loaded> = serde_json::from_value(facts).expect("the facts are of this version");
-    let [large, small] = all.try_into().expect("two workspaces");
+    let held = all.iter().map(|loaded| (loaded.name.clone(), loaded.conversations));
     assert!(
-        large.conversations == large_size && small.conversations == small_size,
-        "the folder holds {} and {} conversations; give those sizes, or another folder",
-        large.conversations,
-        small.conversations
+        held.clone().eq(sizes.iter().cloned()),
+        "the folder holds {:?}; give those sizes, or another folder",
+        held.collect::<Vec<_>>()
     );
-    (large, small)
+    all
 }
 
 /// Reads every table and index once, so that the figures are those of a server that has run for a while.

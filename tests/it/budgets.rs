@@ -44,7 +44,7 @@ const CHANCE: i64 = 40;
 #[tokio::test]
 async fn reads_keep_their_budgets_and_do_not_grow_with_the_workspace() {
     story_of_one_role(async |world| {
-        let sizes = [("large", LARGE), ("small", SMALL)];
+        let sizes = [("large".to_owned(), LARGE), ("small".to_owned(), SMALL)];
         let loaded = load::load(&world.app, &sizes, false).await;
         let [large, small] = loaded.try_into().expect("two workspaces");
         let reader = Reader::explained(&world.app.config.database_url.0, Clock::set_to(world.now()));
