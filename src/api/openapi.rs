@@ -79,6 +79,7 @@ const GROUPS: &[(&str, &str, &[&str])] = &[
     ("Workspace", "Who this key is, and what it can see.", &["me", "mailboxes", "tags", "openapi.json"]),
     ("Documents", "Files that customers sent, and what was read in them.", &["documents"]),
     ("Events", "What happened, for whoever asks instead of being called.", &["events"]),
+    ("Webhooks", "Addresses of yours that are told of events.", &["webhooks"]),
     ("App mail", "Mail that your app sends by itself.", &["app-mail"]),
     ("Sandbox", "Simulated customers, for test keys.", &["sandbox"]),
 ];

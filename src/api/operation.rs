@@ -21,6 +21,7 @@ use crate::documents::uploads::locked::{self, NO_REQUEST, Request};
 use crate::documents::whole::{self, Whole};
 use crate::error::{Error, NO_CONVERSATION, NO_MESSAGE, Problem, Result};
 use crate::store::db::{Connected, Handle, Tx};
+use crate::webhooks::webhook::{self, NO_WEBHOOK, Webhook};
 use crate::workspace::access::{Actor, Scope};
 use crate::workspace::keys::Agent;
 
@@ -146,6 +147,7 @@ pub enum Named {
     Document,
     DocumentRequest,
     Draft,
+    Webhook,
 }
 
 impl Named {
@@ -155,6 +157,7 @@ impl Named {
             Self::Document => "A document's id.",
             Self::DocumentRequest => "The id of a request for documents.",
             Self::Draft => "A draft's message id.",
+            Self::Webhook => "A webhook's id.",
         }
     }
 
@@ -164,6 +167,7 @@ impl Named {
             Self::Document => "^doc_[0-9a-z]+$",
             Self::DocumentRequest => "^req_[0-9a-z]+$",
             Self::Draft => "^msg_[0-9a-z]+$",
+            Self::Webhook => "^whk_[0-9a-z]+$",
         }
     }
 
@@ -174,6 +178,7 @@ impl Named {
             Self::Document => ("The document's id, doc_…", "documentId"),
             Self::DocumentRequest => ("The request's id, req_…", "requestId"),
             Self::Draft => ("The draft's id, msg_…", "messageId"),
+            Self::Webhook => ("The webhook's id, whk_…", "webhookId"),
         }
     }
 }
@@ -281,6 +286,13 @@ impl Target<Tx<'static>> for Request {
     async fn find(tx: &mut Tx<'static>, actor: &Actor, id: Option<&str>) -> Result<Self> {
         let id = id.and_then(|id| id.parse().ok()).ok_or(NO_REQUEST)?;
         locked::visible(tx, actor, id).await
+    }
+}
+
+impl<D: Connected> Target<D> for Webhook {
+    async fn find(db: &mut D, actor: &Actor, id: Option<&str>) -> Result<Self> {
+        let id = id.and_then(|id| id.parse().ok()).ok_or(NO_WEBHOOK)?;
+        webhook::find_open(db, actor.workspace, &actor.by(), id).await
     }
 }
 

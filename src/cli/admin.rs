@@ -87,7 +87,7 @@ pub enum Command {
         /// The name the key's agent goes by.
         #[arg(long)]
         name: String,
-        /// Of read, write, draft, send, record; read is always included.
+        /// Of read, write, draft, send, record, webhooks; read is always included.
         #[arg(long, value_delimiter = ',', required = true)]
         scopes: Vec<Scope>,
         /// A test key works on the sandbox only.

@@ -20,6 +20,12 @@ const BODIES: &[(&str, &str)] = &[
         "record_sent",
         r#"{ "messageId": "a1b2c3@app.example", "reference": "INV-1042", "to": ["ada@customer.test"], "subject": "Your invoice" }"#,
     ),
+    ("create_webhook", r#"{ "url": "https://app.example/hooks", "events": ["client.replied"] }"#),
+    ("pause_webhook", "{}"),
+    ("resume_webhook", "{}"),
+    ("rotate_webhook", "{}"),
+    ("test_webhook", "{}"),
+    ("redeliver", r#"{ "eventId": "evt_0000000000001" }"#),
     (
         "simulate_inbound",
         r#"{ "from": "ada@customer.test", "name": "Ada", "subject": "My order", "text": "Where is order 42?" }"#,

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::events::event::Kind;
 use crate::ids::{PersonId, WebhookId, WorkspaceId};
 use crate::secrets::signed_requests::Secret;
+use crate::store::db::Tx;
 use crate::webhooks::secret::encrypt;
 use crate::webhooks::webhook::{Scope, find};
 use crate::workspace::access::By;
@@ -16,6 +17,8 @@ use crate::workspace::{people, plan};
 
 /// Live and test each.
 pub const MOST: i64 = 20;
+/// Characters of an address.
+pub const LONGEST_URL: usize = 2048;
 
 pub struct Wanted<'a> {
     pub maker: PersonId,
@@ -33,17 +36,29 @@ pub struct NewSecret {
 }
 
 pub async fn create(app: &App, workspace: WorkspaceId, by: &By, wanted: Wanted<'_>) -> Result<NewSecret> {
-    let kinds = chosen(wanted.kinds)?;
+    chosen(wanted.kinds)?;
     let url = app.outside.a_public_address("url", wanted.url).await?;
     let mut tx = app.begin(workspace).await?;
-    let role = people::hold(&mut tx, wanted.maker).await?;
+    let made = create_in(&mut tx, by, &Wanted { url: url.as_str(), ..wanted }).await?;
+    tx.commit().await?;
+    Ok(made)
+}
+
+/// The same with an address that was found to be public. What a key makes ends with the key.
+pub async fn create_in(tx: &mut Tx<'_>, by: &By, wanted: &Wanted<'_>) -> Result<NewSecret> {
+    let (kinds, workspace) = (chosen(wanted.kinds)?, tx.workspace());
+    let agent = match by {
+        By::Agent { id, .. } => Some(id.0),
+        _ => None,
+    };
+    let role = people::hold(tx, wanted.maker).await?;
     if !role.administers() {
         return Err(Error::Forbidden("Only owners and admins can make webhooks.".into()));
     }
-    plan::plan_of(&mut tx, workspace).await?.needs_api()?;
+    plan::plan_of(tx, workspace).await?.needs_api()?;
     // One at a time, so that the limit holds.
     sqlx::query!("select id from workspaces where id = $1 for no key update", workspace.0)
-        .fetch_one(&mut *tx)
+        .fetch_one(&mut **tx)
         .await?;
     let there = sqlx::query_scalar!(
         r#"select count(*) as "count!" from webhooks where workspace_id = $1 and livemode = $2
@@ -51,35 +66,35 @@ pub async fn create(app: &App, workspace: WorkspaceId, by: &By, wanted: Wanted<'
         workspace.0,
         wanted.livemode
     )
-    .fetch_one(&mut *tx)
+    .fetch_one(&mut **tx)
     .await?;
     if there >= MOST {
         return Err(Error::problem("mode", format!("there are {MOST} webhooks of this mode already")));
     }
-    let (id, secret): (WebhookId, _) = (tx.mint(), Secret::new(&app.random));
-    let sealed = encrypt(&secret, app.config.needs_secret_key()?, &app.random, workspace, id)?;
+    let (id, secret): (WebhookId, _) = (tx.mint(), Secret::new(&tx.frame().random));
+    let sealed = encrypt(&secret, tx.frame().needs_keys()?, &tx.frame().random, workspace, id)?;
     let now = tx.now();
     sqlx::query!(
         "with made as (
-             insert into webhooks (workspace_id, id, maker_id, livemode, scope, url, kinds, secret, created_at)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning workspace_id, id)
+             insert into webhooks (workspace_id, id, maker_id, livemode, scope, url, kinds, secret, created_at, agent_id)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning workspace_id, id)
          insert into webhook_lanes (workspace_id, webhook_id) select workspace_id, id from made",
         workspace.0,
         id.0,
         wanted.maker.0,
         wanted.livemode,
         wanted.scope as Scope,
-        url.as_str(),
+        wanted.url,
         kinds.as_deref(),
         sealed,
-        now
+        now,
+        agent
     )
-    .execute(&mut *tx)
+    .execute(&mut **tx)
     .await?;
-    let made = find(&mut tx, workspace, id).await?;
+    let made = find(tx, workspace, id).await?;
     let data = json!({ "livemode": made.livemode, "scope": made.scope, "events": made.kinds });
-    audit::record(&mut tx, by, Did::WebhookMade, Subject { id: &id, name: &made.called() }, data).await?;
-    tx.commit().await?;
+    audit::record(tx, by, Did::WebhookMade, Subject { id: &id, name: &made.called() }, data).await?;
     Ok(NewSecret { webhook: id, secret: secret.text() })
 }
 

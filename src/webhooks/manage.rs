@@ -22,23 +22,40 @@ use crate::workspace::audit::{self, Did, Subject};
 /// Nothing is sent until somebody resumes it. Whoever runs the workspace can pause what others made.
 pub async fn pause(app: &App, workspace: WorkspaceId, by: &By, id: WebhookId) -> Result<()> {
     let mut tx = app.begin(workspace).await?;
-    let now = tx.now();
-    lock(&mut tx, workspace, id).await?;
-    let webhook = find(&mut tx, workspace, id).await?;
-    // One that is off stays off, and a pause of what is paused changes nothing.
-    if stop(&mut tx, workspace, id, State::Paused, now).await? {
-        let subject = Subject { id: &id, name: &webhook.called() };
-        audit::record(&mut tx, by, Did::WebhookPaused, subject, json!({})).await?;
-    }
+    pause_in(&mut tx, by, id).await?;
     tx.commit().await
+}
+
+/// The same in a transaction that is open.
+pub async fn pause_in(tx: &mut Tx<'_>, by: &By, id: WebhookId) -> Result<()> {
+    let workspace = tx.workspace();
+    let now = tx.now();
+    lock(tx, workspace, id).await?;
+    let webhook = match by {
+        By::Agent { .. } => find_open(tx, workspace, by, id).await?,
+        _ => find(tx, workspace, id).await?,
+    };
+    // One that is off stays off, and a pause of what is paused changes nothing.
+    if stop(tx, workspace, id, State::Paused, now).await? {
+        let subject = Subject { id: &id, name: &webhook.called() };
+        audit::record(tx, by, Did::WebhookPaused, subject, json!({})).await?;
+    }
+    Ok(())
 }
 
 /// Sends again what happens from now on, and forgets the failures before. A private one only its maker resumes: it may be
 /// paused because of who would hear it.
 pub async fn resume(app: &App, workspace: WorkspaceId, by: &By, id: WebhookId) -> Result<()> {
     let mut tx = app.begin(workspace).await?;
-    lock(&mut tx, workspace, id).await?;
-    let webhook = find_open(&mut tx, workspace, by, id).await?;
+    resume_in(&mut tx, by, id).await?;
+    tx.commit().await
+}
+
+/// The same in a transaction that is open.
+pub async fn resume_in(tx: &mut Tx<'_>, by: &By, id: WebhookId) -> Result<()> {
+    let workspace = tx.workspace();
+    lock(tx, workspace, id).await?;
+    let webhook = find_open(tx, workspace, by, id).await?;
     sqlx::query!(
         "with lane as (
              update webhook_lanes set failing_since = null where workspace_id = $1 and webhook_id = $2)
@@ -46,22 +63,30 @@ pub async fn resume(app: &App, workspace: WorkspaceId, by: &By, id: WebhookId) -
         workspace.0,
         id.0
     )
-    .execute(&mut *tx)
+    .execute(&mut **tx)
     .await?;
     if webhook.state != State::Active {
         let subject = Subject { id: &id, name: &webhook.called() };
         let data = json!({ "was": webhook.state });
-        audit::record(&mut tx, by, Did::WebhookResumed, subject, data).await?;
+        audit::record(tx, by, Did::WebhookResumed, subject, data).await?;
     }
-    tx.commit().await
+    Ok(())
 }
 
 /// A new secret. The old one signs too for a day; one that is older still is forgotten.
 pub async fn rotate(app: &App, workspace: WorkspaceId, by: &By, id: WebhookId) -> Result<NewSecret> {
     let mut tx = app.begin(workspace).await?;
-    let webhook = find_open(&mut tx, workspace, by, id).await?;
-    let secret = Secret::new(&app.random);
-    let sealed = encrypt(&secret, app.config.needs_secret_key()?, &app.random, workspace, id)?;
+    let done = rotate_in(&mut tx, by, id).await?;
+    tx.commit().await?;
+    Ok(done)
+}
+
+/// The same in a transaction that is open.
+pub async fn rotate_in(tx: &mut Tx<'_>, by: &By, id: WebhookId) -> Result<NewSecret> {
+    let workspace = tx.workspace();
+    let webhook = find_open(tx, workspace, by, id).await?;
+    let secret = Secret::new(&tx.frame().random);
+    let sealed = encrypt(&secret, tx.frame().needs_keys()?, &tx.frame().random, workspace, id)?;
     let now = tx.now();
     let rotated = sqlx::query!(
         "update webhooks set old_secret = secret, secret = $3, rotated_at = $4
@@ -71,14 +96,13 @@ pub async fn rotate(app: &App, workspace: WorkspaceId, by: &By, id: WebhookId) -
         sealed,
         now
     )
-    .execute(&mut *tx)
+    .execute(&mut **tx)
     .await?;
     if rotated.rows_affected() == 0 {
         return Err(NO_WEBHOOK);
     }
     let subject = Subject { id: &id, name: &webhook.called() };
-    audit::record(&mut tx, by, Did::WebhookRotated, subject, json!({})).await?;
-    tx.commit().await?;
+    audit::record(tx, by, Did::WebhookRotated, subject, json!({})).await?;
     Ok(NewSecret { webhook: id, secret: secret.text() })
 }
 

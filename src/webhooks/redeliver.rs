@@ -18,6 +18,8 @@ use crate::workspace::access::By;
 use crate::workspace::audit::{self, Did, Subject};
 use crate::workspace::plan;
 
+pub const NOT_LOGGED: Error = Error::Missing("No such event in this webhook's log.");
+
 /// How far back the log goes.
 pub const LOG: TimeDelta = TimeDelta::days(30);
 /// Of what failed, so much is sent again at a time.
@@ -27,20 +29,27 @@ const TEST: &str = Kind::WebhookTest.name();
 /// Sends `webhook.test` to this webhook alone. It is tried also while the webhook is stopped, then only once.
 pub async fn send_test(app: &App, workspace: WorkspaceId, by: &By, id: WebhookId) -> Result<EventId> {
     let mut tx = app.begin(workspace).await?;
-    lock(&mut tx, workspace, id).await?;
-    plan::plan_of(&mut tx, workspace).await?.needs_api()?;
-    let webhook = find_open(&mut tx, workspace, by, id).await?;
+    let done = send_test_in(&mut tx, by, id).await?;
+    tx.commit().await?;
+    Ok(done)
+}
+
+/// The same in a transaction that is open.
+pub async fn send_test_in(tx: &mut Tx<'_>, by: &By, id: WebhookId) -> Result<EventId> {
+    let workspace = tx.workspace();
+    lock(tx, workspace, id).await?;
+    plan::plan_of(tx, workspace).await?.needs_api()?;
+    let webhook = find_open(tx, workspace, by, id).await?;
     let place = EventContext {
         audience: webhook.audience,
         livemode: webhook.livemode,
         conversation: None,
         inbox: "",
     };
-    let event = record(&mut tx, place, &Event::WebhookTest(WebhookTest { endpoint_id: id })).await?;
-    queue(&mut tx, &webhook, event, TEST, true).await?;
+    let event = record(tx, place, &Event::WebhookTest(WebhookTest { endpoint_id: id })).await?;
+    queue(tx, &webhook, event, TEST, true).await?;
     let (subject, data) = (Subject { id: &id, name: &webhook.called() }, json!({ "event": event }));
-    audit::record(&mut tx, by, Did::WebhookTested, subject, data).await?;
-    tx.commit().await?;
+    audit::record(tx, by, Did::WebhookTested, subject, data).await?;
     Ok(event)
 }
 
@@ -53,15 +62,21 @@ pub async fn redeliver(
     event: EventId,
 ) -> Result<()> {
     let mut tx = app.begin(workspace).await?;
-    lock(&mut tx, workspace, id).await?;
-    plan::plan_of(&mut tx, workspace).await?.needs_api()?;
-    let webhook = find_open(&mut tx, workspace, by, id).await?;
-    let kind = logged(&mut tx, workspace, &webhook, event).await?;
-    needs_active(&webhook)?;
-    queue(&mut tx, &webhook, event, &kind, false).await?;
-    let (subject, data) = (Subject { id: &id, name: &webhook.called() }, json!({ "event": event }));
-    audit::record(&mut tx, by, Did::WebhookRedelivered, subject, data).await?;
+    redeliver_in(&mut tx, by, id, event).await?;
     tx.commit().await
+}
+
+/// The same in a transaction that is open.
+pub async fn redeliver_in(tx: &mut Tx<'_>, by: &By, id: WebhookId, event: EventId) -> Result<()> {
+    let workspace = tx.workspace();
+    lock(tx, workspace, id).await?;
+    plan::plan_of(tx, workspace).await?.needs_api()?;
+    let webhook = find_open(tx, workspace, by, id).await?;
+    let kind = logged(tx, workspace, &webhook, event).await?;
+    needs_active(&webhook)?;
+    queue(tx, &webhook, event, &kind, false).await?;
+    let (subject, data) = (Subject { id: &id, name: &webhook.called() }, json!({ "event": event }));
+    audit::record(tx, by, Did::WebhookRedelivered, subject, data).await
 }
 
 /// What to send again.
@@ -139,8 +154,7 @@ async fn logged(
     webhook: &Webhook,
     id: EventId,
 ) -> Result<String> {
-    let missing = || Error::Missing("No such event in this webhook's log.");
-    let event = read::find(conn, workspace, id).await?.ok_or_else(missing)?;
+    let event = read::find(conn, workspace, id).await?.ok_or(NOT_LOGGED)?;
     let heard = event.livemode == webhook.livemode && event.audience == webhook.audience;
     let chosen = match event.kind.as_str() {
         // A test names the webhook it was for.
@@ -149,12 +163,12 @@ async fn logged(
     };
     let was_there = made_at(id.0) >= webhook.created_at;
     if !heard || !was_there {
-        return Err(missing());
+        return Err(NOT_LOGGED);
     }
     // What it hears of may have been another choice then.
     match chosen || is_in_log(conn, workspace, webhook.id, &event.kind, id).await? {
         true => Ok(event.kind),
-        false => Err(missing()),
+        false => Err(NOT_LOGGED),
     }
 }
 
@@ -185,7 +199,7 @@ async fn is_in_log(
 async fn queue(tx: &mut Tx<'_>, webhook: &Webhook, event: EventId, kind: &str, asked: bool) -> Result<()> {
     let (workspace, now) = (tx.workspace(), tx.now());
     if made_at(event.0) < now - LOG {
-        return Err(Error::Missing("No such event in this webhook's log."));
+        return Err(NOT_LOGGED);
     }
     sqlx::query!(
         "insert into deliveries (workspace_id, webhook_id, event_id, kind, due_at, run, asked)

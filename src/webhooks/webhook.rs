@@ -6,9 +6,10 @@ use serde::Serialize;
 use sqlx::PgConnection;
 
 use crate::error::{Error, Result};
-use crate::ids::{PersonId, WebhookId, WorkspaceId};
+use crate::ids::{AgentId, PersonId, WebhookId, WorkspaceId};
 use crate::webhooks::secret::signs_until;
 use crate::workspace::access::By;
+use crate::workspace::{keys, people};
 
 pub const NO_WEBHOOK: Error = Error::Missing("No such webhook in this workspace.");
 
@@ -113,7 +114,47 @@ pub async fn find_open(
     id: WebhookId,
 ) -> Result<Webhook> {
     let found = find(conn, workspace, id).await?;
-    if found.is_open_to(by) { Ok(found) } else { Err(NO_WEBHOOK) }
+    let is_open = match by {
+        By::Agent { id, .. } => Reach::of(conn, workspace, *id).await?.has(&found),
+        _ => found.is_open_to(by),
+    };
+    if is_open { Ok(found) } else { Err(NO_WEBHOOK) }
+}
+
+/// All that somebody may look into.
+pub async fn list_open(conn: &mut PgConnection, workspace: WorkspaceId, by: &By) -> Result<Vec<Webhook>> {
+    let mut all = list(conn, workspace).await?;
+    match by {
+        By::Agent { id, .. } => {
+            let reach = Reach::of(conn, workspace, *id).await?;
+            all.retain(|webhook| reach.has(webhook));
+        }
+        _ => all.retain(|webhook| webhook.is_open_to(by)),
+    }
+    Ok(all)
+}
+
+/// What a key can manage: webhooks of its own mode, which hear no more than it sees. Its maker runs the workspace, or it
+/// manages nothing.
+struct Reach {
+    maker: PersonId,
+    livemode: bool,
+}
+
+impl Reach {
+    async fn of(conn: &mut PgConnection, workspace: WorkspaceId, agent: AgentId) -> Result<Self> {
+        let key = keys::at_work(conn, workspace, agent).await?.ok_or(Error::Unauthorized)?;
+        if !people::role_of(conn, workspace, key.private_of).await?.administers() {
+            return Err(Error::Forbidden(
+                "Only owners and admins manage webhooks, and whoever made this key is none any more.".into(),
+            ));
+        }
+        Ok(Self { maker: key.private_of, livemode: key.livemode })
+    }
+
+    fn has(&self, webhook: &Webhook) -> bool {
+        webhook.livemode == self.livemode && (webhook.scope == Scope::Team || webhook.maker == self.maker)
+    }
 }
 
 async fn read(

@@ -162,12 +162,14 @@ pub enum Scope {
     Draft,
     Send,
     Record,
+    Webhooks,
 }
 
 impl Scope {
     /// What everybody on the team may do with mail.
     pub const OF_PEOPLE: [Self; 4] = [Self::Read, Self::Write, Self::Draft, Self::Send];
-    pub const ALL: [Self; 5] = [Self::Read, Self::Write, Self::Draft, Self::Send, Self::Record];
+    pub const ALL: [Self; 6] =
+        [Self::Read, Self::Write, Self::Draft, Self::Send, Self::Record, Self::Webhooks];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -176,6 +178,7 @@ impl Scope {
             Self::Draft => "draft",
             Self::Send => "send",
             Self::Record => "record",
+            Self::Webhooks => "webhooks",
         }
     }
 }
@@ -192,6 +195,6 @@ impl FromStr for Scope {
         Self::ALL
             .into_iter()
             .find(|scope| scope.as_str() == text)
-            .ok_or_else(|| "must be one of read, write, draft, send, record".to_owned())
+            .ok_or_else(|| "must be one of read, write, draft, send, record, webhooks".to_owned())
     }
 }

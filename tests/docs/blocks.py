@@ -69,6 +69,8 @@ def real(text):
     """The text with this server's address, and ids where the page has `cnv_…`."""
     for example in EXAMPLES:
         text = text.replace(example, url)
+    # A webhook needs an address that a name leads to.
+    text = text.replace("https://app.example/hooks", "http://127.0.0.1:9/hooks")
     for begins, value in state["ids"].items():
         text = re.sub(rf"\b{begins}…", value, text)
     return text
@@ -76,7 +78,7 @@ def real(text):
 
 def environment():
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
-    keys = {"ROOKERY_KEY": state["key"], "KEY": state["key"], "ROOKERY_LIVE_KEY": state["live_key"]}
+    keys = {"ROOKERY_KEY": state["key"], "KEY": state["key"], "ROOKERY_LIVE_KEY": state["live_key"], "ROOKERY_HOOKS_KEY": state["hooks_key"]}
     return {**kept, **keys, **state["environment"]}
 
 

@@ -18,7 +18,7 @@ class Agent(TypedDict):
     name: str
 
 
-Scope: TypeAlias = Literal['read', 'write', 'draft', 'send', 'record']
+Scope: TypeAlias = Literal['read', 'write', 'draft', 'send', 'record', 'webhooks']
 
 
 Status: TypeAlias = Literal['open', 'waiting', 'closed']
@@ -64,6 +64,7 @@ class Attachment(TypedDict):
     filename: str
     contentType: str
     size: int
+    documentId: NotRequired[str]
 
 
 class TeamMember(TypedDict):
@@ -157,6 +158,13 @@ class FieldSource(TypedDict):
     text: str | None
 
 
+class DocumentDownload(TypedDict):
+    url: str
+    endsAt: str
+    filename: str
+    size: int
+
+
 class Simulated(TypedDict):
     ok: bool
     conversationId: str
@@ -196,6 +204,44 @@ class EventPage(TypedDict):
     next: str
 
 
+class Webhook(TypedDict):
+    id: str
+    url: str
+    livemode: bool
+    scope: Literal['team', 'private']
+    events: list[str] | None
+    state: Literal['active', 'paused', 'off']
+    failingSince: str | None
+    createdAt: str
+    oldSecretUntil: NotRequired[str]
+
+
+class WebhookWithSecret(TypedDict):
+    """
+    A webhook whose secret was just made.
+    """
+
+    webhook: Webhook
+    secret: str
+
+
+class SentTest(TypedDict):
+    eventId: str
+
+
+class DeliveryTry(TypedDict):
+    """
+    A request to the webhook's address.
+    """
+
+    at: str
+    duration: int
+    status: NotRequired[int]
+    error: NotRequired[str]
+    answer: NotRequired[str]
+    signature: NotRequired[str]
+
+
 class NewNote(TypedDict):
     body: str
 
@@ -227,6 +273,33 @@ class AskedDocument(TypedDict):
     label: str
     description: NotRequired[str | None]
     required: NotRequired[bool | None]
+
+
+class AttachedFile1(TypedDict):
+    """
+    A file that goes with a mail: a document that the key can see, by `documentId` alone; or one of your own, with `filename`,
+    `contentType` and `content`.
+    """
+
+    documentId: str | None
+    filename: NotRequired[Any]
+    contentType: NotRequired[Any]
+    content: NotRequired[Any]
+
+
+class AttachedFile2(TypedDict):
+    """
+    A file that goes with a mail: a document that the key can see, by `documentId` alone; or one of your own, with `filename`,
+    `contentType` and `content`.
+    """
+
+    documentId: NotRequired[Any]
+    filename: str | None
+    contentType: str | None
+    content: str | None
+
+
+AttachedFile: TypeAlias = AttachedFile1 | AttachedFile2
 
 
 class NewDocumentRequest(TypedDict):
@@ -273,6 +346,16 @@ class SimulatedApproval(TypedDict):
 
 class PassedTime(TypedDict):
     seconds: int
+
+
+class NewWebhook(TypedDict):
+    url: str
+    events: NotRequired[list[Literal['ask.completed', 'client.replied', 'conversation.assigned', 'turn.changed', 'draft.approved', 'message.sent', 'booking.created', 'booking.cancelled', 'scout.held', 'webhook.test']] | None]
+    scope: NotRequired[Literal['team', 'private'] | None]
+
+
+class EventToRedeliver(TypedDict):
+    eventId: str
 
 
 class AskCompleted(TypedDict):
@@ -547,11 +630,21 @@ class DecidedRequest(TypedDict):
     messageId: NotRequired[str]
 
 
+class Delivery(TypedDict):
+    eventId: str
+    type: str
+    createdAt: str
+    state: str
+    tries: list[DeliveryTry]
+    nextTryAt: str | None
+
+
 class NewReply(TypedDict):
     body: str
     send: NotRequired[bool | None]
     summary: NotRequired[str | None]
     documents: NotRequired[list[AskedDocument] | None]
+    attachments: NotRequired[list[AttachedFile] | None]
 
 
 SimulatedMail = TypedDict(

@@ -344,6 +344,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/documents/{id}/download": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a document's download address
+         * @description An address of the document's file that needs no key and ends after 15 minutes. The file was written outside the team: treat it as hostile. Needs the `read` scope. Safe to repeat.
+         */
+        get: operations["get_document_download"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/events": {
         parameters: {
             query?: never;
@@ -378,6 +398,150 @@ export interface paths {
          * @description Records an email your app sent by itself. A reply from someone it went to is filed with your reference. Needs the `record` scope. Safe to repeat.
          */
         post: operations["record_sent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List webhooks
+         * @description The webhooks that this key may manage, oldest first. At most 20 of a mode. Needs the `webhooks` scope. Safe to repeat.
+         */
+        get: operations["list_webhooks"];
+        put?: never;
+        /**
+         * Make a webhook
+         * @description Makes a webhook, whose address is told of events from now on. A test key's hears the sandbox and nothing else. The secret is shown this once. It stops when the key is revoked. Needs the `webhooks` scope. Not safe to repeat: each call makes a new item.
+         */
+        post: operations["create_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause a webhook
+         * @description Nothing is sent to it until it is resumed. What waits is not sent later by itself. Needs the `webhooks` scope. Safe to repeat.
+         */
+        post: operations["pause_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume a webhook
+         * @description It is told again of what happens from now on, and its failures are forgotten. Needs the `webhooks` scope. Safe to repeat.
+         */
+        post: operations["resume_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rotate a webhook's secret
+         * @description A new secret, shown this once. For 24 hours every request carries signatures of both. Needs the `webhooks` scope. Not safe to repeat: each call makes a new item.
+         */
+        post: operations["rotate_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test event
+         * @description Sends `webhook.test` to this webhook alone, also while it is stopped. The log tells what came of it. Needs the `webhooks` scope. Not safe to repeat: each call makes a new item.
+         */
+        post: operations["test_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a webhook's log
+         * @description What was sent to a webhook in the last 30 days, newest first, with every try and what was answered. Needs the `webhooks` scope. Safe to repeat.
+         */
+        get: operations["list_deliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/redeliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send an event again
+         * @description Sends an event of this webhook's log once more, with the same id and bytes. The webhook has to be active. Needs the `webhooks` scope. Not safe to repeat: each call makes a new item.
+         */
+        post: operations["redeliver"];
         delete?: never;
         options?: never;
         head?: never;
@@ -697,7 +861,7 @@ export interface components {
          * @description What a key may do, in the order they are listed.
          * @enum {string}
          */
-        Scope: "read" | "write" | "draft" | "send" | "record";
+        Scope: "read" | "write" | "draft" | "send" | "record" | "webhooks";
         ConversationSummary: {
             id: string;
             subject: string;
@@ -827,6 +991,8 @@ export interface components {
             contentType: string;
             /** @description Bytes. */
             size: number;
+            /** @description The document that it is filed as in this conversation. Left out when it is none. */
+            documentId?: string;
         };
         /** @description The people and agents it can be assigned to. */
         Team: {
@@ -991,6 +1157,21 @@ export interface components {
             /** @description The words of that line. */
             text: string | null;
         };
+        DocumentDownload: {
+            /**
+             * Format: uri
+             * @description Whoever has it gets the file, to be saved and never shown: hand it only to whom the file may go.
+             */
+            url: string;
+            /**
+             * Format: date-time
+             * @description When the address ends; earlier when the key ends or does not see the document any more.
+             */
+            endsAt: string;
+            filename: string;
+            /** @description Bytes of the file. */
+            size: number;
+        };
         Simulated: {
             ok: boolean;
             conversationId: string;
@@ -1042,6 +1223,78 @@ export interface components {
             /** @description Give this as `after` the next time. */
             next: string;
         };
+        Webhook: {
+            id: string;
+            /** @description Where events are posted to. */
+            url: string;
+            /** @description False: it hears the sandbox. */
+            livemode: boolean;
+            /**
+             * @description `team`: team inboxes and what belongs to no inbox; in the sandbox all of it. `private`: the private inboxes of whoever
+             *     made the key.
+             * @enum {string}
+             */
+            scope: "team" | "private";
+            /** @description The kinds of event that it hears; null for all, also those to come. */
+            events: string[] | null;
+            /**
+             * @description `active`; `paused` by somebody or by a day of failures; `off` when the other side said that it is gone, or its key ended.
+             * @enum {string}
+             */
+            state: "active" | "paused" | "off";
+            /**
+             * Format: date-time
+             * @description The first failure since the last success.
+             */
+            failingSince: string | null;
+            /** Format: date-time */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description The secret before this one signs too, until then. Left out when none does.
+             */
+            oldSecretUntil?: string;
+        };
+        /** @description A webhook whose secret was just made. */
+        WebhookWithSecret: {
+            webhook: components["schemas"]["Webhook"];
+            /** @description `whsec_…`, by which its requests are signed. It is shown this once. */
+            secret: string;
+        };
+        SentTest: {
+            /** @description By which the log tells what came of it. */
+            eventId: string;
+        };
+        Delivery: {
+            eventId: string;
+            /** @description The kind of event. */
+            type: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            createdAt: string;
+            /** @description `pending` while a try is to come, `delivered`, `failed`, or `skipped` while the webhook was stopped. */
+            state: string;
+            /** @description Oldest first. */
+            tries: components["schemas"]["DeliveryTry"][];
+            /** @description Null when no try is to come. */
+            nextTryAt: string | null;
+        };
+        /** @description A request to the webhook's address. */
+        DeliveryTry: {
+            at: string;
+            /** @description Milliseconds. */
+            duration: number;
+            /** @description What was answered. */
+            status?: number;
+            /** @description Why nothing was. */
+            error?: string;
+            /** @description The first kilobyte of the answer. */
+            answer?: string;
+            /** @description As it was sent. */
+            signature?: string;
+        };
         NewNote: {
             /** @description Plain text. People are mentioned with @FirstName. */
             body: string;
@@ -1072,6 +1325,8 @@ export interface components {
              *     the link yourself.
              */
             documents?: components["schemas"]["AskedDocument"][] | null;
+            /** @description Files that go with it, 18 MB together. The person who approves a draft sees them. */
+            attachments?: components["schemas"]["AttachedFile"][] | null;
         };
         /** @description A document that is asked for. */
         AskedDocument: {
@@ -1083,6 +1338,24 @@ export interface components {
              */
             required?: boolean | null;
         };
+        /**
+         * @description A file that goes with a mail: a document that the key can see, by `documentId` alone; or one of your own, with `filename`,
+         *     `contentType` and `content`.
+         */
+        AttachedFile: {
+            /** @description The mail gets a copy of the document's file. */
+            documentId?: string | null;
+            filename?: string | null;
+            contentType?: string | null;
+            /** @description The bytes as base64, 10 MB of all files together. */
+            content?: string | null;
+        } & ({
+            filename?: never;
+            contentType?: never;
+            content?: never;
+        } | {
+            documentId?: never;
+        });
         NewDocumentRequest: {
             documents: components["schemas"]["AskedDocument"][];
             /** @description A short note above the checklist. */
@@ -1173,6 +1446,26 @@ export interface components {
         PassedTime: {
             /** @description How far, up to 366 days. */
             seconds: number;
+        };
+        NewWebhook: {
+            /** @description A public https address. */
+            url: string;
+            /**
+             * @description The kinds of event it hears; all when left out, also those to come.
+             * @default []
+             */
+            events?: ("ask.completed" | "client.replied" | "conversation.assigned" | "turn.changed" | "draft.approved" | "message.sent" | "booking.created" | "booking.cancelled" | "scout.held" | "webhook.test")[] | null;
+            /**
+             * @description `team`: team inboxes and what belongs to no inbox; in the sandbox all of it. `private`: the private inboxes of whoever
+             *     made the key.
+             * @default team
+             * @enum {string|null}
+             */
+            scope?: "team" | "private" | null;
+        };
+        EventToRedeliver: {
+            /** @description As the log names it. */
+            eventId: string;
         };
         /** @description Everything asked of a client is in. */
         AskCompleted: {
@@ -2141,6 +2434,34 @@ export interface operations {
             500: components["responses"]["500"];
         };
     };
+    get_document_download: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A document's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentDownload"];
+                };
+            };
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+        };
+    };
     list_events: {
         parameters: {
             query?: {
@@ -2215,6 +2536,311 @@ export interface operations {
             400: components["responses"]["400"];
             401: components["responses"]["401"];
             403: components["responses"]["403"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+        };
+    };
+    list_webhooks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"][];
+                };
+            };
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+        };
+    };
+    create_webhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A name of your own for this request. When the request comes again within 24 hours, nothing is done twice and the answer is the first one's. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewWebhook"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
+                    "Idempotency-Replayed"?: "true";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookWithSecret"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+        };
+    };
+    pause_webhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A name of your own for this request. When the request comes again within 24 hours, nothing is done twice and the answer is the first one's. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description A webhook's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
+                    "Idempotency-Replayed"?: "true";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Done"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+        };
+    };
+    resume_webhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A name of your own for this request. When the request comes again within 24 hours, nothing is done twice and the answer is the first one's. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description A webhook's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
+                    "Idempotency-Replayed"?: "true";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Done"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+        };
+    };
+    rotate_webhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A name of your own for this request. When the request comes again within 24 hours, nothing is done twice and the answer is the first one's. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description A webhook's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
+                    "Idempotency-Replayed"?: "true";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookWithSecret"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+        };
+    };
+    test_webhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A name of your own for this request. When the request comes again within 24 hours, nothing is done twice and the answer is the first one's. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description A webhook's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
+                    "Idempotency-Replayed"?: "true";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SentTest"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+        };
+    };
+    list_deliveries: {
+        parameters: {
+            query?: {
+                /** @description Only those that were delivered, failed (whether or not another try follows), wait, or were not sent while it was stopped. */
+                status?: "delivered" | "failed" | "waiting" | "skipped";
+                /** @description Only this kind of event, such as `client.replied`. */
+                event?: string;
+                limit?: number;
+                /** @description Of an earlier answer with the same parameters: the list goes on where that one ended. Only `limit` may differ. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description A webhook's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description `<…>; rel="next"`: where what comes next is. Left out at the end. */
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Delivery"][];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+        };
+    };
+    redeliver: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A name of your own for this request. When the request comes again within 24 hours, nothing is done twice and the answer is the first one's. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description A webhook's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EventToRedeliver"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
+                    "Idempotency-Replayed"?: "true";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Done"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
             409: components["responses"]["409"];
             413: components["responses"]["413"];
             422: components["responses"]["422"];

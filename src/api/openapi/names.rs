@@ -46,6 +46,11 @@ const ANSWERS: &[(&str, &str, &str)] = &[
     ("AdvancedSandbox", "advance_sandbox", ""),
     ("SandboxEvents", "follow_sandbox", ""),
     ("EventPage", "list_events", ""),
+    ("Webhook", "list_webhooks", "[]"),
+    ("WebhookWithSecret", "create_webhook", ""),
+    ("SentTest", "test_webhook", ""),
+    ("Delivery", "list_deliveries", "[]"),
+    ("DeliveryTry", "list_deliveries", "[]/tries/[]"),
 ];
 
 /// The same of bodies.
@@ -65,6 +70,8 @@ const BODIES: &[(&str, &str, &str)] = &[
     ("SimulatedDecision", "simulate_decision", ""),
     ("SimulatedApproval", "simulate_approval", ""),
     ("PassedTime", "advance_sandbox", ""),
+    ("NewWebhook", "create_webhook", ""),
+    ("EventToRedeliver", "redeliver", ""),
 ];
 
 /// The same of what events tell. An event's whole body has the name of its kind and `Event`.

@@ -20,6 +20,7 @@ pub mod set_status;
 pub mod simulate_decision;
 pub mod simulate_inbound;
 pub mod tag_conversation;
+pub mod webhooks;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

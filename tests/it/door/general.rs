@@ -137,6 +137,9 @@ const DOCUMENT: Table = &[
 const WHOLE: Table =
     &[("size", "integer"), ("reading", "object null"), ("corrected", "array"), ("text", "string")];
 
+const DOWNLOAD: Table =
+    &[("url", "string"), ("endsAt", "string"), ("filename", "string"), ("size", "integer")];
+
 const BOOKING_TYPE: Table = &[
     ("id", "string"),
     ("name", "string"),
@@ -184,6 +187,7 @@ async fn every_documented_field_is_there_with_its_type() {
                     "list_bookings" => vec![(BOOKING, item)],
                     "search_documents" => vec![(DOCUMENT, item)],
                     "get_document" => vec![(DOCUMENT, item), (WHOLE, item)],
+                    "get_document_download" => vec![(DOWNLOAD, item)],
                     "follow_sandbox" | "list_events" => vec![(FOLLOWED, item)],
                     "openapi" => Vec::new(),
                     other => panic!("write down the fields of {other}"),

@@ -196,7 +196,11 @@ async fn the_description_is_a_valid_document_and_live_answers_are_as_described()
 
         let document = whole(&document);
         let home = furnished(world).await;
-        let answers = home.answers().await;
+        let mut answers = home.answers().await;
+        let hook = webhook(&home.live).await;
+        answers.push(("list_webhooks", home.live.get("/webhooks").await.json()));
+        let log = home.live.get(&format!("/webhooks/{hook}/deliveries")).await;
+        answers.push(("list_deliveries", log.json()));
         assert!(OPERATIONS.iter().all(|entry| entry.spec.method == Method::Post
             || entry.spec.gives_file
             || answers.iter().any(|(name, _)| *name == entry.spec.name)));
@@ -234,6 +238,14 @@ fn answer_schema(document: &Value, operation: &str) -> Value {
     answer["content"]["application/json"]["schema"].clone()
 }
 
+/// A webhook that nothing is sent to.
+async fn webhook(key: &Key<'_>) -> String {
+    let made = key.post("/webhooks", json!({ "url": "https://1.1.1.1/hooks" })).await;
+    let id = made.json()["webhook"]["id"].as_str().expect(&made.text).to_owned();
+    assert_eq!(key.post(&format!("/webhooks/{id}/pause"), json!({})).await.status, 200);
+    id
+}
+
 fn validate(schema: &Value, answer: &Value, what: &str) {
     let validator = jsonschema::validator_for(schema).expect("a described answer is a schema");
     let problems: Vec<String> =
@@ -255,11 +267,13 @@ async fn every_limit_in_the_description_is_the_one_that_is_enforced() {
             home.test.post(&format!("/conversations/{}/document-requests", home.sandbox), asked).await;
         let named = |field: &str| asked.json()[field].as_str().unwrap().to_owned();
         let (request, draft) = (named("requestId"), named("messageId"));
+        let hook = webhook(&home.test).await;
         let mut tried = Vec::new();
         for (path, operations) in document["paths"].as_object().unwrap() {
             let id = match path {
                 path if path.contains("/document-requests/{id}") => &request,
                 path if path.contains("/drafts/{id}") => &draft,
+                path if path.contains("/webhooks/{id}") => &hook,
                 _ => &home.sandbox,
             };
             let path = path.replace("{id}", id);

@@ -179,10 +179,12 @@ async fn docs_sends_an_invoice_that_is_filed() {
         let read = key.conversation(&id).await;
         let [answer] = after(&read, &message)[..] else { panic!("one answer: {read}") };
         let size = answer["attachments"][0]["size"].clone();
-        let file = json!({ "filename": "invoice.pdf", "contentType": "application/pdf", "size": size });
-        assert_eq!(answer["attachments"], json!([file]));
         let documents = key.get("/documents").await.json();
         let document = &documents[0];
+        let (kind, id_of_it) = ("application/pdf", &document["id"]);
+        let file =
+            json!({ "filename": "invoice.pdf", "contentType": kind, "size": size, "documentId": id_of_it });
+        assert_eq!(answer["attachments"], json!([file]));
         assert_eq!(documents.as_array().unwrap().len(), 1);
         assert_eq!((&document["title"], &document["conversationId"]), (&json!("invoice.pdf"), &json!(id)));
         assert_eq!((&document["kind"], &document["fields"]), (&json!(null), &json!({})));

@@ -110,10 +110,12 @@ async fn an_attachment_becomes_a_document_of_its_conversation() {
         let raw = mail("anna@customer.example", "Bill", header, body);
         let kept = post.takes("anna@customer.example", "help@acme.example", &raw).await;
         let conversation = post.key.conversation(kept.conversation).await;
-        let expected =
-            serde_json::json!([{ "filename": "bill.pdf", "contentType": "application/pdf", "size": 9 }]);
-        assert_eq!(conversation["timeline"][0]["attachments"], expected);
         let documents = post.key.get("/documents").await.json();
+        let kind = "application/pdf";
+        let expected = serde_json::json!([
+            { "filename": "bill.pdf", "contentType": kind, "size": 9, "documentId": documents[0]["id"] },
+        ]);
+        assert_eq!(conversation["timeline"][0]["attachments"], expected);
         assert_eq!(documents[0]["conversationId"], kept.conversation.to_string());
     })
     .await;

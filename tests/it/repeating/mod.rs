@@ -7,6 +7,8 @@ use std::time::Duration;
 use rookery::api::operation::Method;
 use rookery::api::registry::OPERATIONS;
 use rookery::store::partitions;
+use rookery::webhooks::redeliver;
+use rookery::workspace::access::By;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
@@ -49,6 +51,8 @@ async fn every_post<'a>(home: &'a Furnished<'a>) -> Vec<Asked<'a>> {
         .await
         .expect(&asked);
     let draft = home.test.drafts(&home.sandbox, "Perhaps.").await;
+    let hook = acme.webhook("https://1.1.1.1/hooks", Mode::Live).await.webhook;
+    let event = redeliver::send_test(&acme.world.app, acme.id, &By::System, hook).await.unwrap();
     let body = |operation: &str| match operation {
         "add_note" => json!({ "body": "Look." }),
         "set_status" => json!({ "status": "closed" }),
@@ -66,6 +70,9 @@ async fn every_post<'a>(home: &'a Furnished<'a>) -> Vec<Asked<'a>> {
         "simulate_decision" => json!({ "decision": "cancel" }),
         "simulate_approval" => json!({ "body": "Certainly." }),
         "advance_sandbox" => json!({ "seconds": 1 }),
+        "create_webhook" => json!({ "url": "https://1.1.1.1/hooks", "events": ["client.replied"] }),
+        "pause_webhook" | "resume_webhook" | "rotate_webhook" | "test_webhook" => json!({}),
+        "redeliver" => json!({ "eventId": event }),
         other => panic!("{other} is a POST, and has no body here"),
     };
     let posts = OPERATIONS.iter().filter(|entry| entry.spec.method == Method::Post);
@@ -74,6 +81,7 @@ async fn every_post<'a>(home: &'a Furnished<'a>) -> Vec<Asked<'a>> {
             let id = match entry.spec.name {
                 "simulate_decision" => Some(rookery::ids::DocumentRequestId(request).to_string()),
                 "simulate_approval" => Some(draft.clone()),
+                _ if entry.spec.path.starts_with("/webhooks/") => Some(hook.to_string()),
                 _ => entry.spec.names_something().then(|| home.full.to_string()),
             };
             let path = entry.spec.path.replace("{id}", id.as_deref().unwrap_or_default());

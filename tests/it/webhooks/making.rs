@@ -21,7 +21,7 @@ async fn refusal(acme: &Workspace<'_>, maker: PersonId, url: &str, kinds: &[&str
 
 /// proves: WH-1
 #[tokio::test]
-async fn only_owners_and_admins_make_webhooks_and_no_endpoint_of_the_api_does() {
+async fn only_owners_and_admins_make_webhooks() {
     local_story(async |world| {
         let acme = world.workspace("Acme").await;
         let receiver = Receiver::start().await;
@@ -34,8 +34,6 @@ async fn only_owners_and_admins_make_webhooks_and_no_endpoint_of_the_api_does() 
         assert_eq!((status, sentence.as_str()), (403, "Only owners and admins can make webhooks."));
         let (status, _) = refusal(&acme, PersonId(1), &receiver.url, &[]).await;
         assert_eq!(status, 404);
-        let paths = rookery::api::registry::OPERATIONS.iter().map(|entry| entry.spec.path);
-        assert!(paths.into_iter().all(|path| !path.contains("webhook")));
     })
     .await;
 }

@@ -1,5 +1,6 @@
 //! Webhooks, from the change that causes an event to the request that a real HTTP server gets.
 
+mod by_api;
 mod delivering;
 mod fairness;
 mod feed;

@@ -20,7 +20,7 @@ pub struct Furnished<'w> {
     pub sandbox: String,
 }
 
-const ALL_SCOPES: &str = "read,write,draft,send,record";
+const ALL_SCOPES: &str = "read,write,draft,send,record,webhooks";
 
 const INVOICE: &str = "Message-ID: <invoice@customer.example>
 From: Ada Lovelace <ada@customer.example>

@@ -42,6 +42,10 @@ pub fn choices(ticked: &[Scope], undo_minutes: i64) -> Vec<Choice> {
                     "Record app mail",
                     "Tell Rookery which mail your own app sent, so that answers find their conversation.".to_owned(),
                 ),
+                Scope::Webhooks => (
+                    "Manage webhooks",
+                    "Make webhooks, pause them, read their log: for a program of yours, never for a model. They hear no more than the key sees, and stop with it.".to_owned(),
+                ),
             };
             Choice {
                 scope: scope.as_str(),
@@ -64,6 +68,7 @@ pub fn may(scopes: &[Scope]) -> String {
             Scope::Write => Some("write"),
             Scope::Draft => Some("draft"),
             Scope::Record => Some("record app mail"),
+            Scope::Webhooks => Some("manage webhooks"),
             Scope::Send => None,
         })
         .collect();
@@ -87,7 +92,7 @@ mod tests {
     #[test]
     fn what_a_key_may_do_is_a_sentence() {
         assert_eq!(may(&[Scope::Read]), "Read");
-        assert_eq!(may(&Scope::ALL), "Read, write, draft and record app mail");
+        assert_eq!(may(&Scope::ALL), "Read, write, draft, record app mail and manage webhooks");
         assert!(sends(&Scope::ALL) && !sends(&[Scope::Read, Scope::Draft]));
     }
 }

@@ -1,0 +1,128 @@
+//! `GET /webhooks/{id}/deliveries`: the log of a webhook, the last 30 days, newest first, with every try.
+//! What waits stands where its event happened, and what ended where it ended: an entry may move up while it is read.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::managing;
+use crate::api::cursor::{self, Asked};
+use crate::api::operation::{Call, Operation, Spec};
+use crate::api::operations::list_conversations::default_limit;
+use crate::error::Result;
+use crate::ids::EventId;
+use crate::store::db::Snapshot;
+use crate::webhooks::log::{self, Filter, Status};
+use crate::webhooks::webhook::Webhook;
+
+pub struct ListDeliveries;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Input {
+    /// Only those that were delivered, failed (whether or not another try follows), wait, or were not sent while it was stopped.
+    status: Option<StatusName>,
+    /// Only this kind of event, such as `client.replied`.
+    #[schemars(length(max = 60))]
+    event: Option<String>,
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 100))]
+    limit: i64,
+    /// Of an earlier answer with the same parameters: the list goes on where that one ended. Only `limit` may differ.
+    #[schemars(regex(pattern = cursor::PATTERN), extend("x-says" = cursor::NOT_ONE))]
+    cursor: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum StatusName {
+    Delivered,
+    Failed,
+    Waiting,
+    Skipped,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Delivery {
+    event_id: EventId,
+    /// The kind of event.
+    r#type: String,
+    /// When it happened.
+    #[schemars(extend("format" = "date-time"))]
+    created_at: String,
+    /// `pending` while a try is to come, `delivered`, `failed`, or `skipped` while the webhook was stopped.
+    state: String,
+    /// Oldest first.
+    #[schemars(with = "Vec<Try>")]
+    tries: Value,
+    /// Null when no try is to come.
+    next_try_at: Option<String>,
+}
+
+/// A request to the webhook's address.
+#[derive(Serialize, JsonSchema)]
+struct Try {
+    at: String,
+    /// Milliseconds.
+    duration: u64,
+    /// What was answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u16")]
+    status: Option<u16>,
+    /// Why nothing was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    error: Option<String>,
+    /// The first kilobyte of the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    answer: Option<String>,
+    /// As it was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    signature: Option<String>,
+}
+
+impl Operation for ListDeliveries {
+    const SPEC: Spec = Spec {
+        title: "Read a webhook's log",
+        about: "What was sent to a webhook in the last 30 days, newest first, with every try and what was answered.",
+        ..managing(Spec::read("list_deliveries", "/webhooks/{id}/deliveries"))
+    };
+    type Db = Snapshot;
+    type Target = Webhook;
+    type Input = Input;
+    type Output = Vec<Delivery>;
+
+    async fn run(call: &mut Call<'_, Snapshot>, webhook: Webhook, input: Input) -> Result<Vec<Delivery>> {
+        let asked = Asked::new(Self::SPEC.name, (webhook.id, input.status, &input.event))?;
+        let filter = Filter {
+            outcome: input.status.map(|status| match status {
+                StatusName::Delivered => Status::Delivered,
+                StatusName::Failed => Status::Failed,
+                StatusName::Waiting => Status::Waiting,
+                StatusName::Skipped => Status::Skipped,
+            }),
+            kind: input.event,
+            before: asked.place(input.cursor.as_deref())?,
+            // One more tells whether there is a next page.
+            most: input.limit + 1,
+            ..Filter::default()
+        };
+        let mut entries = log::read(&mut call.db, &call.actor.by(), webhook.id, &filter).await?;
+        if entries.len() as i64 > input.limit {
+            entries.truncate(input.limit as usize);
+            call.next = entries.last().map(|last| asked.cursor(last.place));
+        }
+        let delivery = |entry: log::Entry| Delivery {
+            event_id: entry.event,
+            r#type: entry.r#type,
+            created_at: entry.created_at,
+            state: entry.state,
+            tries: entry.tries,
+            next_try_at: entry.next_try_at,
+        };
+        Ok(entries.into_iter().map(delivery).collect())
+    }
+}
