@@ -103,8 +103,11 @@ pub async fn add(tx: &mut Tx<'_>, maker: PersonId, new: NewAgent<'_>) -> Result<
 }
 
 impl Made {
-    pub async fn record(&self, tx: &mut Tx<'_>, by: &By, mut data: Value) -> Result<()> {
-        data["scopes"] = json!(self.scopes);
+    pub async fn record(&self, tx: &mut Tx<'_>, by: &By, more: Value) -> Result<()> {
+        let mut data = json!({ "scopes": self.scopes });
+        if let (Some(data), Value::Object(more)) = (data.as_object_mut(), more) {
+            data.extend(more);
+        }
         let subject = Subject { id: &self.agent, name: &self.name };
         audit::record(tx, by, Did::KeyMade, subject, data).await
     }
