@@ -61,8 +61,12 @@ impl<C: Clone, K: Clone + Eq + Hash, V: Clone> Lookups<C, K, V> {
             let found = (self.look_up)(through.clone(), keys).await;
             let found = found.map_err(|error| tracing::warn!(%error, "a lookup failed"));
             for (key, asker) in batch {
+                let answer = match &found {
+                    Ok(found) => Ok(found.get(&key).cloned()),
+                    Err(()) => Err(()),
+                };
                 // The asker may be gone.
-                let _ = asker.send(found.as_ref().map(|found| found.get(&key).cloned()).map_err(|()| ()));
+                let _ = asker.send(answer);
             }
         }
     }
