@@ -1,6 +1,5 @@
 //! A request, a page and a mail find their workspace's cell, whichever node they reach.
 
-use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
@@ -12,11 +11,9 @@ use super::fleet::{Fleet, Serves, Tenant};
 use crate::client_sign_in::{VERIFIER, challenge, parameter, way_back};
 use crate::world::Reply;
 use crate::world::mail::client::Client;
+use crate::world::mail::dns::Zone;
+use crate::world::ports;
 use crate::world::site::{Node, text};
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
 
 async fn get(fleet: &Fleet, node: &Node, path: &str, key: &str) -> Reply {
     fleet.site.get(node, path, key).await
@@ -65,9 +62,11 @@ async fn new_workspaces_go_to_the_emptiest_cell_and_one_node_serves_both() {
 async fn what_reaches_a_node_of_another_cell_is_sent_on_once() {
     let fleet = Fleet::new().await;
     let (acme, birch) = (fleet.workspace("Acme"), fleet.workspace("Birch"));
-    let (smtp, lmtp) = (format!("127.0.0.1:{}", free_port()), format!("127.0.0.1:{}", free_port()));
-    let main = fleet.serve("main", Serves::Main, &[("ROOKERY_SMTP_LISTEN", &smtp)]).await;
-    let west = fleet.serve("west", Serves::West, &[("ROOKERY_LMTP_LISTEN", &lmtp)]).await;
+    let (smtp, lmtp) = (ports::free().to_string(), ports::free().to_string());
+    let zone = Zone::serve(&[]).await;
+    let dns = ("ROOKERY_DNS", &*zone.address.to_string());
+    let main = fleet.serve("main", Serves::Main, &[("ROOKERY_SMTP_LISTEN", &smtp), dns]).await;
+    let west = fleet.serve("west", Serves::West, &[("ROOKERY_LMTP_LISTEN", &lmtp), dns]).await;
     let (here, there) = match fleet.lives_in(&acme).await.as_str() {
         "main" => (&acme, &birch),
         _ => (&birch, &acme),

@@ -20,6 +20,7 @@ use tokio::task::JoinSet;
 use crate::world::Reply;
 use crate::world::mail::client::Client;
 use crate::world::mail::dns::Zone;
+use crate::world::ports;
 use crate::world::site::{Node, Site, text};
 
 /// Addresses that floods come from.
@@ -51,7 +52,7 @@ async fn flooded(time: Duration) {
         site.inbox(&workspace, address, name);
     }
     let keys: Vec<String> = ["ash", "birch"].map(|name| site.key(&workspace, &owner, name, "live").1).into();
-    let smtp = free_address();
+    let smtp = ports::free();
     let zone = Zone::serve(&[("slow.example", "SILENT")]).await;
     let (listen, dns) = (smtp.to_string(), zone.address.to_string());
     let settings = [
@@ -136,10 +137,6 @@ fn connected_hook(site: &Site, workspace: &str, owner: &str) -> String {
     let made: serde_json::Value = serde_json::from_slice(&made.stdout).unwrap();
     let url: url::Url = text(&made, "url").parse().unwrap();
     url.path().to_owned()
-}
-
-fn free_address() -> SocketAddr {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
 /// How many requests of each flood came through to the door.

@@ -14,6 +14,7 @@ use tokio::time::{Instant, timeout};
 use crate::world::mail::client::{Answer, Client, crlf};
 use crate::world::mail::dns::Zone;
 use crate::world::mail::post::{mail, post, post_with};
+use crate::world::ports;
 use crate::world::site::Site;
 
 const SOON: Duration = Duration::from_secs(20);
@@ -82,8 +83,7 @@ async fn only_the_front_server_gets_in_at_lmtp() {
 async fn node(site: &Site, zone: &Zone, more: &[(&str, &str)]) -> (crate::world::site::Node, SocketAddr) {
     let (workspace, _) = site.workspace();
     site.inbox(&workspace, "help@acme.example", "Help");
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let smtp = SocketAddr::from(([127, 0, 0, 1], port));
+    let smtp = ports::free();
     let (listen, dns) = (smtp.to_string(), zone.address.to_string());
     let settings = [&[("ROOKERY_SMTP_LISTEN", listen.as_str()), ("ROOKERY_DNS", &dns)], more].concat();
     (site.serve("flooded", &settings).await, smtp)

@@ -24,6 +24,7 @@ use crate::world::mail::client::Client;
 use crate::world::mail::dns::Zone;
 use crate::world::mail::gate::{Gate, Step};
 use crate::world::mail::post::mail;
+use crate::world::ports;
 use crate::world::site::{Node, SECRET_KEY, Site};
 
 /// Where a mail is when its node dies.
@@ -75,11 +76,10 @@ impl Gated {
         let site = Site::migrated().await;
         let (workspace, _) = site.workspace();
         site.inbox(&workspace, "help@acme.example", "Help");
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         Self {
             gate: Gate::before(cluster().port()).await,
             pool: PgPool::connect(site.database.url()).await.unwrap(),
-            smtp: SocketAddr::from(([127, 0, 0, 1], port)),
+            smtp: ports::free(),
             zone: Zone::serve(&[]).await,
             site,
         }

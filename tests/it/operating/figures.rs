@@ -1,23 +1,19 @@
 //! Figures have a listener of their own, and tell what was done; traces go to a collector when one is named.
 
-use std::net::TcpListener;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use crate::world::ports;
 use crate::world::site::Site;
-
-fn free_address() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn figures_tell_what_was_done_and_are_not_public() {
     let site = Site::migrated().await;
     let (workspace, owner) = site.workspace();
     let (_, key) = site.key(&workspace, &owner, "bot", "test");
-    let figures = free_address();
+    let figures = ports::free().to_string();
     let node = site.serve("one", &[("ROOKERY_METRICS_LISTEN", &figures)]).await;
     assert_eq!(site.get(&node, "/api/v1/conversations", &key).await.status, 200);
     assert_eq!(site.get(&node, "/api/v1/conversations", "rk_test_wrong").await.status, 401);

@@ -1,7 +1,6 @@
 //! Connections: half requests, silent clients and clients that do not read are given up in time, and however many
 //! there are, the doors for requests and for mail stay open to others.
 
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use rookery::net::fd_limit;
@@ -12,6 +11,7 @@ use super::raw::{LONG, answer, is_closed, said, socket};
 use crate::world::mail::client::Client;
 use crate::world::mail::dns::Zone;
 use crate::world::mail::post::mail;
+use crate::world::ports;
 use crate::world::site::Site;
 
 const HALF: [&[u8]; 4] =
@@ -23,8 +23,7 @@ async fn more_half_requests_than_descriptors_keep_neither_requests_nor_mail_out_
     let (workspace, owner) = site.workspace();
     let (_, key) = site.key(&workspace, &owner, "bot", "live");
     site.inbox(&workspace, "help@acme.example", "Help");
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let smtp = SocketAddr::from(([127, 0, 0, 1], port));
+    let smtp = ports::free();
     let zone = Zone::serve(&[]).await;
     let (listen, dns) = (smtp.to_string(), zone.address.to_string());
     let settings =

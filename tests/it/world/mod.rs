@@ -10,6 +10,7 @@ pub mod mail;
 mod many;
 pub mod model_server;
 pub mod outbox;
+pub mod ports;
 pub mod probe;
 mod reply;
 mod seed;

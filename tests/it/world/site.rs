@@ -1,15 +1,14 @@
 //! A site as an operator has it: a database, a folder, and real `rookery` processes.
 
 use std::fs::File;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Reply;
 use super::cluster::{Cluster, TestDatabase, cluster};
+use super::{Reply, ports};
 
 const ROOKERY: &str = env!("CARGO_BIN_EXE_rookery");
 pub const SECRET_KEY: &str = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=";
@@ -134,17 +133,17 @@ impl Site {
     }
 
     async fn start(&self, mut command: Command, name: &str, settings: &[(&str, &str)]) -> Node {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let listen = ports::free();
         let log = self.folder.join(format!("{name}.log"));
         let written = File::create(&log).unwrap();
         let process = command
-            .env("ROOKERY_LISTEN", format!("127.0.0.1:{port}"))
+            .env("ROOKERY_LISTEN", listen.to_string())
             .envs(settings.iter().copied())
             .stdout(written.try_clone().unwrap())
             .stderr(written)
             .spawn()
             .expect("the binary runs");
-        let mut node = Node { process, address: format!("http://127.0.0.1:{port}"), log };
+        let mut node = Node { process, address: format!("http://{listen}"), log };
         for _ in 0..300 {
             let ready = self.http.get(format!("{}/readyz", node.address)).send().await;
             if ready.is_ok_and(|answer| answer.status() == 200) {
