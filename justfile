@@ -167,6 +167,10 @@ fault-smtp-sends:
 undo-race:
     cargo test --locked --test it faults::undo_race:: -- --ignored --nocapture
 
+# Everything at once for two hours, with a clock that runs 300 times as fast. Prints what could grow, and the ledger.
+soak minutes="120":
+    MINUTES={{ minutes }} cargo test --locked --test it soak:: -- --ignored --nocapture
+
 # All floods at once from twenty addresses for a minute, against a binary built as the benches are.
 floods:
     cargo test --locked --profile bench --test it faults::floods:: -- --ignored --nocapture
@@ -182,6 +186,10 @@ bench-bookings:
 # Ten million messages on a PostgreSQL of one gigabyte (needs root, 40 GB in the folder and an hour).
 bench-large folder="/var/tmp/rookery-bench-large" *arguments:
     cargo bench --locked --bench large -- --keep "{{ folder }}" {{ arguments }}
+
+# One, two and four nodes on one database: reads, writes, sends and webhooks, and whose processor time they take (needs pgbench).
+bench-nodes *arguments:
+    cargo bench --locked --bench nodes -- {{ arguments }}
 
 # Prints what taking mail costs, beside Postfix and a bare insert (needs postfix and pgbench).
 bench-mail *arguments:

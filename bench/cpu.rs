@@ -1,5 +1,7 @@
 //! The processor time that this process and a PostgreSQL cluster have used, as the kernel counts it.
 
+#![allow(dead_code, reason = "each bench uses a part of it")]
+
 use std::fs;
 use std::ops::Sub;
 use std::path::Path;
@@ -32,6 +34,12 @@ impl Meter {
         let ticks = Command::new("getconf").arg("CLK_TCK").output().expect("getconf runs");
         let ticks: f64 = String::from_utf8_lossy(&ticks.stdout).trim().parse().expect("ticks a second");
         Self { postmaster: postmaster.expect("a process id"), microseconds_of_a_tick: 1e6 / ticks }
+    }
+
+    /// Microseconds of other processes of ours, and of PostgreSQL.
+    pub fn read_of(&self, processes: &[u32]) -> Cpu {
+        let ticks = processes.iter().filter_map(|id| Stat::of(&id.to_string())).map(|stat| stat.ticks);
+        Cpu { ours: ticks.sum::<u64>() as f64 * self.microseconds_of_a_tick, ..self.read() }
     }
 
     pub fn read(&self) -> Cpu {

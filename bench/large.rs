@@ -10,6 +10,8 @@ mod bounded;
 mod buffers;
 #[path = "../tests/it/world/cluster.rs"]
 mod cluster;
+#[path = "counted.rs"]
+mod counted;
 #[path = "load.rs"]
 mod load;
 #[path = "loaded.rs"]

@@ -5,11 +5,11 @@
 
 #![allow(dead_code, reason = "the tests and each bench use a part of it")]
 
-#[path = "mail.rs"]
+#[path = "load/mail.rs"]
 mod mail;
-#[path = "rows.rs"]
+#[path = "load/rows.rs"]
 mod rows;
-#[path = "texts.rs"]
+#[path = "load/texts.rs"]
 pub mod texts;
 
 use std::sync::Arc;

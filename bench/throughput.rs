@@ -4,6 +4,8 @@
 //! Both share the cores with PostgreSQL. The server's side also pays for HTTP, for the client that asks, and
 //! for turning rows into JSON; `pgbench` throws the rows away.
 
+#![allow(dead_code, reason = "each bench uses a part of it")]
+
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -38,7 +40,7 @@ pub async fn print(
     connections: u32,
 ) {
     let script = script(explained, workspace).await;
-    let server = Server::start(&cluster.url(super::loaded::DATABASE), connections).await;
+    let server = Server::start(&cluster.url(super::loaded::DATABASE), connections, &[]).await;
     let asked = format!("{}/api/v1/conversations", server.address);
     let client = if found("wrk") { "wrk" } else { "a client of this bench" };
     println!(
@@ -103,12 +105,12 @@ fn processor_time(cluster: &Cluster, server: &Server) -> f64 {
 }
 
 /// The statements of one request, as PostgreSQL saw them, and the values of their parameters.
-struct Script {
+pub struct Script {
     text: String,
     variables: Vec<(String, String)>,
 }
 
-async fn script(reader: &Reader, workspace: &Loaded) -> Script {
+pub async fn script(reader: &Reader, workspace: &Loaded) -> Script {
     reader.get(&workspace.key, "/conversations").await;
     let (_, statements) = reader.statements(&workspace.key, "/conversations").await;
     let hash: String = keys::hash(&workspace.key).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -197,7 +199,7 @@ fn by_own_client(address: &str, key: &str, seconds: u32, connections: u32) -> f6
     answered.load(Ordering::Relaxed) as f64 / f64::from(seconds)
 }
 
-fn pgbench(cluster: &Cluster, script: &Script, seconds: u32, connections: u32) -> f64 {
+pub fn pgbench(cluster: &Cluster, script: &Script, seconds: u32, connections: u32) -> f64 {
     let mut bench = Command::new("pgbench")
         .args(["-n", "-M", "prepared", "-f", "/dev/stdin", "-j", "1"])
         .args(["-c", &connections.to_string(), "-T", &seconds.to_string()])
@@ -234,13 +236,13 @@ fn found(program: &str) -> bool {
 }
 
 /// The real binary, as `rookery serve` runs it, its log thrown away.
-struct Server {
+pub struct Server {
     process: Child,
-    address: String,
+    pub address: String,
 }
 
 impl Server {
-    async fn start(url: &str, connections: u32) -> Self {
+    pub async fn start(url: &str, connections: u32, more: &[(&str, String)]) -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
         let listen = listener.local_addr().expect("an address").to_string();
         drop(listener);
@@ -252,6 +254,7 @@ impl Server {
             .env("ROOKERY_SECRET_KEY", SECRET)
             .env("ROOKERY_RATE_LIMIT_REQUESTS", "1000000000")
             .env("ROOKERY_DATABASE_CONNECTIONS", connections.to_string())
+            .envs(more.iter().map(|(name, value)| (name, value)))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -266,6 +269,13 @@ impl Server {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         panic!("the server did not become ready");
+    }
+}
+
+impl Server {
+    /// Of the process.
+    pub fn id(&self) -> u32 {
+        self.process.id()
     }
 }
 

@@ -24,6 +24,7 @@ mod roles;
 mod rules;
 mod secure;
 mod sending;
+mod soak;
 mod strangers;
 mod tidy;
 mod upgrade;

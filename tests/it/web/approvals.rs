@@ -40,7 +40,7 @@ async fn drafts(bot: &Key<'_>, conversation: ConversationId, body: &str, summary
 }
 
 /// The hidden fields of the review form.
-fn field(page: &str, name: &str) -> String {
+pub fn field(page: &str, name: &str) -> String {
     let review = page.split(r#"id="review""#).nth(1).expect("a review form");
     let at = review.find(&format!(r#"name="{name}""#)).unwrap_or_else(|| panic!("no field {name}"));
     let value = review[at..].split(r#"value=""#).nth(1).expect("a value");

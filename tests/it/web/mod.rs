@@ -1,6 +1,6 @@
 //! The app's pages over real HTTP: one file a page. What needs a real browser is in tests/web.
 
-mod approvals;
+pub mod approvals;
 mod beside;
 mod bulk;
 mod conversation;
