@@ -170,7 +170,7 @@ impl Door {
         }
         let client = parts.extensions.get::<Client>().cloned().unwrap_or_else(Client::staying);
         let admitted = tokio::select! {
-            admitted = self.admit(Credential::of(parts), body, (most, is_mcp), seen) => admitted?,
+            admitted = self.admit(Credential::of(parts), body, (most, parts), seen) => admitted?,
             // Nothing was changed until here.
             () = client.clone().left() => return Ok(nobody()),
         };
@@ -238,7 +238,7 @@ impl Door {
         &self,
         credential: Result<Credential>,
         body: Body,
-        (most, is_mcp): (usize, bool),
+        (most, Parts { method, uri, .. }): (usize, &Parts),
         seen: &mut Seen,
     ) -> Result<Result<Admitted, Response>> {
         let (mut conn, actor) = self.judge(credential?).await?;
@@ -252,8 +252,11 @@ impl Door {
             Ok(read) => read,
             Err(error) => return Ok(Err(self.with_limit(refusal(&error), counted))),
         };
-        let more = if is_mcp { mcp::request_count(&body.bytes) - 1 } else { 0 };
-        let left = match more {
+        let counts_as = match is_mcp(uri.path()) {
+            true => mcp::request_count(&body.bytes),
+            false => rest::request_count(method.as_str(), uri.path(), &body.bytes),
+        };
+        let left = match counts_as - 1 {
             0 => counted,
             more => match self.count(&mut conn, &actor, more, self.app.clock.now()).await? {
                 Ok(left) => left,

@@ -26,6 +26,7 @@ use serde_json::{json, value::RawValue};
 
 pub use self::tools::Caller;
 use self::tools::{OUR_FAULT, SUPPORTED, Tools, no_such_method};
+use crate::api::registry::OPERATIONS;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const VERSION_HEADER: &str = "mcp-protocol-version";
@@ -127,16 +128,36 @@ impl McpDoor {
     }
 }
 
-/// How many requests a body counts as in the rate limit: one for each message of a batch. A batch that is refused
+/// How many requests a body counts as in the rate limit: what each message of a batch counts as. A batch that is refused
 /// for its length counts as one.
 pub fn request_count(body: &[u8]) -> usize {
     if body.trim_ascii_start().first() != Some(&b'[') {
-        return 1;
+        return of_message(body);
     }
-    match serde_json::from_slice::<Vec<&RawValue>>(body).map_or(0, |messages| messages.len()) {
-        count @ 1..=MAX_BATCH => count,
+    match serde_json::from_slice::<Vec<&RawValue>>(body).unwrap_or_default().as_slice() {
+        messages @ [_, ..] if messages.len() <= MAX_BATCH => {
+            messages.iter().map(|message| of_message(message.get().as_bytes())).sum()
+        }
         _ => 1,
     }
+}
+
+/// One, or more when it calls a tool for many things.
+fn of_message(message: &[u8]) -> usize {
+    #[derive(Deserialize)]
+    struct Calling<'m> {
+        #[serde(borrow)]
+        params: Called<'m>,
+    }
+    #[derive(Deserialize)]
+    struct Called<'m> {
+        name: String,
+        #[serde(borrow)]
+        arguments: &'m RawValue,
+    }
+    let Ok(Calling { params }) = serde_json::from_slice(message) else { return 1 };
+    let tool = OPERATIONS.iter().find(|entry| entry.spec.has_tool && entry.spec.name == params.name);
+    tool.map_or(1, |tool| tool.spec.requests(params.arguments.get().as_bytes()))
 }
 
 /// The answer to any method but POST. It needs no key: some clients ask for a stream with GET

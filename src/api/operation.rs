@@ -99,7 +99,14 @@ pub struct Spec {
     /// The answer opens something for whoever has it, so it is kept sealed.
     pub secret: bool,
     pub most_body_bytes: usize,
+    /// The field that lists what it is done to, where that is many: every ten count as a request.
+    pub many: Option<&'static str>,
 }
+
+/// Things that count as one request when a call is about many.
+const OF_A_REQUEST: usize = 10;
+/// Things that a call can be about.
+pub const MOST_AT_ONCE: usize = 100;
 
 pub const ONE_MIB: usize = 1 << 20;
 
@@ -123,6 +130,7 @@ impl Spec {
             reaches_out: false,
             secret: false,
             most_body_bytes: ONE_MIB,
+            many: None,
         }
     }
 
@@ -137,6 +145,16 @@ impl Spec {
 
     pub fn names_something(&self) -> bool {
         self.path.contains("{id}")
+    }
+
+    /// How many requests a call counts as in the rate limit, by its body or arguments. What will be refused counts as one.
+    pub fn requests(&self, given: &[u8]) -> usize {
+        let Some(field) = self.many else { return 1 };
+        let given: Value = serde_json::from_slice(given).unwrap_or_default();
+        match given[field].as_array().map_or(0, Vec::len) {
+            many @ 1..=MOST_AT_ONCE => many.div_ceil(OF_A_REQUEST),
+            _ => 1,
+        }
     }
 }
 

@@ -36,6 +36,11 @@ pub fn most_body_bytes(path: &str) -> usize {
     matching.map(|entry| entry.spec.most_body_bytes).max().unwrap_or(crate::api::operation::ONE_MIB)
 }
 
+/// How many requests a call counts as in the rate limit.
+pub fn request_count(method: &str, path: &str, body: &[u8]) -> usize {
+    route(method, path).map_or(1, |(entry, _)| entry.spec.requests(body))
+}
+
 fn matches<'p>(spec: &Spec, path: &'p str) -> Option<Option<&'p str>> {
     let (mut wanted, mut given) = (spec.path.split('/'), path.split('/'));
     let mut id = None;

@@ -41,14 +41,19 @@ pub fn not_on_the_team() -> Error {
 }
 
 pub async fn assign(tx: &mut Tx<'_>, conversation: &Locked, actor: &Actor, to: To) -> Result<()> {
+    let member = whom(tx, conversation, actor, to).await?;
+    give(tx, conversation, &actor.by(), member.as_ref()).await
+}
+
+/// Whom it would be given to, or nobody.
+pub async fn whom(tx: &mut Tx<'_>, conversation: &Locked, actor: &Actor, to: To) -> Result<Option<Member>> {
     let wanted = match to {
-        To::Nobody => return give(tx, conversation, &actor.by(), None).await,
+        To::Nobody => return Ok(None),
         To::Me => actor.member,
         To::Member(member) => member,
     };
     let team = team::of(tx, actor.workspace, conversation).await?;
-    let member = team.iter().find(|member| member.id == wanted).ok_or_else(not_on_the_team)?;
-    give(tx, conversation, &actor.by(), Some(member)).await
+    team.into_iter().find(|member| member.id == wanted).map(Some).ok_or_else(not_on_the_team)
 }
 
 /// Gives it to somebody who was found on its team, or to nobody.

@@ -16,6 +16,32 @@ pub async fn lock_visible(tx: &mut Tx<'_>, who: &Actor, id: &str) -> Result<Lock
     lock(tx, id, Some(&who.audiences())).await
 }
 
+/// Takes conversations that somebody sees before any of them is changed, in the order in which all who lock several do: that
+/// of their ids, where they lead by now. So nobody who holds one waits for another that is held by somebody who waits for it.
+pub async fn lock_in_order(tx: &mut Tx<'_>, who: &Actor, ids: &[String]) -> Result<()> {
+    let ids: Vec<i64> = ids.iter().filter_map(|id| id.parse().ok().map(|ConversationId(id)| id)).collect();
+    let workspace = tx.workspace().0;
+    let lead_to = sqlx::query_scalar!(
+        r#"select distinct coalesce((select into_id from merged_conversations
+                                     where workspace_id = $1 and merged_conversations.id = given.id), given.id) as "id!"
+           from unnest($2::bigint[]) given(id)"#,
+        workspace,
+        &ids
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    sqlx::query!(
+        "select from conversations where workspace_id = $1 and id = any($2) and audience = any($3)
+         order by id for no key update",
+        workspace,
+        &lead_to,
+        &who.audiences()
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    Ok(())
+}
+
 /// Any conversation, locked for the service's own work on it.
 pub async fn lock_any(tx: &mut Tx<'_>, id: ConversationId) -> Result<Locked> {
     lock(tx, id, None).await

@@ -8,6 +8,10 @@ const BODIES: &[(&str, &str)] = &[
     ("tag_conversation", r#"{ "add": ["vip"], "remove": [] }"#),
     ("assign_conversation", r#"{ "to": "me" }"#),
     (
+        "change_conversations",
+        r#"{ "ids": ["cnv_0000000000001", "cnv_0000000000002"], "status": "closed", "add": ["done"] }"#,
+    ),
+    (
         "reply",
         r#"{ "body": "It left today.", "summary": "Says that order 42 is on its way", "attachments": [{ "filename": "label.txt", "contentType": "text/plain", "content": "T3JkZXIgNDI=" }] }"#,
     ),

@@ -2,8 +2,8 @@
 //! Each states its place, scope, input and output, and runs one verb of the product.
 
 pub mod add_note;
-pub mod assign_conversation;
 pub mod bookings;
+pub mod changes;
 pub mod documents;
 pub mod events;
 pub mod get_conversation;
@@ -16,10 +16,8 @@ pub mod record_sent;
 pub mod reply;
 pub mod request_documents;
 pub mod sandbox;
-pub mod set_status;
 pub mod simulate_decision;
 pub mod simulate_inbound;
-pub mod tag_conversation;
 pub mod webhooks;
 
 use schemars::JsonSchema;

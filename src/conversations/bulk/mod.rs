@@ -1,9 +1,10 @@
 //! A change that a person makes to one conversation or to very many, as one job: what it is done to is settled when it
 //! begins, `work` does it a conversation at a time, and it can be stopped and, for an hour, taken back.
 //!
-//! A job belongs to the person who began it. To everybody else it is not there.
+//! A job belongs to the person who began it. To everybody else it is not there. What keys do to many is `at_once`.
 
 pub mod action;
+pub mod at_once;
 pub mod work;
 
 use chrono::{DateTime, TimeDelta, Utc};

@@ -25,7 +25,8 @@ async fn rest_lives_below_its_prefix_and_mcp_beside_it() {
                 let beside = Reply::of(world.ask(method, &path).bearer_auth(&key.text)).await;
                 // Where a page of the app has that path, a key opens nothing.
                 let page = ["<title>Sign in", "<title>Not allowed"];
-                let refused = beside.text.contains("No such endpoint.");
+                let refused = beside.text.contains("No such endpoint.")
+                    || (beside.text.is_empty() && [303, 405].contains(&beside.status));
                 assert!(
                     refused || page.iter().any(|title| beside.text.contains(title)),
                     "{path}: {}",

@@ -133,6 +133,12 @@ fn bodies(operation: &str, surface: Surface, home: &Furnished<'_>) -> Vec<Value>
             let owner = format!("user:{}", home.workspace.owner);
             vec![json!({ "to": if rest { "none" } else { &owner } })]
         }
+        "change_conversations" => {
+            let status = if rest { "closed" } else { "waiting" };
+            vec![
+                json!({ "ids": [home.full.to_string()], "add": [format!("many by {surface:?}")], "status": status }),
+            ]
+        }
         "reply" => vec![
             json!({ "body": "A draft.", "summary": "In short.", "attachments": [
                 { "filename": "a.txt", "contentType": "text/plain", "content": "YQ==" }] }),

@@ -2,6 +2,7 @@
 
 mod app_mail;
 mod assign;
+mod changes;
 mod conversation;
 mod document_requests;
 mod documents;

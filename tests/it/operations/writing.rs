@@ -119,7 +119,8 @@ async fn each_scope_shows_its_tools() {
             "get_document_download",
             "list_events",
         ];
-        let write = ["add_note", "set_status", "tag_conversation", "assign_conversation"];
+        let write =
+            ["add_note", "set_status", "tag_conversation", "assign_conversation", "change_conversations"];
         let reply = ["reply", "request_documents"];
         for (scopes, more) in [
             ("read", vec![]),

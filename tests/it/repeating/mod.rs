@@ -58,6 +58,7 @@ async fn every_post<'a>(home: &'a Furnished<'a>) -> Vec<Asked<'a>> {
         "set_status" => json!({ "status": "closed" }),
         "tag_conversation" => json!({ "add": ["again"] }),
         "assign_conversation" => json!({ "to": "none" }),
+        "change_conversations" => json!({ "ids": [home.full.to_string(), "cnv_1"], "add": ["and again"] }),
         "reply" => json!({ "body": "Hello.", "send": true, "attachments": [
             { "filename": "a.txt", "contentType": "text/plain", "content": "YQ==" }] }),
         "request_documents" => json!({ "documents": [{ "label": "Passport" }] }),

@@ -5,9 +5,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::Done;
 use crate::api::input::NOT_BLANK;
 use crate::api::operation::{Call, Operation, Spec};
+use crate::api::operations::Done;
 use crate::conversations::conversation::Locked;
 use crate::conversations::ruled::tagging;
 use crate::conversations::tags;
@@ -28,7 +28,11 @@ pub struct Input {
 
 /// A tag's name.
 #[derive(Deserialize, JsonSchema)]
-struct Name(#[schemars(length(max = 40), regex(pattern = NOT_BLANK))] String);
+pub(super) struct Name(#[schemars(length(max = 40), regex(pattern = NOT_BLANK))] String);
+
+pub(super) fn names(list: Vec<Name>) -> Vec<String> {
+    list.into_iter().map(|Name(name)| name).collect()
+}
 
 impl Operation for TagConversation {
     const SPEC: Spec = Spec {
@@ -42,25 +46,27 @@ impl Operation for TagConversation {
     type Output = Done;
 
     async fn run(call: &mut Call<'_, Tx<'static>>, conversation: Locked, input: Input) -> Result<Done> {
-        let names = |list: Vec<Name>| list.into_iter().map(|Name(name)| name).collect::<Vec<_>>();
         let (add, remove) = (names(input.add), names(input.remove));
         tagging::change(&mut call.db, &conversation, call.actor, &add, &remove).await?;
         Ok(Done::ok())
     }
 
-    /// A name may grow when it is brought to its stored form, and is measured in that form too.
     fn check(given: &Map<String, Value>) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        for list in ["add", "remove"] {
-            let names = given.get(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-            for (index, name) in names.iter().enumerate() {
-                if name.as_str().is_some_and(|name| tags::spelling(name).chars().count() > tags::LONGEST_NAME)
-                {
-                    let what = format!("must be at most {} characters", tags::LONGEST_NAME);
-                    problems.push(Problem { field: format!("{list}[{index}]"), what });
-                }
+        too_long(given)
+    }
+}
+
+/// A name may grow when it is brought to its stored form, and is measured in that form too.
+pub(super) fn too_long(given: &Map<String, Value>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for list in ["add", "remove"] {
+        let names = given.get(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        for (index, name) in names.iter().enumerate() {
+            if name.as_str().is_some_and(|name| tags::spelling(name).chars().count() > tags::LONGEST_NAME) {
+                let what = format!("must be at most {} characters", tags::LONGEST_NAME);
+                problems.push(Problem { field: format!("{list}[{index}]"), what });
             }
         }
-        problems
     }
+    problems
 }

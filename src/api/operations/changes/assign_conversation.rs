@@ -4,20 +4,23 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Done;
 use crate::api::operation::{Call, Operation, Spec};
+use crate::api::operations::Done;
 use crate::conversations::assign::{assign, not_on_the_team};
 use crate::conversations::conversation::Locked;
 use crate::error::Result;
 use crate::store::db::Tx;
+
+/// Whom a conversation can be given to, as it is written.
+pub(super) const TO_PATTERN: &str = "^(me|none|user:usr_[0-9a-z]+|agent:agt_[0-9a-z]+)$";
+pub(super) const TO_SAYS: &str = "must be me, none, user:usr_… or agent:agt_…";
 
 pub struct AssignConversation;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Input {
     /// `user:usr_…` or `agent:agt_…` from the conversation's `team`, `me`, or `none`.
-    #[schemars(length(max = 80), regex(pattern = "^(me|none|user:usr_[0-9a-z]+|agent:agt_[0-9a-z]+)$"))]
-    #[schemars(extend("x-says" = "must be me, none, user:usr_… or agent:agt_…"))]
+    #[schemars(length(max = 80), regex(pattern = TO_PATTERN), extend("x-says" = TO_SAYS))]
     to: String,
 }
 

@@ -4,8 +4,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Done;
 use crate::api::operation::{Call, Operation, Spec};
+use crate::api::operations::Done;
 use crate::conversations::conversation::Locked;
 use crate::conversations::status::Status;
 use crate::conversations::transitions::set_status;
@@ -22,7 +22,7 @@ pub struct Input {
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum StatusName {
+pub(super) enum StatusName {
     Open,
     Waiting,
     Closed,
@@ -40,12 +40,17 @@ impl Operation for SetStatus {
     type Output = Done;
 
     async fn run(call: &mut Call<'_, Tx<'static>>, conversation: Locked, input: Input) -> Result<Done> {
-        let status = match input.status {
-            StatusName::Open => Status::Open,
-            StatusName::Waiting => Status::Waiting,
-            StatusName::Closed => Status::Closed,
-        };
-        set_status(&mut call.db, &conversation, call.actor, status).await?;
+        set_status(&mut call.db, &conversation, call.actor, input.status.into()).await?;
         Ok(Done::ok())
+    }
+}
+
+impl From<StatusName> for Status {
+    fn from(name: StatusName) -> Self {
+        match name {
+            StatusName::Open => Self::Open,
+            StatusName::Waiting => Self::Waiting,
+            StatusName::Closed => Self::Closed,
+        }
     }
 }
