@@ -126,6 +126,7 @@ ids! {
     BookingTypeId "bkt_"
     BusySourceId "cal_"
     BulkJobId "blk_"
+    ContactId "ctc_"
     ConversationId "cnv_"
     DeliveryId "dlv_"
     DocumentId "doc_"

@@ -40,6 +40,53 @@ pub fn hash_query(workspace: WorkspaceId, query: &str) -> Vec<i64> {
     }
 }
 
+/// Who a message is from, and whom it is to.
+pub const FROM: &str = "from";
+pub const TO: &str = "to";
+/// A message has files. No word has a colon in it.
+const FILES: &str = "has:attachment";
+
+/// The hashes of people of a message: of each word of their names and addresses, and of each address as a whole.
+pub fn hash_people<'a>(
+    workspace: WorkspaceId,
+    label: &str,
+    people: impl IntoIterator<Item = &'a str>,
+) -> Vec<i64> {
+    let mut hashes = BTreeSet::new();
+    for person in people {
+        each_word(person, |word| {
+            hashes.insert(hash(workspace, &format!("{label}:{word}")));
+        });
+        if is_address(person) {
+            hashes.insert(hash(workspace, &format!("{label}:{}", fold(person.trim()))));
+        }
+    }
+    hashes.into_iter().take(MOST_WORDS).collect()
+}
+
+/// The hashes that a message with somebody must all have, who is asked for by an address or by words. Empty when a word is too
+/// long to be indexed.
+pub fn hash_person(workspace: WorkspaceId, label: &str, asked: &str) -> Vec<i64> {
+    match is_address(asked) {
+        true => vec![hash(workspace, &format!("{label}:{}", fold(asked.trim())))],
+        false if hash_query(workspace, asked).is_empty() => Vec::new(),
+        false => hash_people(workspace, label, [asked]),
+    }
+}
+
+/// Whole, so that it can be looked up as one. Anything else is words.
+fn is_address(text: &str) -> bool {
+    let is_part = |part: &str| {
+        !part.is_empty() && !part.contains(|letter: char| letter.is_whitespace() || "<>".contains(letter))
+    };
+    text.trim().split_once('@').is_some_and(|(name, domain)| is_part(name) && is_part(domain))
+}
+
+/// The hash that messages with files have.
+pub fn hash_files(workspace: WorkspaceId) -> i64 {
+    hash(workspace, FILES)
+}
+
 /// The hashes of all pieces of one to three letters of a folded text.
 pub fn pieces(workspace: WorkspaceId, folded: &str) -> Vec<i64> {
     let letters: Vec<char> = folded.chars().collect();

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use crate::api::attached::AttachedFile;
 use crate::api::input::Sending;
 use crate::app::App;
+use crate::conversations::contacts::{self, Contact, NO_CONTACT};
 use crate::conversations::conversation::{Conversation, Locked, find_visible};
 use crate::conversations::lock::lock_visible;
 use crate::conversations::messages::outbound::{Draft, lock_message};
@@ -161,6 +162,7 @@ impl Spec {
 /// What the `{id}` of a path is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
+    Contact,
     Conversation,
     Document,
     DocumentRequest,
@@ -171,6 +173,7 @@ pub enum Named {
 impl Named {
     pub fn about(self) -> &'static str {
         match self {
+            Self::Contact => "A contact's id.",
             Self::Conversation => "A conversation's id.",
             Self::Document => "A document's id.",
             Self::DocumentRequest => "The id of a request for documents.",
@@ -181,6 +184,7 @@ impl Named {
 
     pub fn pattern(self) -> &'static str {
         match self {
+            Self::Contact => "^ctc_[0-9a-z]+$",
             Self::Conversation => "^cnv_[0-9a-z]+$",
             Self::Document => "^doc_[0-9a-z]+$",
             Self::DocumentRequest => "^req_[0-9a-z]+$",
@@ -192,6 +196,7 @@ impl Named {
     /// How a model is told of it, and the other name that models like to write.
     pub fn argument(self) -> (&'static str, &'static str) {
         match self {
+            Self::Contact => ("The contact's id, ctc_…", "contactId"),
             Self::Conversation => ("The conversation's id, cnv_…", "conversationId"),
             Self::Document => ("The document's id, doc_…", "documentId"),
             Self::DocumentRequest => ("The request's id, req_…", "requestId"),
@@ -289,6 +294,13 @@ impl<D: Connected> Target<D> for Whole {
     async fn find(db: &mut D, actor: &Actor, id: Option<&str>) -> Result<Self> {
         let id = id.and_then(|id| id.parse().ok()).ok_or(NO_DOCUMENT)?;
         whole::find(db, actor, id).await
+    }
+}
+
+impl<D: Connected> Target<D> for Contact {
+    async fn find(db: &mut D, actor: &Actor, id: Option<&str>) -> Result<Self> {
+        let id = id.and_then(|id| id.parse().ok()).ok_or(NO_CONTACT)?;
+        contacts::find_visible(db, actor, id).await
     }
 }
 

@@ -37,6 +37,8 @@ pub static OPERATIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         entry::<reply::Reply>(),
         entry::<request_documents::RequestDocuments>(),
         entry::<bookings::offer_times::OfferTimes>(),
+        entry::<contacts::list_contacts::ListContacts>(),
+        entry::<contacts::get_contact::GetContact>(),
         entry::<list_mailboxes::ListMailboxes>(),
         entry::<list_tags::ListTags>(),
         entry::<bookings::list_booking_types::ListBookingTypes>(),

@@ -80,21 +80,32 @@ pub async fn list(
         None => branches!(newest first, newest, conn, who, now, filter, filter.limit),
         Some(words) => {
             let found = find::find(conn, who, now, filter, words).await?;
-            decorated!(
-                ["select c.id, c.last_message_at from unnest($3::bigint[]) found(id)
-                  cross join lateral (select id, last_message_at from conversations
-                                      where workspace_id = $1 and conversations.id = found.id
-                                        and audience = any($4) offset 0) c"],
-                "null",
-                who.workspace.0,
-                now,
-                &found,
-                &who.audiences()
-            )
-            .fetch_all(conn)
-            .await?
+            return these(conn, who, now, &found).await;
         }
     };
+    Ok(rows.into_iter().map(Summary::from).collect())
+}
+
+/// Conversations that were found some other way, those that somebody can see, newest mail first.
+pub async fn these(
+    conn: &mut PgConnection,
+    who: &Actor,
+    now: DateTime<Utc>,
+    found: &[i64],
+) -> Result<Vec<Summary>> {
+    let rows = decorated!(
+        ["select c.id, c.last_message_at from unnest($3::bigint[]) found(id)
+          cross join lateral (select id, last_message_at from conversations
+                              where workspace_id = $1 and conversations.id = found.id
+                                and audience = any($4) offset 0) c"],
+        "null",
+        who.workspace.0,
+        now,
+        found,
+        &who.audiences()
+    )
+    .fetch_all(conn)
+    .await?;
     Ok(rows.into_iter().map(Summary::from).collect())
 }
 

@@ -3,6 +3,7 @@
 
 pub mod assign;
 pub mod bulk;
+pub mod contacts;
 pub mod conversation;
 pub mod counts;
 pub mod earlier;

@@ -89,6 +89,23 @@ pub async fn find_visible(conn: &mut PgConnection, actor: &Actor, tag: TagId) ->
     .ok_or(NO_ENDPOINT)
 }
 
+/// Tags by their names, where the actor can see them. Nothing when one of them is not there.
+pub async fn named(conn: &mut PgConnection, actor: &Actor, names: &[String]) -> Result<Option<Vec<TagId>>> {
+    if names.is_empty() {
+        return Ok(Some(Vec::new()));
+    }
+    let folded: Vec<String> = by_identity(names).into_keys().collect();
+    let found = sqlx::query_scalar!(
+        r#"select id as "id: TagId" from tags where workspace_id = $1 and folded = any($2) and audiences && $3"#,
+        actor.workspace.0,
+        &folded,
+        &actor.audiences()
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok((found.len() == folded.len()).then_some(found))
+}
+
 /// Removes first, then adds, so that a name in both lists ends up present. Unknown names are created. One timeline
 /// entry lists what actually changed.
 pub async fn change(

@@ -20,6 +20,7 @@ pub async fn each(
                select 'conversations.contact_email' as place, contact_email as words from conversations where workspace_id = $1
                union all
                select 'merged_conversations.contact_email', contact_email from merged_conversations where workspace_id = $1
+               union all select 'contacts.email', email from contacts where workspace_id = $1
                union all select 'messages.from_email', from_email from messages where workspace_id = $1
                union all select 'messages.reply_to', reply_to from messages where workspace_id = $1
                union all select 'messages.to_addresses', unnest(to_addresses) from messages where workspace_id = $1

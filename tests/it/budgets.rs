@@ -6,6 +6,7 @@ mod agents;
 pub mod buffers;
 #[path = "../../bench/due.rs"]
 mod due;
+mod finding;
 #[path = "../../bench/load.rs"]
 mod load;
 mod paging;

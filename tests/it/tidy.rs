@@ -131,6 +131,7 @@ const OWNERS: &[(&str, &[&str])] = &[
             "secure_files",
             "secure_visits",
             "unsorted_messages",
+            "contacts",
         ],
     ),
     (

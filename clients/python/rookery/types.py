@@ -93,6 +93,17 @@ class Done(TypedDict):
     ok: bool
 
 
+class ChangeResult(TypedDict):
+    """
+    What came of one conversation.
+    """
+
+    id: str
+    ok: bool
+    status: NotRequired[int]
+    error: NotRequired[str]
+
+
 class Written(TypedDict):
     """
     What became of a reply or a document request.
@@ -104,6 +115,12 @@ class Written(TypedDict):
     requestId: NotRequired[str]
     to: list[str]
     note: str
+
+
+class KnownContact(TypedDict):
+    id: str
+    email: str
+    name: str | None
 
 
 class Mailbox(TypedDict):
@@ -263,6 +280,17 @@ class TagChange(TypedDict):
 
 class NewAssignee(TypedDict):
     to: str
+
+
+Id: TypeAlias = str
+
+
+class ConversationChanges(TypedDict):
+    ids: list[Id]
+    status: NotRequired[Status | None]
+    add: NotRequired[list[AddItem] | None]
+    remove: NotRequired[list[RemoveItem] | None]
+    to: NotRequired[str | None]
 
 
 class AskedDocument(TypedDict):
@@ -593,6 +621,17 @@ class Team(TypedDict):
 
     people: list[TeamMember]
     agents: list[TeamMember]
+
+
+class ChangedConversations(TypedDict):
+    results: list[ChangeResult]
+
+
+class ContactWithConversations(TypedDict):
+    id: str
+    email: str
+    name: str | None
+    conversations: list[ConversationSummary]
 
 
 class BookingType(TypedDict):

@@ -144,6 +144,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/conversations/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change many conversations
+         * @description Sets the status, adds and removes tags and assigns, for up to 100 conversations at once. Each has a result of its own: one that cannot be changed stops no other. Every ten ids count as a request. Needs the `write` scope. Safe to repeat.
+         */
+        post: operations["change_conversations"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/conversations/{id}/replies": {
         parameters: {
             query?: never;
@@ -198,6 +218,46 @@ export interface paths {
          * @description Gives a private link by which the customer of this conversation books a time. Put it into a reply; nothing is sent by itself. The conversation then shows the booking. Needs the `draft` scope. Safe to repeat.
          */
         post: operations["offer_times"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/contacts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List contacts
+         * @description People who have a conversation in an inbox that this key can see, those first who came last. Narrow the list by an address or by words of name and address. Needs the `read` scope. Safe to repeat.
+         */
+        get: operations["list_contacts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/contacts/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a contact
+         * @description A contact and their conversations, those first that began last; the cursor of an answer leads to earlier ones. Needs the `read` scope. Safe to repeat.
+         */
+        get: operations["get_contact"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1023,6 +1083,21 @@ export interface components {
         Done: {
             ok: boolean;
         };
+        ChangedConversations: {
+            /** @description One for each id, in the order of the ids. */
+            results: components["schemas"]["ChangeResult"][];
+        };
+        /** @description What came of one conversation. */
+        ChangeResult: {
+            /** @description As it was given. */
+            id: string;
+            /** @description It is as was asked for. Otherwise nothing of it was changed. */
+            ok: boolean;
+            /** @description Why not: the status that a call for this one alone would have had. */
+            status?: number;
+            /** @description Why not, for people. */
+            error?: string;
+        };
         /** @description What became of a reply or a document request. */
         Written: {
             messageId: string;
@@ -1041,6 +1116,20 @@ export interface components {
             to: string[];
             /** @description What happens next. */
             note: string;
+        };
+        KnownContact: {
+            id: string;
+            email: string;
+            /** @description As they last called themselves. */
+            name: string | null;
+        };
+        ContactWithConversations: {
+            id: string;
+            email: string;
+            /** @description As they last called themselves. */
+            name: string | null;
+            /** @description Those that this key can see, in every status, the one first that began last. */
+            conversations: components["schemas"]["ConversationSummary"][];
         };
         Mailbox: {
             id: string;
@@ -1309,6 +1398,17 @@ export interface components {
         NewAssignee: {
             /** @description `user:usr_…` or `agent:agt_…` from the conversation's `team`, `me`, or `none`. */
             to: string;
+        };
+        ConversationChanges: {
+            /** @description The conversations' ids, `cnv_…`. */
+            ids: string[];
+            status?: components["schemas"]["Status"] | null;
+            /** @description Tags to put on. */
+            add?: string[] | null;
+            /** @description Tags to take away. */
+            remove?: string[] | null;
+            /** @description `user:usr_…` or `agent:agt_…` from the conversations' `team`, `me`, or `none`. */
+            to?: string | null;
         };
         NewReply: {
             /** @description Plain text. */
@@ -1886,7 +1986,8 @@ export interface operations {
                 mailbox?: string;
                 /**
                  * @description Whole words that must all occur in the subject, the names, the addresses or the text of the mail.
-                 *     Searches inside the chosen view.
+                 *     Searches inside the chosen view. `from:`, `to:`, `tag:`, `before:2026-01-31` and `has:attachment` narrow it; in quotes
+                 *     they are words.
                  */
                 q?: string;
                 /** @description `me`: assigned to this agent. `unassigned`: to nobody. */
@@ -2122,6 +2223,43 @@ export interface operations {
             500: components["responses"]["500"];
         };
     };
+    change_conversations: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A name of your own for this request. When the request comes again within 24 hours, nothing is done twice and the answer is the first one's. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConversationChanges"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
+                    "Idempotency-Replayed"?: "true";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedConversations"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+        };
+    };
     reply: {
         parameters: {
             query?: never;
@@ -2241,6 +2379,76 @@ export interface operations {
             409: components["responses"]["409"];
             413: components["responses"]["413"];
             422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+        };
+    };
+    list_contacts: {
+        parameters: {
+            query?: {
+                /** @description Only the contact with this address. */
+                email?: string;
+                /** @description Whole words that must all occur in the name or the address. */
+                q?: string;
+                limit?: number;
+                /** @description Of an earlier answer with the same parameters: the list goes on where that one ended. Only `limit` may differ. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description `<…>; rel="next"`: where what comes next is. Left out at the end. */
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnownContact"][];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+        };
+    };
+    get_contact: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description Of an earlier answer: the conversations go on where that one ended. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description A contact's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description `<…>; rel="next"`: where what comes next is. Left out at the end. */
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ContactWithConversations"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
             429: components["responses"]["429"];
             500: components["responses"]["500"];
         };

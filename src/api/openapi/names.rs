@@ -29,6 +29,8 @@ const ANSWERS: &[(&str, &str, &str)] = &[
     ("ChangedConversations", "change_conversations", ""),
     ("ChangeResult", "change_conversations", "results/[]"),
     ("Written", "reply", ""),
+    ("KnownContact", "list_contacts", "[]"),
+    ("ContactWithConversations", "get_contact", ""),
     ("Mailbox", "list_mailboxes", "[]"),
     ("Tag", "list_tags", "[]"),
     ("BookingType", "list_booking_types", "[]"),

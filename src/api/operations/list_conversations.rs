@@ -11,8 +11,10 @@ use crate::api::wire;
 use crate::conversations::filter::{Assigned, Cursor, Filter, View};
 use crate::conversations::list::{self};
 use crate::conversations::search::index;
+use crate::conversations::search::query::Query;
+use crate::conversations::tags;
+use crate::conversations::views::tagged;
 use crate::error::{Problem, Result};
-use crate::search_terms;
 use crate::store::db::Reading;
 use crate::workspace::mailboxes;
 
@@ -26,7 +28,8 @@ pub struct Input {
     /// Only this inbox.
     mailbox: Option<String>,
     /// Whole words that must all occur in the subject, the names, the addresses or the text of the mail.
-    /// Searches inside the chosen view.
+    /// Searches inside the chosen view. `from:`, `to:`, `tag:`, `before:2026-01-31` and `has:attachment` narrow it; in quotes
+    /// they are words.
     #[schemars(length(max = 200))]
     q: Option<String>,
     /// `me`: assigned to this agent. `unassigned`: to nobody.
@@ -85,10 +88,14 @@ impl Operation for ListConversations {
         let reference = input.reference.map(|reference| reference.trim().to_lowercase());
         let asked = (input.view, mailbox.map(|id| id.0), query, input.assigned, &reference);
         let asked = Asked::new(Self::SPEC.name, asked)?;
-        let before = asked.place(input.cursor.as_deref())?;
-        if query.is_some() {
+        let cursor: Option<Cursor> = asked.place(input.cursor.as_deref())?;
+        let query = Query::read(query.unwrap_or_default())?;
+        let Some(tags) = tags::named(&mut call.db, actor, &query.tags).await? else { return Ok(Vec::new()) };
+        let words = query.hashes(actor.workspace);
+        if words.is_some() {
             index::catch_up(call.app, &mut call.db).await;
         }
+        let before = [cursor, query.place()].into_iter().flatten().min_by_key(|place| (place.at, place.id));
         let filter = Filter {
             view: input.view.into(),
             mailbox,
@@ -97,11 +104,18 @@ impl Operation for ListConversations {
                 AssignedName::Unassigned => Assigned::ToNobody,
             }),
             reference,
-            words: query.map(|query| search_terms::hash_query(actor.workspace, query)),
+            words,
             before,
             // One more tells whether there is a next page.
             limit: input.limit + 1,
         };
+        if !tags.is_empty() {
+            let filter = Filter { limit: input.limit, ..filter };
+            let (found, next) = tagged::page_of(&mut call.db, actor, now, &filter, &tags).await?;
+            call.next = next.map(|place| asked.cursor(place));
+            let page = list::these(&mut call.db, actor, now, &found).await?;
+            return Ok(page.into_iter().map(wire::Summary::from).collect());
+        }
         let mut page = list::list(&mut call.db, actor, now, &filter).await?;
         if page.len() as i64 > input.limit {
             page.truncate(input.limit as usize);

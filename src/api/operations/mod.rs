@@ -4,6 +4,7 @@
 pub mod add_note;
 pub mod bookings;
 pub mod changes;
+pub mod contacts;
 pub mod documents;
 pub mod events;
 pub mod get_conversation;

@@ -10,6 +10,8 @@ use std::fmt::Write;
 use std::time::Instant;
 
 use crate::app::App;
+use crate::conversations::contacts;
+use crate::conversations::search::again;
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
 use crate::search_terms;
@@ -79,7 +81,8 @@ async fn catch_up_once(reading: &mut Reading, patience: std::time::Duration) -> 
     let workspace = reading.frame().workspace;
     let waiting = sqlx::query_scalar!(
         r#"select exists (select from unindexed_messages where workspace_id = $1 and tries = 0)
-               or exists (select from unindexed_conversations where workspace_id = $1 and tries = 0) as "waiting!""#,
+               or exists (select from unindexed_conversations where workspace_id = $1 and tries = 0)
+               or exists (select from contacts where workspace_id = $1 and words is null) as "waiting!""#,
         workspace.0
     )
     .fetch_one(&mut **reading)
@@ -126,10 +129,14 @@ pub async fn put_off(tx: &mut Tx<'_>, batch: Batch) -> Result<()> {
     let (workspace, now) = (tx.workspace().0, tx.now());
     let anew = take_anew(tx, batch).await?;
     let taken = if anew.alone { Taken::default() } else { take(tx, batch).await? };
-    let conversations: Vec<i64> = anew.notes.iter().map(|(conversation, _)| *conversation).collect();
+    let mut conversations: Vec<i64> = anew.notes.iter().map(|(conversation, _)| *conversation).collect();
+    if conversations.is_empty() && taken.messages.is_empty() {
+        // Each of these begins anew, alone.
+        conversations = again::next(tx, batch.messages).await?;
+    }
     sqlx::query!(
         "update unindexed_conversations
-         set tries = tries + 1, retry_at = $3::timestamptz + make_interval(secs => 10 * 2 ^ least(tries, 9))
+         set tries = greatest(tries, 0) + 1, retry_at = $3::timestamptz + make_interval(secs => 10 * 2 ^ least(tries, 9))
          where workspace_id = $1 and conversation_id = any($2)",
         workspace,
         &conversations,
@@ -157,18 +164,29 @@ async fn work_off(tx: &mut Tx<'_>, batch: Batch) -> Result<Indexed> {
     if anew.alone {
         return Ok(Indexed { more: true, ..Indexed::default() });
     }
-    let taken = take(tx, batch).await?;
+    let mut taken = take(tx, batch).await?;
+    let again = if taken.messages.is_empty() { again::next(tx, batch.messages).await? } else { Vec::new() };
+    if !again.is_empty() {
+        let (conversations, messages) = again::take(tx, &again).await?;
+        taken = Taken { conversations, messages, alone: false, terms_only: true };
+    }
     let texts = read(tx, &taken, batch).await?;
     let (read, workspace) = (texts.len(), tx.workspace());
     let bytes = texts.iter().map(Text::bytes).sum();
+    // Notes of terms are gone already, so all of them are added.
+    let most = if taken.terms_only { usize::MAX } else { batch.words };
     // Hashing a megabyte would block a runtime thread.
-    let hashing = move || hashed(workspace, &texts, batch.words);
+    let hashing = move || hashed(workspace, &texts, most);
     let found = tokio::task::spawn_blocking(hashing).await.map_err(Error::internal)?;
     let words = add(tx, &found.by_conversation).await?;
-    forget(tx, &found.messages).await?;
+    if !taken.terms_only {
+        forget(tx, &found.messages).await?;
+    }
+    // The last, so that whoever waits for one of them waits for nothing else.
+    let contacts_more = contacts::words::index(tx).await?;
     let messages = found.messages.len();
     let cut = messages < read || taken.messages.len() > read || taken.messages.len() as i64 == batch.messages;
-    let more = anew_more || (messages > 0 && (cut || taken.alone));
+    let more = anew_more || !again.is_empty() || contacts_more || (messages > 0 && (cut || taken.alone));
     Ok(Indexed { messages, bytes, words, more })
 }
 
@@ -295,6 +313,8 @@ struct Taken {
     messages: Vec<i64>,
     /// It failed before and is retried alone.
     alone: bool,
+    /// Their words are there already.
+    terms_only: bool,
 }
 
 /// Newest first, so that a search sees the latest mail even while an import is being worked off.
@@ -311,7 +331,7 @@ async fn take(tx: &mut Tx<'_>, batch: Batch) -> Result<Taken> {
     if !fresh.is_empty() {
         let (conversations, messages) =
             fresh.into_iter().map(|note| (note.conversation_id, note.message_id)).unzip();
-        return Ok(Taken { conversations, messages, alone: false });
+        return Ok(Taken { conversations, messages, ..Taken::default() });
     }
     let failed = sqlx::query!(
         "select conversation_id, message_id from unindexed_messages
@@ -326,6 +346,7 @@ async fn take(tx: &mut Tx<'_>, batch: Batch) -> Result<Taken> {
         conversations: vec![note.conversation_id],
         messages: vec![note.message_id],
         alone: true,
+        terms_only: false,
     }))
 }
 
@@ -337,6 +358,10 @@ struct Text {
     head: Option<String>,
     /// Nothing when it is a draft again, or gone.
     text: Option<String>,
+    /// Names and addresses. Blind copies are never told.
+    from: Vec<String>,
+    to: Vec<String>,
+    has_files: bool,
 }
 
 impl Text {
@@ -358,28 +383,40 @@ async fn read(tx: &mut Tx<'_>, taken: &Taken, batch: Batch) -> Result<Vec<Text>>
                       sum(least(size, $4)) over (order by noted.place) as up_to
                from unnest($2::bigint[], $3::bigint[]) with ordinality as noted (conversation_id, message_id, place)
                cross join lateral (
-                   select coalesce((select octet_length(coalesce(whole_text, text)) from messages
-                                    where workspace_id = $1 and conversation_id = noted.conversation_id
-                                      and id = noted.message_id), 0)::bigint as size offset 0) measured
+                   select case when $8 then 0 else coalesce((
+                       select octet_length(coalesce(whole_text, text)) from messages
+                       where workspace_id = $1 and conversation_id = noted.conversation_id
+                         and id = noted.message_id), 0)::bigint end as size offset 0) measured
                where size <= $5)
            select conversation_id as "conversation_id!", message_id as "message_id!",
-               -- Words on a secure page are found by nobody, and what stands in their place is no word of anybody's.
-               (select left(concat_ws(' ', from_name, from_email,
-                                      case when channel = 'mail' then coalesce(whole_text, text) end), $6) from messages
-                where workspace_id = $1 and conversation_id = sized.conversation_id and id = sized.message_id
-                  and status is distinct from 'draft') as text,
+               m.text as "text?", m.sender as "sender?", m.recipients as "recipients?", m.has_files as "has_files?",
                (select left(concat_ws(' ', subject, contact_name, contact_email), $7) from conversations
                 where workspace_id = $1 and id = sized.conversation_id
                   and not exists (select from conversation_words
                                   where workspace_id = $1 and conversation_id = sized.conversation_id)) as head
-           from sized where up_to <= $4 or place = 1 order by place"#,
+           from sized
+           left join lateral (
+               -- Words on a secure page are found by nobody, and what stands in their place is no word of anybody's.
+               select case when not $8 then left(concat_ws(' ', from_name, from_email,
+                          case when channel = 'mail' then coalesce(whole_text, text) end), $6) end as text,
+                      array_remove(array[from_name, from_email], null) as sender,
+                      array_remove(coalesce(to_addresses, case when direction = 'outbound' then array[(
+                                                select contact_email from conversations
+                                                where workspace_id = $1 and id = sized.conversation_id)] end, '{}')
+                                   || coalesce(cc_addresses, '{}'), null) as recipients,
+                      attachments <> '[]' as has_files
+               from messages
+               where workspace_id = $1 and conversation_id = sized.conversation_id and id = sized.message_id
+                 and status is distinct from 'draft' offset 0) m on true
+           where up_to <= $4 or place = 1 order by place"#,
         workspace,
         &taken.conversations,
         &taken.messages,
         batch.bytes,
         batch.largest,
         READ,
-        READ_OF_A_HEAD
+        READ_OF_A_HEAD,
+        taken.terms_only
     )
     .fetch_all(&mut **tx)
     .await?;
@@ -388,6 +425,9 @@ async fn read(tx: &mut Tx<'_>, taken: &Taken, batch: Batch) -> Result<Vec<Text>>
         message: row.message_id,
         head: row.head,
         text: row.text,
+        from: row.sender.unwrap_or_default(),
+        to: row.recipients.unwrap_or_default(),
+        has_files: row.has_files.unwrap_or_default(),
     });
     Ok(texts.collect())
 }
@@ -407,8 +447,17 @@ fn hashed(workspace: WorkspaceId, texts: &[Text], most: usize) -> Found {
         }
         let parts = [&text.head, &text.text].into_iter().flatten().map(String::as_str);
         let words = search_terms::hash_terms(workspace, parts);
+        let people = [(search_terms::FROM, &text.from), (search_terms::TO, &text.to)].into_iter();
+        let people = people.flat_map(|(label, all)| {
+            search_terms::hash_people(workspace, label, all.iter().map(String::as_str))
+        });
+        let files = text.has_files.then(|| search_terms::hash_files(workspace));
         many += words.len();
-        found.by_conversation.entry(text.conversation).or_default().extend(words);
+        found
+            .by_conversation
+            .entry(text.conversation)
+            .or_default()
+            .extend(words.into_iter().chain(people).chain(files));
         found.messages.push((text.conversation, text.message));
     }
     found
@@ -498,11 +547,14 @@ async fn add(tx: &mut Tx<'_>, words: &BTreeMap<i64, BTreeSet<i64>>) -> Result<us
     Ok(fresh)
 }
 
+/// Says to the database that their terms are in, too (migrations/0062_contacts.sql).
 async fn forget(tx: &mut Tx<'_>, messages: &[(i64, i64)]) -> Result<()> {
     let workspace = tx.workspace().0;
     let (conversations, messages): (Vec<i64>, Vec<i64>) = messages.iter().copied().unzip();
     sqlx::query!(
-        "delete from unindexed_messages note using unnest($2::bigint[], $3::bigint[]) as done (conversation_id, message_id)
+        "with told as materialized (select set_config('rookery.terms', 'on', true))
+         delete from unindexed_messages note
+         using told, unnest($2::bigint[], $3::bigint[]) as done (conversation_id, message_id)
          where note.workspace_id = $1 and note.conversation_id = done.conversation_id
            and note.message_id = done.message_id",
         workspace,

@@ -61,8 +61,15 @@ pub async fn unindexed(
                union all
                select (select workspace_id from unindexed_conversations where workspace_id > conversations.workspace_id
                        order by workspace_id limit 1)
-               from conversations where conversations.workspace_id is not null)
-           select workspace_id as "id!: WorkspaceId" from (select * from messages union select * from conversations) noted
+               from conversations where conversations.workspace_id is not null),
+           people as (
+               (select workspace_id from contacts where words is null order by workspace_id limit 1)
+               union all
+               select (select workspace_id from contacts where words is null and contacts.workspace_id > people.workspace_id
+                       order by workspace_id limit 1)
+               from people where people.workspace_id is not null)
+           select workspace_id as "id!: WorkspaceId"
+           from (select * from messages union select * from conversations union select * from people) noted
            where workspace_id not in (select unnest($2::bigint[]))
              and workspace_id not in (select id from workspaces where fenced_at is not null)
              and (exists (select from unindexed_messages fresh
@@ -70,7 +77,11 @@ pub async fn unindexed(
                or exists (select from unindexed_messages failed
                           where failed.workspace_id = noted.workspace_id and tries > 0 and retry_at <= $1)
                or exists (select from unindexed_conversations anew
-                          where anew.workspace_id = noted.workspace_id and (tries = 0 or retry_at <= $1)))
+                          where anew.workspace_id = noted.workspace_id and (tries = 0 or retry_at <= $1))
+               or exists (select from unindexed_conversations again
+                          where again.workspace_id = noted.workspace_id and tries < 0)
+               or exists (select from contacts unknown
+                          where unknown.workspace_id = noted.workspace_id and words is null))
            order by workspace_id limit 10000"#,
         now,
         &aside.workspaces

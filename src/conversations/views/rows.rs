@@ -15,7 +15,7 @@ use crate::conversations::unread::{self, FRESH};
 use crate::conversations::views::view::Order;
 use crate::error::Result;
 use crate::ids::{ConversationId, MailboxId};
-use crate::workspace::access::MemberId;
+use crate::workspace::access::{Actor, MemberId};
 use crate::workspace::people::Person;
 
 /// How far a page of unread conversations looks. The next page goes on from there.
@@ -141,14 +141,14 @@ macro_rules! first {
 
 pub(super) async fn places(
     conn: &mut PgConnection,
-    person: &Person,
+    who: &Actor,
     now: DateTime<Utc>,
     filter: &Filter,
     order: Order,
 ) -> Result<Vec<Cursor>> {
     Ok(match order {
-        Order::Newest => branches!(newest first, first, conn, person, now, filter, filter.limit),
-        Order::Oldest => branches!(oldest first, first, conn, person, now, filter, filter.limit),
+        Order::Newest => branches!(newest first, first, conn, who, now, filter, filter.limit),
+        Order::Oldest => branches!(oldest first, first, conn, who, now, filter, filter.limit),
     })
 }
 

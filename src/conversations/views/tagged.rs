@@ -1,4 +1,4 @@
-//! A list or a search narrowed to one tag. Of a tag that few conversations have, those are looked at one by one; of one that
+//! A list or a search narrowed to tags. Of a tag that few conversations have, those are looked at one by one; of one that
 //! many have, the list is walked, and soon finds some. Either way a page costs so much and no more; where a walk comes to its
 //! end without filling the page, the next goes on from there.
 
@@ -14,6 +14,7 @@ use crate::conversations::views::rows::{self, Page};
 use crate::conversations::views::view::Order;
 use crate::error::Result;
 use crate::ids::{ConversationId, TagId};
+use crate::workspace::access::Actor;
 use crate::workspace::people::Person;
 
 /// A tag of more conversations is one that many have.
@@ -28,39 +29,76 @@ pub async fn page(
     now: DateTime<Utc>,
     filter: &Filter,
     order: Order,
-    (tag, is_unread): (TagId, bool),
+    (tags, is_unread): (&[TagId], bool),
 ) -> Result<Page> {
-    let asked = Filter { limit: WALK, ..filter.clone() };
-    let mut walked = match &filter.words {
-        Some(words) => {
-            let found = find::find(conn, person, now, &asked, words).await?;
-            placed(conn, person, &found).await?
-        }
-        None if is_of_few(conn, person, tag).await? => of_few(conn, person, now, &asked, order, tag).await?,
-        None => rows::places(conn, person, now, &asked, order).await?,
-    };
-    let end = walked.last().copied().filter(|_| walked.len() as i64 >= WALK);
-    let tagged = among(conn, person, tag, &numbers(&walked)).await?;
-    walked.retain(|place| tagged.contains(&place.id));
+    let (mut walked, end) = places(conn, person, now, filter, order, tags).await?;
     if is_unread {
         let unread = unread::among(conn, person, now, &numbers(&walked)).await?;
         walked.retain(|place| unread.contains(&place.id));
     }
-    let more = walked.len() as i64 > filter.limit;
-    walked.truncate(filter.limit as usize);
-    let next = if more { walked.last().copied() } else { end };
+    let next = cut(&mut walked, end, filter.limit);
     Ok(Page { rows: rows::of(conn, person, now, &numbers(&walked)).await?, next })
+}
+
+/// A page of conversations that have all of these tags, and where the next one goes on.
+pub async fn page_of(
+    conn: &mut PgConnection,
+    who: &Actor,
+    now: DateTime<Utc>,
+    filter: &Filter,
+    tags: &[TagId],
+) -> Result<(Vec<i64>, Option<Cursor>)> {
+    let (mut walked, end) = places(conn, who, now, filter, Order::Newest, tags).await?;
+    let next = cut(&mut walked, end, filter.limit);
+    Ok((numbers(&walked), next))
+}
+
+/// Keeps one page, and says where the next goes on.
+fn cut(walked: &mut Vec<Cursor>, end: Option<Cursor>, limit: i64) -> Option<Cursor> {
+    let more = walked.len() as i64 > limit;
+    walked.truncate(limit as usize);
+    if more { walked.last().copied() } else { end }
+}
+
+/// Those with the tags among as much of the list as a page looks at, and the end of the walk if it was not the end of the list.
+async fn places(
+    conn: &mut PgConnection,
+    who: &Actor,
+    now: DateTime<Utc>,
+    filter: &Filter,
+    order: Order,
+    tags: &[TagId],
+) -> Result<(Vec<Cursor>, Option<Cursor>)> {
+    let asked = Filter { limit: WALK, ..filter.clone() };
+    let rarest = match (tags.first(), &filter.words, &filter.reference) {
+        (Some(tag), None, None) if is_of_few(conn, who, *tag).await? => Some(*tag),
+        _ => None,
+    };
+    let mut walked = match (&filter.words, rarest) {
+        (Some(words), _) => {
+            let found = find::find(conn, who, now, &asked, words).await?;
+            placed(conn, who, &found).await?
+        }
+        (None, Some(tag)) => of_few(conn, who, now, &asked, order, tag).await?,
+        (None, None) => rows::places(conn, who, now, &asked, order).await?,
+    };
+    let end = walked.last().copied().filter(|_| walked.len() as i64 >= WALK);
+    for tag in tags {
+        let tagged = among(conn, who, *tag, &numbers(&walked)).await?;
+        walked.retain(|place| tagged.contains(&place.id));
+    }
+    Ok((walked, end))
 }
 
 fn numbers(places: &[Cursor]) -> Vec<i64> {
     places.iter().map(|place| place.id.0).collect()
 }
 
-async fn is_of_few(conn: &mut PgConnection, person: &Person, tag: TagId) -> Result<bool> {
+async fn is_of_few(conn: &mut PgConnection, who: &Actor, tag: TagId) -> Result<bool> {
     let counted = sqlx::query_scalar!(
         r#"select count(*) as "count!" from (
                select from conversation_tags where workspace_id = $1 and tag_id = $2 limit $3) few"#,
-        person.workspace.0,
+        who.workspace.0,
         tag.0,
         FEW + 1
     )
@@ -71,7 +109,7 @@ async fn is_of_few(conn: &mut PgConnection, person: &Person, tag: TagId) -> Resu
 
 async fn of_few(
     conn: &mut PgConnection,
-    person: &Person,
+    who: &Actor,
     now: DateTime<Utc>,
     filter: &Filter,
     order: Order,
@@ -93,9 +131,9 @@ async fn of_few(
            order by case when $11 then c.last_message_at end, case when $11 then c.id end,
                     c.last_message_at desc, c.id desc
            limit $12"#,
-        person.workspace.0,
+        who.workspace.0,
         tag.0,
-        &person.audiences(),
+        &who.audiences(),
         filter.view.as_str(),
         now,
         filter.mailbox.map(|mailbox| mailbox.0),
@@ -113,7 +151,7 @@ async fn of_few(
 /// Which of these have the tag. The caller has made sure that the person can see them.
 pub async fn among(
     conn: &mut PgConnection,
-    person: &Person,
+    who: &Actor,
     tag: TagId,
     conversations: &[i64],
 ) -> Result<HashSet<ConversationId>> {
@@ -121,7 +159,7 @@ pub async fn among(
         r#"select asked.id as "id!: ConversationId" from unnest($3::bigint[]) asked(id)
            where exists (select from conversation_tags
                          where workspace_id = $1 and conversation_id = asked.id and tag_id = $2)"#,
-        person.workspace.0,
+        who.workspace.0,
         tag.0,
         conversations
     )
@@ -131,14 +169,14 @@ pub async fn among(
 }
 
 /// Where found conversations stand in the list, newest first.
-async fn placed(conn: &mut PgConnection, person: &Person, found: &[i64]) -> Result<Vec<Cursor>> {
+async fn placed(conn: &mut PgConnection, who: &Actor, found: &[i64]) -> Result<Vec<Cursor>> {
     Ok(sqlx::query_as!(
         Cursor,
         r#"select c.last_message_at as "at!", c.id as "id!: ConversationId" from unnest($2::bigint[]) asked(id)
            cross join lateral (select last_message_at, id from conversations
                                where workspace_id = $1 and conversations.id = asked.id offset 0) c
            order by c.last_message_at desc, c.id desc"#,
-        person.workspace.0,
+        who.workspace.0,
         found
     )
     .fetch_all(conn)

@@ -9,7 +9,7 @@ use crate::conversations::conversation::{Conversation, find_visible};
 use crate::conversations::filter::{Filter, View};
 use crate::conversations::merge::{self as merging, Candidate};
 use crate::conversations::status::Status;
-use crate::conversations::views::rows;
+use crate::conversations::views::{rows, tagged};
 use crate::error::{Error, Result};
 use crate::ids::ConversationId;
 use crate::replies::merge;
@@ -95,20 +95,23 @@ async fn find(
     q: &str,
 ) -> Result<Vec<Candidate>> {
     let (now, workspace) = (asked.app().clock.now(), asked.person.workspace);
-    let found: Vec<i64> = match Typed::read(reading, asked, q).await {
+    let found: Vec<i64> = match Typed::read(reading, asked, q).await? {
         Typed::Nothing => merging::of_contact(reading, workspace, conversation, MOST).await?,
-        Typed::TooLong | Typed::NoWord => Vec::new(),
+        Typed::TooLong | Typed::NoWord | Typed::Mistake(_) => Vec::new(),
         Typed::Words(words) => {
             let filter = Filter {
                 view: View::All,
                 mailbox: None,
                 assigned: None,
                 reference: None,
-                words: Some(words.hashes),
-                before: None,
+                words: words.hashes,
+                before: words.place,
                 limit: MOST,
             };
-            rows::all(reading, &asked.person, now, &filter).await?
+            match words.tags.is_empty() {
+                true => rows::all(reading, &asked.person, now, &filter).await?,
+                false => tagged::page_of(reading, &asked.person, now, &filter, &words.tags).await?.0,
+            }
         }
     };
     merging::candidates(reading, workspace, conversation, &found).await

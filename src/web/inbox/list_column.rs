@@ -68,7 +68,7 @@ pub async fn load(conn: &mut PgConnection, asked: &Asked, is_shown: bool) -> Res
         _ if !is_shown => Page::default(),
         (None, _) => mentioned(conn, person, now, &wanted, before).await?,
         (Some(filter), Some(tag)) => {
-            tagged::page(conn, person, now, &filter, wanted.order, (tag, wanted.unread)).await?
+            tagged::page(conn, person, now, &filter, wanted.order, (&[tag], wanted.unread)).await?
         }
         (Some(filter), None) if wanted.unread => {
             rows::unread_page(conn, person, now, &filter, wanted.order).await?

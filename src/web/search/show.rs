@@ -20,10 +20,9 @@ use crate::conversations::views::view::Order;
 use crate::documents::library::{self, Document};
 use crate::error::{NO_ENDPOINT, Result};
 use crate::ids::{ConversationId, MailboxId, TagId};
-use crate::search_terms;
 use crate::web::inbox::item::Item;
 use crate::web::respond;
-use crate::web::search::typed::Typed;
+use crate::web::search::typed::{Typed, Words};
 use crate::web::shell::{Here, Shell};
 use crate::web::show::filters;
 use crate::web::status;
@@ -42,6 +41,8 @@ struct SearchPage {
     files: Vec<File>,
     next: Option<Cursor>,
     state: State,
+    /// What to write instead.
+    mistake: String,
     /// Tags it can be narrowed to.
     tags: Vec<(TagId, String)>,
     /// Whose recent searches the browser keeps.
@@ -77,6 +78,8 @@ enum State {
     TooLong,
     /// There is no word in it that could be found.
     NoWord,
+    /// An operator is not whole.
+    Mistake,
     Done,
     /// Mail that came just now may be missing.
     Behind,
@@ -88,8 +91,7 @@ pub async fn show(asked: Asked) -> Result<Response> {
     let mut reading = asked.reading().await?;
     let wanted = Wanted::read(&mut reading, &asked, asked.queries()).await?;
     let shell = Shell::load(&mut reading, &asked, Here::Search).await?;
-    let words = search_terms::query_words(&wanted.q);
-    let typed = Typed::read(&mut reading, &asked, &wanted.q).await;
+    let typed = Typed::read(&mut reading, &asked, &wanted.q).await?;
     let mut page = SearchPage {
         hits: Vec::new(),
         files: Vec::new(),
@@ -100,21 +102,30 @@ pub async fn show(asked: Asked) -> Result<Response> {
             Typed::Nothing => State::Blank,
             Typed::TooLong => State::TooLong,
             Typed::NoWord => State::NoWord,
+            Typed::Mistake(_) => State::Mistake,
             Typed::Words(words) if words.is_behind && !wanted.files => State::Behind,
             Typed::Words(_) => State::Done,
         },
+        mistake: String::new(),
         shell,
         asked: wanted,
     };
-    let Typed::Words(typed) = typed else { return respond::page(&page) };
+    let typed = match typed {
+        Typed::Words(typed) => typed,
+        Typed::Mistake(what) => {
+            page.mistake = what;
+            return respond::page(&page);
+        }
+        Typed::Nothing | Typed::TooLong | Typed::NoWord => return respond::page(&page),
+    };
     if page.asked.files {
-        page.files = files(&mut reading, &asked, &page.asked.q, &words).await?;
+        page.files = files(&mut reading, &asked, &page.asked.q, &typed.plain).await?;
         return respond::page(&page);
     }
-    match find(&mut reading, &asked, &page.asked, typed.hashes).await {
+    match find(&mut reading, &asked, &page.asked, &typed).await {
         Ok(found) => {
             page.next = found.next;
-            page.hits = hits(&mut reading, &asked, found, &words).await?;
+            page.hits = hits(&mut reading, &asked, found, &typed.plain).await?;
         }
         // The database gives a statement up that takes too long.
         Err(error) if error.may_pass() && !error.is_outage() => page.state = State::Stopped,
@@ -123,20 +134,21 @@ pub async fn show(asked: Asked) -> Result<Response> {
     respond::page(&page)
 }
 
-async fn find(conn: &mut PgConnection, asked: &Asked, wanted: &Wanted, words: Vec<i64>) -> Result<Page> {
+async fn find(conn: &mut PgConnection, asked: &Asked, wanted: &Wanted, typed: &Words) -> Result<Page> {
     let filter = Filter {
         view: wanted.status,
         mailbox: wanted.inbox,
         assigned: wanted.assigned,
         reference: None,
-        words: Some(words),
-        before: wanted.before,
+        words: typed.hashes.clone(),
+        before: [wanted.before, typed.place].into_iter().flatten().min_by_key(|place| (place.at, place.id)),
         limit: PAGE,
     };
     let now = asked.app().clock.now();
-    match &wanted.tag {
-        Some((tag, _)) => tagged::page(conn, &asked.person, now, &filter, Order::Newest, (*tag, false)).await,
-        None => rows::page(conn, &asked.person, now, &filter, Order::Newest).await,
+    let tags: Vec<TagId> = wanted.tag.iter().map(|(tag, _)| *tag).chain(typed.tags.iter().copied()).collect();
+    match tags.is_empty() {
+        false => tagged::page(conn, &asked.person, now, &filter, Order::Newest, (&tags, false)).await,
+        true => rows::page(conn, &asked.person, now, &filter, Order::Newest).await,
     }
 }
 
@@ -292,6 +304,7 @@ impl SearchPage {
             State::Blank => name == "blank",
             State::TooLong => name == "too long",
             State::NoWord => name == "no word",
+            State::Mistake => name == "mistake",
             State::Done => name == "done",
             State::Behind => name == "behind",
             State::Stopped => name == "stopped",

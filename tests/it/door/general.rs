@@ -109,6 +109,7 @@ const SUMMARY: Table = &[
 const FULL: Table =
     &[("riskReasons", "array"), ("snoozedUntil", "string null"), ("timeline", "array"), ("team", "object")];
 const CONTACT: Table = &[("name", "string null"), ("email", "string null")];
+const KNOWN_CONTACT: Table = &[("id", "string"), ("email", "string"), ("name", "string null")];
 const ASSIGNEE: Table = &[("id", "string"), ("name", "string"), ("type", "string")];
 const TEAM: Table = &[("people", "array"), ("agents", "array")];
 const MESSAGE: Table = &[
@@ -182,6 +183,8 @@ async fn every_documented_field_is_there_with_its_type() {
                         checks.extend(timeline_checks(item, &mut seen));
                         checks
                     }
+                    "list_contacts" => vec![(KNOWN_CONTACT, item)],
+                    "get_contact" => vec![(KNOWN_CONTACT, item), (SUMMARY, &item["conversations"][0])],
                     "list_mailboxes" => vec![(MAILBOX, item)],
                     "list_tags" => vec![(TAG, item)],
                     "list_booking_types" => vec![(BOOKING_TYPE, item)],

@@ -9,9 +9,11 @@ use crate::world::probe::NOBODY;
 use crate::world::{Key, Mode, Reply, ToolAnswer, World, story};
 
 const NEW: &str = "2026-07-28";
-const READ_TOOLS: [&str; 10] = [
+const READ_TOOLS: [&str; 12] = [
     "list_conversations",
     "get_conversation",
+    "list_contacts",
+    "get_contact",
     "list_mailboxes",
     "list_tags",
     "list_booking_types",

@@ -268,12 +268,14 @@ async fn every_limit_in_the_description_is_the_one_that_is_enforced() {
         let named = |field: &str| asked.json()[field].as_str().unwrap().to_owned();
         let (request, draft) = (named("requestId"), named("messageId"));
         let hook = webhook(&home.test).await;
+        let contact = home.test.get("/contacts").await.json()[0]["id"].as_str().unwrap().to_owned();
         let mut tried = Vec::new();
         for (path, operations) in document["paths"].as_object().unwrap() {
             let id = match path {
                 path if path.contains("/document-requests/{id}") => &request,
                 path if path.contains("/drafts/{id}") => &draft,
                 path if path.contains("/webhooks/{id}") => &hook,
+                path if path.contains("/contacts/{id}") => &contact,
                 _ => &home.sandbox,
             };
             let path = path.replace("{id}", id);

@@ -3,6 +3,7 @@
 mod app_mail;
 mod assign;
 mod changes;
+mod contacts;
 mod conversation;
 mod document_requests;
 mod documents;
@@ -12,6 +13,7 @@ mod long_timelines;
 mod mailboxes;
 mod me;
 mod notes;
+mod operators;
 mod paging;
 mod replies;
 mod sandbox;

@@ -291,7 +291,9 @@ async fn a_short_list_has_no_next_page_and_a_tool_says_in_words_that_there_is_mo
         let paged =
             tools.iter().filter(|tool| tool["outputSchema"]["properties"].get("nextCursor").is_some());
         let paged: Vec<&str> = paged.map(|tool| tool["name"].as_str().unwrap()).collect();
-        assert_eq!(paged, ["list_conversations", "get_conversation", "search_documents"]);
+        let wanted =
+            ["list_conversations", "get_conversation", "list_contacts", "get_contact", "search_documents"];
+        assert_eq!(paged, wanted);
     })
     .await;
 }

@@ -110,6 +110,8 @@ async fn each_scope_shows_its_tools() {
         let read = [
             "list_conversations",
             "get_conversation",
+            "list_contacts",
+            "get_contact",
             "list_mailboxes",
             "list_tags",
             "list_booking_types",

@@ -59,6 +59,32 @@ async fn a_search_finds_what_the_person_may_see_in_every_status_and_marks_it() {
     .await;
 }
 
+/// The same operators as in the API, and a mistake says what to write.
+#[tokio::test]
+async fn operators_narrow_what_is_found_and_are_not_marked() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.example", "Help").await;
+        let priya =
+            acme.mail(help, "Priya <priya@customer.example>", "From the deposit", "The deposit").await;
+        let ben = acme.mail(help, "ben@customer.example", "About priya", "The deposit").await;
+        acme.tag(ben, "vip").await;
+        let olga = world.browser(acme.id, acme.owner).await;
+        let found = async |query: &str| hits(&olga.get(&format!("/search?q={query}")).await.page());
+        assert_eq!(found("priya").await, [ben.to_string(), priya.to_string()]);
+        assert_eq!(found("from:priya").await, [priya.to_string()]);
+        assert_eq!(found("tag:vip").await, [ben.to_string()]);
+        assert_eq!(found("tag:vip+from:priya").await, [] as [&str; 0]);
+        assert_eq!(found("tag:nothing+deposit").await, [] as [&str; 0]);
+        assert_eq!(found("before:2100-01-01").await.len(), 2);
+        let html = olga.get("/search?q=deposit+from:priya").await.page();
+        assert!(html.contains("From the <mark>deposit</mark>"), "the operator is no word");
+        let html = olga.get("/search?q=before:soon").await.page();
+        assert!(html.contains("Please write a day after before: as in before:2026-01-31."), "{html}");
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn hits_are_read_to_their_end_by_links() {
     story(async |world| {

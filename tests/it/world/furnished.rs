@@ -113,6 +113,11 @@ impl<'w> Furnished<'w> {
             }
         }
         for key in [&self.live, &self.test] {
+            for contact in key.get("/contacts").await.json().as_array().unwrap() {
+                let reply = key.get(&format!("/contacts/{}", contact["id"].as_str().unwrap())).await;
+                assert_eq!(reply.status, 200, "{}", reply.text);
+                answers.push(("get_contact", reply.json()));
+            }
             for document in key.get("/documents").await.json().as_array().unwrap() {
                 let reply = key.get(&format!("/documents/{}", document["id"].as_str().unwrap())).await;
                 assert_eq!(reply.status, 200, "{}", reply.text);

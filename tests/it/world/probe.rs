@@ -17,7 +17,8 @@ pub const NOBODY: &str = "cnv_0000000000000";
 
 /// Every operation with its path, below the REST prefix, where an id in the path is `id`.
 pub fn operations(id: &str) -> impl Iterator<Item = (&'static Entry, String)> {
-    // Those that name a document have stories of their own (tests/it/documents), and so have webhooks (webhooks/by_api.rs).
+    // Those that name a document have stories of their own (tests/it/documents), and so have contacts (operations/contacts)
+    // and webhooks (webhooks/by_api.rs).
     let named = |entry: &&Entry| {
         entry.spec.needs != Needs::Scope(Scope::Webhooks)
             && (!entry.spec.names_something() || entry.spec.names_a_conversation())

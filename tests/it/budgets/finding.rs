@@ -1,0 +1,83 @@
+//! What finding somebody costs: contacts by address and words, and conversations by operators, in a workspace that is full.
+
+use rookery::clock::Clock;
+use rookery::search_terms;
+
+use super::buffers::Reader;
+use crate::world::{Mode, story_of_one_role};
+
+#[tokio::test]
+async fn contacts_are_listed_found_and_read_within_their_budgets() {
+    story_of_one_role(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.example", "Help").await;
+        let key = acme.key("bot", "read", Mode::Live).await.text;
+        acme.mail(help, "rare@customer.example", "Hi", "Hello").await;
+        world.work().await;
+        let common = search_terms::hash_terms(acme.id, ["common"])[0];
+        world
+            .sql(&format!(
+                "insert into contacts (workspace_id, audience, email, id, name, since, words)
+                 select {0}, 0, 'c' || n || '@many.example', contact_id({0}, 'c' || n || '@many.example'), 'C ' || n,
+                     4000000000000000000 + n, array[{common}]
+                 from generate_series(1, 20000) n",
+                acme.id.0
+            ))
+            .await;
+        world.sql("vacuum (analyze) contacts").await;
+        let reader = Reader::explained(&world.app.config.database_url.0, Clock::set_to(world.now()));
+        let (found, _) = reader.statements(&key, "/contacts?email=rare@customer.example").await;
+        let rare = found[0]["id"].as_str().unwrap().to_owned();
+        for (path, many, budget) in [
+            ("/contacts?limit=25".to_owned(), Some(25), 300),
+            ("/contacts?email=rare@customer.example".to_owned(), Some(1), 60),
+            ("/contacts?q=common&limit=25".to_owned(), Some(25), 3_000),
+            ("/contacts?q=rare".to_owned(), Some(1), 3_500),
+            (format!("/contacts/{rare}"), None, 150),
+        ] {
+            reader.get(&key, &path).await;
+            let (found, statements) = reader.statements(&key, &path).await;
+            if let Some(many) = many {
+                assert_eq!(found.as_array().unwrap().len(), many, "{path}");
+            }
+            let counted = statements.iter().filter(|statement| !statement.authenticates());
+            let buffers: i64 = counted.map(|statement| statement.buffers).sum();
+            println!("{path}: {buffers} buffers of {budget}");
+            assert!(buffers <= budget, "{path}: {buffers} buffers");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_search_with_operators_costs_what_one_with_words_costs() {
+    story_of_one_role(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.example", "Help").await;
+        let old = acme.mail(help, "rare@customer.example", "Parcel", "Hello").await;
+        acme.tag(old, "rare").await;
+        world.work().await;
+        world.wait(chrono::TimeDelta::days(2));
+        acme.many(help, 4_600, "common").await;
+        let key = acme.key("bot", "read", Mode::Live).await.text;
+        let reader = Reader::explained(&world.app.config.database_url.0, Clock::set_to(world.now()));
+        let day = (world.now() - chrono::TimeDelta::days(1)).format("%Y-%m-%d").to_string();
+        for (query, budget) in [
+            ("parcel".to_owned(), 3_000),
+            ("from:rare@customer.example".to_owned(), 3_000),
+            ("from:rare+parcel".to_owned(), 3_000),
+            ("tag:rare".to_owned(), 300),
+            (format!("before:{day}"), 300),
+            (format!("before:{day}+parcel"), 300),
+        ] {
+            let path = format!("/conversations?q={query}");
+            reader.get(&key, &path).await;
+            let (found, statements) = reader.statements(&key, &path).await;
+            assert_eq!(found[0]["id"], old.to_string(), "{query}");
+            let buffers: i64 = statements.iter().map(|statement| statement.buffers).sum();
+            println!("{query}: {buffers} buffers of {budget}");
+            assert!(buffers <= budget, "{query}: {buffers} buffers");
+        }
+    })
+    .await;
+}
