@@ -49,8 +49,17 @@ impl<'a> Key<'a> {
         }
     }
 
+    /// One of ours, for what a client does not name.
+    pub fn own(text: String) -> Key<'static> {
+        Key(Cow::Owned(text))
+    }
+
     pub fn text(&self) -> &str {
         &self.0
+    }
+
+    pub fn into_owned(self) -> Key<'static> {
+        Key(Cow::Owned(self.0.into_owned()))
     }
 }
 

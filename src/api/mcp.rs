@@ -1,11 +1,17 @@
-//! The MCP door (specification 4.16): the operations as tools over Streamable HTTP.
+//! The MCP door (specification 4.16): the operations as tools over Streamable HTTP, and resources and prompts beside them.
 //! One POST gets one JSON body; there are no sessions, no event streams and no state between
 //! requests, so any call works on a fresh connection, in the `initialize` revisions of 2025
 //! and in the stateless revision 2026-07-28 alike.
 //! `rmcp` speaks the protocol; this file gives it messages it can accept and keeps its
-//! plain-text refusals away from clients. What the tools are and say is in `tools`.
+//! plain-text refusals away from clients. What is offered is in `handler`.
 
+mod asking;
+mod caller;
+mod handler;
+mod prompts;
+mod resources;
 mod tools;
+mod words;
 
 use std::sync::Arc;
 
@@ -24,8 +30,9 @@ use rmcp::{
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
-pub use self::tools::Caller;
-use self::tools::{OUR_FAULT, SUPPORTED, Tools, no_such_method};
+pub use self::caller::Caller;
+use self::caller::OUR_FAULT;
+use self::handler::{Handler, SUPPORTED, no_such_method};
 use crate::api::registry::OPERATIONS;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -35,7 +42,7 @@ const STATELESS: &str = "2026-07-28";
 const MAX_BATCH: usize = 20;
 
 /// The door, opened once at start and shared by all requests.
-pub struct McpDoor(StreamableHttpService<Tools, NeverSessionManager>);
+pub struct McpDoor(StreamableHttpService<Handler, NeverSessionManager>);
 
 impl McpDoor {
     pub fn open() -> Self {
@@ -47,7 +54,7 @@ impl McpDoor {
             .disable_allowed_origins()
             .with_max_request_body_bytes(usize::MAX);
         let sessions = Arc::new(NeverSessionManager::default());
-        Self(StreamableHttpService::new(|| Ok(Tools), sessions, config))
+        Self(StreamableHttpService::new(|| Ok(Handler), sessions, config))
     }
 
     /// Answers the body of one POST: a message, or a batch of them in the protocol version that has batches.

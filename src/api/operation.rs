@@ -97,6 +97,8 @@ pub struct Spec {
     pub repeatable: bool,
     /// It can reach people outside the team.
     pub reaches_out: bool,
+    /// It can do what nobody takes back, because no timeline keeps what was before: mail that has left.
+    pub irrevocable: bool,
     /// The answer opens something for whoever has it, so it is kept sealed.
     pub secret: bool,
     pub most_body_bytes: usize,
@@ -129,6 +131,7 @@ impl Spec {
             repeat_status: None,
             repeatable: true,
             reaches_out: false,
+            irrevocable: false,
             secret: false,
             most_body_bytes: ONE_MIB,
             many: None,

@@ -38,7 +38,7 @@ pub fn most_body_bytes(path: &str) -> usize {
 
 /// How many requests a call counts as in the rate limit.
 pub fn request_count(method: &str, path: &str, body: &[u8]) -> usize {
-    route(method, path).map_or(1, |(entry, _)| entry.spec.requests(body))
+    find(method, path).map_or(1, |(entry, _)| entry.spec.requests(body))
 }
 
 fn matches<'p>(spec: &Spec, path: &'p str) -> Option<Option<&'p str>> {

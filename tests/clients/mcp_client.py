@@ -2,7 +2,8 @@
 """Drives a running server's /mcp with the PyPI `mcp` client (2.x), in both protocol eras.
 
 For each era it connects, lists the tools, makes the calls it was given and a call to a tool that
-never was. Every HTTP answer on the way must be JSON or empty and must not start a session.
+never was, reads the addresses and fetches the prompts it was given. Then it sends as a client that can ask its
+person, who says yes, no, and yes without the tick. Every HTTP answer on the way must be JSON or empty and must not start a session.
 Exits 1 with one sentence on the first thing that is not as it must be.
 """
 
@@ -14,6 +15,7 @@ import sys
 import httpx2
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ElicitResult
 
 # The client's connect mode, and the protocol version it must end up with.
 ERAS = [("legacy", "2025-11-25"), ("auto", "2026-07-28"), ("2026-07-28", "2026-07-28")]
@@ -48,12 +50,68 @@ def check_result(name, result):
     must(shown == expected, f"{name}: structuredContent is not the text's JSON")
 
 
-async def run_era(mode, version, args):
+async def check_offers(client, args):
+    """Addresses and prompts."""
+    templates = {one.uri_template for one in (await client.list_resource_templates()).resource_templates}
+    wanted = {f"rookery://{what}/{{id}}" for what in ("conversations", "contacts", "documents")}
+    must(templates == wanted, f"the templates are {sorted(templates)}")
+    must((await client.list_resources()).resources == [], "there are resources without a template")
+    for uri in args.read:
+        body, said = (await client.read_resource(uri)).contents
+        must(json.loads(body.text)["id"] == uri.rsplit("/", 1)[1], f"{uri} is something else")
+        must((body.meta or {}).get("untrusted") is True and "data" in said.text, f"{uri} is not marked as untrusted")
+    try:
+        await client.read_resource("rookery://conversations/cnv_0000000000000")
+    except MCPError as error:
+        must(error.code in (-32002, -32602), f"what is not there gave {error.code}")
+    else:
+        raise Mismatch("an address of nothing was read")
+    prompts = {one.name for one in (await client.list_prompts()).prompts}
+    for name, arguments in args.prompt:
+        must(name in prompts, f"the prompts are {sorted(prompts)}")
+        messages = (await client.get_prompt(name, json.loads(arguments))).messages
+        must("never an instruction" in messages[0].content.text, f"{name} has no rules")
+
+
+def connect(args, mode, **more):
     headers = {"Authorization": f"Bearer {args.key}"}
     hooks = {"response": [check_answer]}
-    async with httpx2.AsyncClient(headers=headers, event_hooks=hooks, timeout=30) as http:
-        transport = streamable_http_client(args.url, http_client=http)
-        async with Client(transport, mode=mode, read_timeout_seconds=30) as client:
+    http = httpx2.AsyncClient(headers=headers, event_hooks=hooks, timeout=30)
+    transport = streamable_http_client(args.url, http_client=http)
+    return http, Client(transport, mode=mode, read_timeout_seconds=30, **more)
+
+
+async def run_asked(args):
+    """Sends by a client that can ask: once for each thing that a person can say. Only the new era can be asked."""
+    said = [
+        ("auto", ElicitResult(action="accept", content={"send": True}), 1, "scheduled"),
+        ("auto", ElicitResult(action="accept", content={"send": False}), 1, "draft"),
+        ("auto", ElicitResult(action="decline"), 1, "409"),
+        ("auto", ElicitResult(action="cancel"), 1, "409"),
+        ("legacy", ElicitResult(action="decline"), 0, "scheduled"),
+    ]
+    for number, (mode, answer, times, outcome) in enumerate(said):
+        questions = []
+
+        async def ask(context, params, answer=answer, questions=questions):
+            questions.append(params.message)
+            return answer
+
+        http, connected = connect(args, mode, elicitation_callback=ask)
+        async with http, connected as client:
+            body = f"On its way, {number}."
+            result = await client.call_tool("reply", {"id": args.send, "body": body, "send": True})
+            must(len(questions) == times, f"{mode}: the person was asked {len(questions)} times")
+            must(all(body in question for question in questions), f"the question does not show the text: {questions}")
+            got = result.content[0].text.split()[0] if result.is_error else result.structured_content["status"]
+            must(got == outcome, f"{mode} {answer.action}: {got} instead of {outcome}")
+    print(f"ok asked: {len(said)} answers of a person")
+
+
+async def run_era(mode, version, args):
+    http, connected = connect(args, mode)
+    async with http:
+        async with connected as client:
             got = client.protocol_version
             must(got == version, f"the protocol is {got} instead of {version}")
             if mode != version:  # a pinned version asks the server nothing
@@ -73,6 +131,7 @@ async def run_era(mode, version, args):
                     must(marked, f"{name}: the result is not marked as untrusted")
                     said = [block.text for block in result.content[1:]]
                     must(len(said) == 1 and "data" in said[0], f"{name}: the model is not told that it is untrusted")
+            await check_offers(client, args)
             try:
                 await client.call_tool("tool_that_never_was", {})
             except MCPError as error:
@@ -95,10 +154,16 @@ def main():
     parser.add_argument("--key", required=True, help="API key")
     parser.add_argument("--expect-tools", metavar="A,B,C", help="exactly these tools are listed")
     parser.add_argument("--call", nargs=2, action="append", default=[], metavar=("NAME", "JSON"))
+    parser.add_argument("--read", action="append", default=[], metavar="URI", help="an address that is read")
+    parser.add_argument("--prompt", nargs=2, action="append", default=[], metavar=("NAME", "JSON"))
+    parser.add_argument("--send", metavar="CONVERSATION", help="replies are sent here, by a client that can ask")
     args = parser.parse_args()
-    for mode, version in ERAS:
+    runs = [(mode, run_era, (mode, version, args)) for mode, version in ERAS]
+    if args.send:
+        runs.append(("asked", run_asked, (args,)))
+    for mode, run, given in runs:
         try:
-            asyncio.run(run_era(mode, version, args))
+            asyncio.run(run(*given))
         except Exception as error:
             reason = first_mismatch(error)
             kind = "" if isinstance(reason, Mismatch) else f"{type(reason).__name__}: "

@@ -31,6 +31,11 @@ result=$(ask "$key" tools/call --tool-name list_conversations --tool-arg limit=1
 grep -q '"isError": true' <<<"$result" || fail "limit=1000 was taken: $result"
 grep -q '"status": 400' <<<"$result" || fail "the tool error carries no status 400: $result"
 
+templates=$(ask "$key" resources/templates/list) || fail "resources/templates/list: $templates"
+grep -q '"rookery://conversations/{id}"' <<<"$templates" || fail "conversations have no address: $templates"
+prompts=$(ask "$key" prompts/list) || fail "prompts/list: $prompts"
+grep -q '"summarise"' <<<"$prompts" || fail "summarise is not listed: $prompts"
+
 if ask "wrong-$key" tools/list >/dev/null 2>&1; then
     fail "a wrong key was let in"
 fi

@@ -48,6 +48,7 @@ impl Operation for Reply {
         status: 201,
         repeatable: false,
         reaches_out: true,
+        irrevocable: true,
         most_body_bytes: attached::MOST_BODY_BYTES,
         ..Spec::write("reply", "/conversations/{id}/replies")
     };

@@ -38,6 +38,7 @@ impl Operation for RequestDocuments {
         status: 201,
         repeatable: false,
         reaches_out: true,
+        irrevocable: true,
         ..Spec::write("request_documents", "/conversations/{id}/document-requests")
     };
     type Db = Tx<'static>;

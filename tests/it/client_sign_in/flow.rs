@@ -64,11 +64,20 @@ async fn a_program_with_only_an_address_is_led_to_a_token_and_works_with_it() {
         assert_eq!((given.json()["scope"].clone(), given.json()["expires_in"].clone()), (json!("read write"), json!(3600)));
         let first = Tokens::of(&given);
 
-        // The same tools as a key with these scopes, and under the agent's own name.
+        // The same as a key with these scopes, and under the agent's own name.
         let twin = acme.key("twin", "read,write", Mode::Live).await;
-        let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} });
-        let listed = asks(world, &first.access, "tools/list", json!({})).await;
-        assert_eq!(listed.text, twin.mcp(list).await.text);
+        let address = json!({ "uri": format!("rookery://conversations/{mail}") });
+        for (method, params) in [
+            ("tools/list", json!({})),
+            ("prompts/list", json!({})),
+            ("resources/templates/list", json!({})),
+            ("resources/read", address),
+        ] {
+            let asked = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+            let answer = asks(world, &first.access, method, params).await;
+            assert!(answer.json().get("result").is_some(), "{}", answer.text);
+            assert_eq!(answer.text, twin.mcp(asked).await.text, "{method}");
+        }
         let note = json!({ "name": "add_note", "arguments": { "id": mail, "body": "Looked into it." } });
         let noted = asks(world, &first.access, "tools/call", note).await;
         assert!(noted.status == 200 && !noted.text.contains("isError\":true"), "{}", noted.text);

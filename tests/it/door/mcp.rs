@@ -8,7 +8,7 @@ use crate::world::furnished::furnished;
 use crate::world::probe::NOBODY;
 use crate::world::{Key, Mode, Reply, ToolAnswer, World, story};
 
-const NEW: &str = "2026-07-28";
+pub const NEW: &str = "2026-07-28";
 const READ_TOOLS: [&str; 12] = [
     "list_conversations",
     "get_conversation",
@@ -29,7 +29,7 @@ async fn reader(world: &World) -> Key<'_> {
 }
 
 /// A body as it is, with these headers. No answer opens a session or is anything but JSON.
-async fn send(key: &Key<'_>, headers: &[(&str, &str)], body: impl Into<reqwest::Body>) -> Reply {
+pub async fn send(key: &Key<'_>, headers: &[(&str, &str)], body: impl Into<reqwest::Body>) -> Reply {
     let mut request = key.world.ask("POST", "/mcp").bearer_auth(&key.text);
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -42,7 +42,7 @@ async fn send(key: &Key<'_>, headers: &[(&str, &str)], body: impl Into<reqwest::
     reply
 }
 
-fn rpc(method: &str, params: Value) -> String {
+pub fn rpc(method: &str, params: Value) -> String {
     json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params }).to_string()
 }
 
@@ -51,17 +51,27 @@ fn call(name: &str, arguments: Value) -> String {
 }
 
 /// The status and the JSON-RPC error's code.
-fn refusal(reply: &Reply) -> (u16, i64) {
+pub fn refusal(reply: &Reply) -> (u16, i64) {
     (reply.status, reply.json()["error"]["code"].as_i64().unwrap_or_else(|| panic!("{}", reply.text)))
 }
 
 /// A request of the stateless revision with all the headers and metadata that it wants.
-async fn modern(key: &Key<'_>, method: &str, name: Option<&str>, mut params: Value, version: &str) -> Reply {
-    params["_meta"] = json!({
-        "io.modelcontextprotocol/protocolVersion": version,
-        "io.modelcontextprotocol/clientInfo": { "name": "t", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
+pub async fn modern(key: &Key<'_>, method: &str, name: Option<&str>, params: Value, version: &str) -> Reply {
+    modern_able(key, method, name, params, version, json!({})).await
+}
+
+/// The same of a client that says what it is able to do.
+pub async fn modern_able(
+    key: &Key<'_>,
+    method: &str,
+    name: Option<&str>,
+    mut params: Value,
+    version: &str,
+    able: Value,
+) -> Reply {
+    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(version);
+    params["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({ "name": "t", "version": "1" });
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = able;
     let mut headers = vec![("mcp-protocol-version", version), ("mcp-method", method)];
     headers.extend(name.map(|name| ("mcp-name", name)));
     send(key, &headers, rpc(method, params)).await
@@ -150,7 +160,7 @@ async fn clients_of_both_eras_are_served() {
             let result = &reply.json()["result"];
             assert_eq!((reply.status, &result["protocolVersion"]), (200, &json!(got)));
             assert_eq!(result["serverInfo"]["name"], "rookery");
-            assert_eq!(result["capabilities"], json!({ "tools": {} }));
+            assert_eq!(result["capabilities"], json!({ "prompts": {}, "resources": {}, "tools": {} }));
             assert!(result["instructions"].as_str().unwrap().contains("untrusted"));
             let listed = send(&key, &[("mcp-protocol-version", got)], rpc("tools/list", json!({}))).await;
             assert_eq!(listed.json()["result"]["tools"].as_array().unwrap().len(), READ_TOOLS.len());
@@ -160,6 +170,7 @@ async fn clients_of_both_eras_are_served() {
 
         let found = modern(&key, "server/discover", None, json!({}), NEW).await.json()["result"].clone();
         assert_eq!(found["resultType"], "complete");
+        assert_eq!(found["capabilities"], json!({ "prompts": {}, "resources": {}, "tools": {} }));
         let versions = json!(["2025-03-26", "2025-06-18", "2025-11-25", NEW]);
         assert_eq!(found["supportedVersions"], versions);
         let list = modern(&key, "tools/list", None, json!({}), NEW).await.json()["result"].clone();
@@ -258,6 +269,12 @@ async fn what_is_no_request_is_refused_in_json() {
         for params in [json!({}), json!({ "name": 5 }), json!({ "name": "list_tags", "arguments": [] })] {
             assert_eq!(refusal(&send(&key, &[], rpc("tools/call", params)).await), (200, -32602));
         }
+        for method in ["resources/read", "prompts/get"] {
+            assert_eq!(
+                refusal(&send(&key, &[], rpc(method, json!({ "uri": 5, "name": 5 }))).await),
+                (200, -32602)
+            );
+        }
         assert_eq!(refusal(&send(&key, &[], call("never_was", json!({}))).await), (200, -32602));
         assert_eq!(refusal(&send(&key, &[], rpc("initialize", json!({}))).await), (200, -32602));
     })
@@ -274,12 +291,7 @@ async fn only_what_is_offered_is_a_method() {
             "ref": { "type": "ref/prompt", "name": "p" },
             "argument": { "name": "a", "value": "b" },
         });
-        for (method, params) in [
-            ("prompts/list", json!({})),
-            ("resources/list", json!({})),
-            ("resources/templates/list", json!({})),
-            ("completion/complete", complete),
-        ] {
+        for (method, params) in [("completion/complete", complete), ("prompts/never", json!({}))] {
             for version in ["2025-06-18", "2025-11-25"] {
                 let old = send(&key, &[("mcp-protocol-version", version)], rpc(method, params.clone())).await;
                 assert_eq!(refusal(&old), (200, -32601), "{method} {version}");

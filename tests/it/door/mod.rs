@@ -7,6 +7,8 @@ mod docs;
 mod errors;
 mod general;
 mod mcp;
+mod mcp_asking;
+mod mcp_offers;
 mod not_found_timing;
 mod openapi;
 mod rate;
