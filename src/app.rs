@@ -1,7 +1,11 @@
 //! `App` holds all shared state: database pools, blob store, clock, randomness and limits. There are no other
 //! globals, so a test can run a whole service of its own.
+//!
+//! `App::dry` is the same service for a request that must leave nothing: whoever has it can begin no transaction that is
+//! committed and store no file that is kept.
 
 use std::collections::BTreeSet;
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -44,7 +48,7 @@ use crate::secrets::key_ring::KeyRing;
 use crate::secrets::password_hashes::PasswordHashes;
 use crate::shutdown::Stop;
 use crate::store::blobs::Blobs;
-use crate::store::db::{self, Frame, Handle, Tx};
+use crate::store::db::{self, Ending, Frame, Handle, Tx};
 use crate::store::directory::Directory;
 
 /// Kilobytes that mail with files may take while it is written and handed over.
@@ -53,12 +57,19 @@ pub const MAIL_MEMORY: u32 = 64 * 1024;
 const HTTPS: u16 = 443;
 
 pub struct App {
+    shared: Arc<Shared>,
+    pub blobs: Blobs,
+    /// Nothing that is done by it stays.
+    dry: bool,
+}
+
+/// What an app and its dry runs have in common.
+pub struct Shared {
     pub config: Config,
     pub clock: Clock,
     pub random: Random,
     pub pool: PgPool,
     pub directory: Directory,
-    pub blobs: Blobs,
     /// Of the node: a workspace that moves to another of its cells is counted on.
     pub rate: Arc<RateLimit>,
     pub sign_in_limit: SignInLimit,
@@ -140,8 +151,8 @@ impl App {
             Some(relay) => Arc::new(KeepsTestMail(relay)),
             None => Arc::new(KeepsTestMail(NoRelay)),
         };
-        Ok(Self {
-            blobs: Blobs::open(&config, random.clone(), clock.clone())?,
+        let blobs = Blobs::open(&config, random.clone(), clock.clone())?;
+        let shared = Shared {
             directory: Directory::new(directory),
             rate: Arc::new(RateLimit::new(&random)),
             sign_in_limit: SignInLimit::default(),
@@ -175,7 +186,17 @@ impl App {
             clock,
             random,
             pool,
-        })
+        };
+        Ok(Self { shared: Arc::new(shared), blobs, dry: false })
+    }
+
+    /// The same, by which everything is done and nothing stays.
+    pub fn dry(&self) -> Self {
+        Self { shared: self.shared.clone(), blobs: self.blobs.keeping_nothing(), dry: true }
+    }
+
+    pub fn is_dry(&self) -> bool {
+        self.dry
     }
 
     pub fn frame(&self, workspace: WorkspaceId) -> Frame {
@@ -188,7 +209,7 @@ impl App {
             feed: self.feed.clone(),
             keys: self.keys.clone(),
             by_agent: false,
-            keyed: None,
+            ending: if self.dry { Ending::TakenBack } else { Ending::Kept },
         }
     }
 
@@ -231,5 +252,18 @@ impl App {
     /// Begins a write transaction in one workspace.
     pub async fn begin(&self, workspace: WorkspaceId) -> Result<Tx<'static>> {
         Tx::begin(self.connection().await?, self.frame(workspace)).await
+    }
+}
+
+impl Deref for App {
+    type Target = Shared;
+    fn deref(&self) -> &Shared {
+        &self.shared
+    }
+}
+
+impl DerefMut for App {
+    fn deref_mut(&mut self) -> &mut Shared {
+        Arc::get_mut(&mut self.shared).expect("an app is set up before it is shared")
     }
 }

@@ -19,8 +19,8 @@ use tokio::sync::Semaphore;
 use url::Url;
 
 use crate::api::cursor;
+use crate::api::dry_run;
 use crate::api::idempotency::{Key, REPLAYED};
-use crate::api::input::Given;
 use crate::api::mcp::{self, Caller, McpDoor};
 use crate::api::oauth;
 use crate::api::registry;
@@ -185,14 +185,11 @@ impl Door {
             seen.operation = "mcp";
             self.answer_mcp(headers, actor, body.bytes.clone()).await
         } else {
-            match rest::route(method.as_str(), uri.path()) {
-                Ok((entry, id)) => {
+            let query = uri.query().unwrap_or_default();
+            match rest::route(method.as_str(), uri.path(), query, &body.bytes) {
+                Ok((entry, id, given)) => {
                     seen.operation = entry.spec.name;
                     ending = breaking_changes::first(self.app.breaking_changes, entry.spec.name);
-                    let given = match entry.spec.method {
-                        crate::api::operation::Method::Get => Given::Query(uri.query().unwrap_or_default()),
-                        crate::api::operation::Method::Post => Given::Body(&body.bytes),
-                    };
                     let request = registry::Request { id, given, key: Key::of_headers(headers) };
                     let called = entry.call(&self.app, &actor, conn, request);
                     let done = tokio::select! {
@@ -220,6 +217,9 @@ impl Door {
             let mut response = answer(status(done.status), done.body);
             if done.replayed {
                 insert(response.headers_mut(), REPLAYED, "true");
+            }
+            if done.dry {
+                insert(response.headers_mut(), dry_run::HEADER, "true");
             }
             if let Some(next) = done.next {
                 let here = self.app.config.public_url.as_str();
@@ -384,7 +384,7 @@ impl Door {
             (header::ACCESS_CONTROL_ALLOW_HEADERS, "Authorization, Content-Type, Idempotency-Key"),
             (
                 header::ACCESS_CONTROL_EXPOSE_HEADERS,
-                "X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, Idempotency-Replayed, Link",
+                "X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, Idempotency-Replayed, Dry-Run, Link",
             ),
             (header::ACCESS_CONTROL_MAX_AGE, "600"),
         ];

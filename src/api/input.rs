@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value, json};
 use url::form_urlencoded;
 
+use crate::api::dry_run;
 use crate::error::{Error, Problem, Result};
 
 /// The name of the body itself in a problem. Not "body": that is a field of two operations.
@@ -29,6 +30,19 @@ pub enum Given<'a> {
 }
 
 impl Given<'_> {
+    /// The same with its JSON taken apart, if it is an object: that is asked for more than once.
+    pub fn taken_apart(self) -> Self {
+        match self {
+            Self::Body(body) => of_body(body).map_or(Self::Body(body), Self::Arguments),
+            other => other,
+        }
+    }
+
+    /// Whether nothing of it may stay.
+    pub fn is_dry_run(&self) -> bool {
+        matches!(self, Self::Arguments(fields) if dry_run::is_asked(fields))
+    }
+
     /// Whether the input asks to send. Read before validation, because the required scope depends on it.
     pub fn sending(&self) -> Sending {
         let said = match self {
@@ -79,6 +93,9 @@ impl Schema {
             Given::Body(body) => of_body(body)?,
             Given::Arguments(arguments) => arguments,
         };
+        if self.property(dry_run::FIELD).is_some() {
+            problems.extend(dry_run::misspelt(&fields));
+        }
         fields.retain(|name, value| self.property(name).is_some() && !value.is_null());
         fields.values_mut().for_each(settle);
         problems.extend(check(&fields));

@@ -5,6 +5,7 @@ pub mod attached;
 pub mod cursor;
 pub mod door;
 pub mod downloads;
+pub mod dry_run;
 pub mod idempotency;
 pub mod input;
 pub mod mcp;

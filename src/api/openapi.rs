@@ -113,7 +113,7 @@ fn operation(entry: &Entry, ending: Option<&BreakingChange>) -> Value {
         } },
     });
     if spec.method == Method::Post {
-        operation["responses"][spec.status.to_string()]["headers"] = replayed();
+        operation["responses"][spec.status.to_string()]["headers"] = headers_of_a_write();
     }
     if cursor::is_taken(&entry.input) {
         operation["responses"][spec.status.to_string()]["headers"] = json!({ "Link": {
@@ -134,7 +134,7 @@ fn operation(entry: &Entry, ending: Option<&BreakingChange>) -> Value {
     if let Some(status) = spec.repeat_status {
         operation["responses"][status.to_string()] = json!({
             "description": "Done before.",
-            "headers": replayed(),
+            "headers": headers_of_a_write(),
             "content": { "application/json": { "schema": entry.output } },
         });
     }
@@ -155,11 +155,13 @@ fn operation(entry: &Entry, ending: Option<&BreakingChange>) -> Value {
     operation
 }
 
-fn replayed() -> Value {
-    json!({ "Idempotency-Replayed": {
-        "description": "The request was carried out before, with the same `Idempotency-Key`, and this was its answer.",
-        "schema": { "type": "string", "const": "true" },
-    } })
+fn headers_of_a_write() -> Value {
+    let mark = |about| json!({ "description": about, "schema": { "type": "string", "const": "true" } });
+    json!({
+        "Idempotency-Replayed":
+            mark("The request was carried out before, with the same `Idempotency-Key`, and this was its answer."),
+        "Dry-Run": mark("`dryRun` was true: nothing of it stayed."),
+    })
 }
 
 /// The path's id and, for a read, the query. Limits stand in the schemas.

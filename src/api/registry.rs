@@ -14,6 +14,7 @@ use sqlx::Postgres;
 use sqlx::pool::PoolConnection;
 
 use crate::api::attached::Brought;
+use crate::api::dry_run;
 use crate::api::idempotency::{Key, hash};
 use crate::api::input::{Given, Schema};
 use crate::api::operation::{Call, Method, Operation, Spec, StoredFile, Target};
@@ -99,6 +100,8 @@ pub struct Answer {
     pub file: Option<StoredFile>,
     /// It was done and answered before.
     pub replayed: bool,
+    /// Nothing of it stayed.
+    pub dry: bool,
     /// The cursor of the next page.
     pub next: Option<String>,
 }
@@ -115,6 +118,7 @@ impl Entry {
         conn: PoolConnection<Postgres>,
         request: Request<'_>,
     ) -> Result<Answer> {
+        let request = Request { given: request.given.taken_apart(), ..request };
         self.permit(actor, &request.given)?;
         (self.run)(app, actor, conn, self, request).await
     }
@@ -127,12 +131,16 @@ impl Entry {
 }
 
 fn entry<O: Operation>() -> Entry {
+    let mut input = schema_in(
+        SchemaSettings::draft2020_12().for_deserialize(),
+        SchemaGenerator::into_root_schema_for::<O::Input>,
+    );
+    if O::SPEC.method == Method::Post {
+        dry_run::offer(&mut input);
+    }
     Entry {
         spec: O::SPEC,
-        input: Schema::new(schema_in(
-            SchemaSettings::draft2020_12().for_deserialize(),
-            SchemaGenerator::into_root_schema_for::<O::Input>,
-        )),
+        input: Schema::new(input),
         output: schema_of::<O::Output>(),
         check: O::check,
         run: |app, actor, conn, entry, request| run::<O>(app, actor, conn, entry, request).boxed(),
@@ -146,16 +154,17 @@ async fn run<O: Operation>(
     entry: &Entry,
     request: Request<'_>,
 ) -> Result<Answer> {
+    let writes = O::SPEC.method == Method::Post;
+    let dry = (writes && request.given.is_dry_run()).then(|| app.dry());
+    let app = dry.as_ref().unwrap_or(app);
     let mut frame = app.frame(actor.workspace).of_agent();
-    if O::SPEC.method == Method::Post
-        && let Some(key) = request.key?
-    {
+    if writes && let Some(key) = request.key? {
         let asked = hash(O::SPEC.name, request.id, &request.given);
-        frame.keyed = Some(Keyed::new(actor.workspace, actor.id, key.text(), asked, O::SPEC.secret));
+        frame = frame.once(Some(Keyed::new(actor.workspace, actor.id, key.text(), asked, O::SPEC.secret)));
     }
     match carry_out::<O>(app, actor, conn, entry, frame, (request.id, request.given)).await {
         Err(Error::AnsweredBefore { status, body }) => {
-            Ok(Answer { status, body, file: None, replayed: true, next: None })
+            Ok(Answer { status, body, file: None, replayed: true, dry: false, next: None })
         }
         done => done,
     }
@@ -207,12 +216,12 @@ async fn transact<O: Operation>(
         _ => O::SPEC.status,
     };
     let (body, file) = (serde_json::to_string(&output)?, O::file(&output));
-    if let Some(keyed) = &call.db.frame().keyed {
+    if let Some(keyed) = call.db.frame().keyed() {
         keyed.answer(status, &body);
     }
     let next = call.next.take();
     call.db.finish().await?;
-    Ok(Answer { status, body, file, replayed: false, next })
+    Ok(Answer { status, body, file, replayed: false, dry: app.is_dry(), next })
 }
 
 /// Schema of a response type: a field that is always present is required, even when it can be null.

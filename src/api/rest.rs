@@ -1,14 +1,33 @@
 //! REST (specification 4): routes are the registry's paths, matched segment by segment.
 //! A path that names nothing is 404, also with a trailing slash; nothing is redirected.
 
+use crate::api::dry_run;
+use crate::api::input::Given;
 use crate::api::operation::{Method, Spec};
 use crate::api::registry::{Entry, OPERATIONS};
 use crate::error::{Error, NO_ENDPOINT, Result};
 
 pub const PREFIX: &str = "/api/v1";
 
-/// The operation at a path, and the id the path names.
-pub fn route<'p>(method: &str, path: &'p str) -> Result<(&'static Entry, Option<&'p str>)> {
+/// The operation at a path, the id the path names, and what is given: the query of a read, the body of a write.
+pub fn route<'r>(
+    method: &str,
+    path: &'r str,
+    query: &'r str,
+    body: &'r [u8],
+) -> Result<(&'static Entry, Option<&'r str>, Given<'r>)> {
+    let (entry, id) = find(method, path)?;
+    let given = match entry.spec.method {
+        Method::Get => Given::Query(query),
+        Method::Post => {
+            dry_run::refuse_in_query(query)?;
+            Given::Body(body)
+        }
+    };
+    Ok((entry, id, given))
+}
+
+fn find<'p>(method: &str, path: &'p str) -> Result<(&'static Entry, Option<&'p str>)> {
     let path = path.strip_prefix(PREFIX).unwrap_or_default();
     let mut allowed = Vec::new();
     for entry in OPERATIONS.iter() {
@@ -60,21 +79,21 @@ mod tests {
 
     #[test]
     fn a_path_finds_its_operation_and_id() {
-        let (entry, id) = route("GET", "/api/v1/conversations/cnv_1").unwrap();
+        let (entry, id) = find("GET", "/api/v1/conversations/cnv_1").unwrap();
         assert_eq!((entry.spec.name, id), ("get_conversation", Some("cnv_1")));
-        assert_eq!(route("HEAD", "/api/v1/me").unwrap().0.spec.name, "me");
+        assert_eq!(find("HEAD", "/api/v1/me").unwrap().0.spec.name, "me");
     }
 
     #[test]
     fn a_trailing_slash_or_an_unknown_path_is_no_endpoint() {
         for path in ["/api/v1/me/", "/api/v1/", "/api/v1/conversations/a/b", "/api/v1me"] {
-            assert_eq!(route("GET", path).err().unwrap().status(), 404, "{path}");
+            assert_eq!(find("GET", path).err().unwrap().status(), 404, "{path}");
         }
     }
 
     #[test]
     fn a_method_that_is_not_offered_names_those_that_are() {
-        let Err(Error::Method(allowed)) = route("DELETE", "/api/v1/me") else { panic!("DELETE was found") };
+        let Err(Error::Method(allowed)) = find("DELETE", "/api/v1/me") else { panic!("DELETE was found") };
         assert_eq!(allowed, "GET, HEAD");
     }
 }

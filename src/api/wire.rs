@@ -8,6 +8,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::api::dry_run::NO_SECRET;
+use crate::app::App;
 use crate::clock::written;
 use crate::conversations::conversation;
 use crate::conversations::list;
@@ -37,6 +39,18 @@ impl JsonSchema for Timestamp {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "format": "date-time" })
+    }
+}
+
+/// What opens something for whoever has it. A dry run has none to show: a link needs no row to be good, and a secret that was
+/// never kept looks like one that was.
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Secret(String);
+
+impl Secret {
+    pub fn shown(app: &App, secret: String) -> Self {
+        Self(if app.is_dry() { NO_SECRET.to_owned() } else { secret })
     }
 }
 

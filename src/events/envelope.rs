@@ -128,7 +128,7 @@ mod tests {
             feed: Default::default(),
             keys: None,
             by_agent: false,
-            keyed: None,
+            ending: crate::store::db::Ending::Kept,
         };
         let event = Event::WebhookTest(WebhookTest { endpoint_id: WebhookId(2) });
         let body = body(EventId(3), &event, &frame, true, "", None).unwrap();

@@ -36,7 +36,7 @@ use crate::incoming::{quote, scam};
 use crate::replies::automatic::answer::answer;
 use crate::rules::store::active;
 use crate::secrets::hashes::{hex, number, sha256};
-use crate::store::db::{Frame, Handle, Tx};
+use crate::store::db::{Handle, Tx};
 use crate::workspace::access::By;
 use crate::workspace::mailboxes::{self, Mailbox};
 use crate::zone::Zone;
@@ -144,7 +144,7 @@ async fn store(
     let identity = Identity::of(mail, &delivery.verdict);
     let mut tx = match &delivery.asked {
         Some(asked) => {
-            let frame = Frame { keyed: asked.keyed.clone(), ..app.frame(workspace).of_agent() };
+            let frame = app.frame(workspace).of_agent().once(asked.keyed.clone());
             Tx::begin(app.connection().await?, frame).await?
         }
         None => app.begin(workspace).await?,

@@ -83,17 +83,15 @@ async fn take_in(
         return Err(too_much_mail(limit, retry_after));
     }
     drop(conn);
-    match receive(app, workspace, delivery).await {
+    let taken = match receive(app, workspace, delivery).await {
         Ok(Received::Stored(stored) | Received::Duplicate(stored)) => Ok(stored),
-        Ok(Received::Refused(refusal)) => {
-            app.rate.give_back(subject, limit, now).await;
-            Err(Error::problem("text", refusal.to_string()))
-        }
-        Err(error) => {
-            app.rate.give_back(subject, limit, now).await;
-            Err(error)
-        }
+        Ok(Received::Refused(refusal)) => Err(Error::problem("text", refusal.to_string())),
+        Err(error) => Err(error),
+    };
+    if taken.is_err() || app.is_dry() {
+        app.rate.give_back(subject, limit, now).await;
     }
+    taken
 }
 
 impl Simulated {

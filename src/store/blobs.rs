@@ -46,6 +46,8 @@ pub struct Blobs {
     store: Arc<dyn ObjectStore>,
     /// Where the files are, unless they are on S3.
     folder: Option<PathBuf>,
+    /// False: what is written is measured and let go.
+    keeps: bool,
     random: Random,
     clock: Clock,
 }
@@ -80,7 +82,12 @@ impl Blobs {
             "s3" => (bucket(config)?, None),
             _ => return Err(Error::internal("ROOKERY_BLOBS must be a file:/// or s3:// address")),
         };
-        Ok(Self { store, folder, random, clock })
+        Ok(Self { store, folder, keeps: true, random, clock })
+    }
+
+    /// The same to read from. What is written is measured, so that it gets its answer, and kept nowhere.
+    pub fn keeping_nothing(&self) -> Self {
+        Self { keeps: false, ..self.clone() }
     }
 
     /// Stores what comes, but no more than `at_most` bytes: beyond that it is [`Error::TooLarge`]. A write that fails
@@ -121,7 +128,7 @@ impl Blobs {
             upload.abort().await;
             return Err(error);
         }
-        if let Some(folder) = &self.folder {
+        if let Some(folder) = self.folder.as_ref().filter(|_| self.keeps) {
             tokio::fs::set_permissions(folder.join(&key), Permissions::from_mode(0o600)).await?;
         }
         Ok(upload.written(key))
@@ -288,7 +295,7 @@ impl Blobs {
 
     /// For bytes whose row was never written: the same mail came twice, or the transaction failed.
     pub async fn discard(&self, keys: &[String]) {
-        for key in keys {
+        for key in keys.iter().filter(|_| self.keeps) {
             if let Err(error) = self.store.delete(&Path::from(key.as_str())).await {
                 tracing::warn!(%error, key, "a blob without a row was left behind");
             }
@@ -299,7 +306,8 @@ impl Blobs {
 /// A blob on its way. What fits into one part is stored in one step; of more, the parts are handed over one after the
 /// other, and the store makes them one when the last is there. One that is dropped before is taken away again.
 struct Upload {
-    store: Arc<dyn ObjectStore>,
+    /// None: it goes nowhere.
+    store: Option<Arc<dyn ObjectStore>>,
     path: Path,
     /// What is not handed over yet, up to the size of a part.
     part: Vec<u8>,
@@ -312,7 +320,7 @@ struct Upload {
 impl Upload {
     fn new(blobs: &Blobs, key: &str, s3_part: usize) -> Self {
         Self {
-            store: blobs.store.clone(),
+            store: blobs.keeps.then(|| blobs.store.clone()),
             path: Path::from(key),
             part: Vec::new(),
             part_size: if blobs.folder.is_some() { FOLDER_PART } else { s3_part },
@@ -355,17 +363,20 @@ impl Upload {
     }
 
     async fn hand_over(&mut self) -> Result<()> {
+        let part = std::mem::take(&mut self.part);
+        let Some(store) = &self.store else { return Ok(()) };
         let parts = match &mut self.parts {
             Some(parts) => parts,
-            none => none.insert(self.store.put_multipart(&self.path).await?),
+            none => none.insert(store.put_multipart(&self.path).await?),
         };
-        parts.put_part(std::mem::take(&mut self.part).into()).await?;
+        parts.put_part(part.into()).await?;
         Ok(())
     }
 
     async fn finish(&mut self) -> Result<()> {
+        let Some(store) = &self.store else { return Ok(()) };
         if self.parts.is_none() {
-            self.store.put(&self.path, std::mem::take(&mut self.part).into()).await?;
+            store.put(&self.path, std::mem::take(&mut self.part).into()).await?;
             return Ok(());
         }
         self.hand_over().await?;

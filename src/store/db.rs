@@ -40,12 +40,37 @@ pub struct Frame {
     pub keys: Option<Arc<KeyRing>>,
     /// An agent changes something, which is refused when agents are stopped.
     pub by_agent: bool,
-    /// It is done once, however often it is asked for: the first transaction that begins finds out whether it was done, and
-    /// none ends without its answer.
-    pub keyed: Option<Arc<Keyed>>,
+    pub ending: Ending,
+}
+
+/// What becomes of what a transaction did.
+#[derive(Clone)]
+pub enum Ending {
+    Kept,
+    /// Kept with its answer. It is done once, however often it is asked for: the first transaction that begins finds out
+    /// whether it was done, and none ends without its answer.
+    Answered(Arc<Keyed>),
+    /// A dry run: it is done to its end, and then nothing of it was.
+    TakenBack,
 }
 
 impl Frame {
+    /// For what is done once. A dry run is not done, so it has no answer to be kept or found.
+    pub fn once(self, keyed: Option<Arc<Keyed>>) -> Self {
+        let ending = match (self.ending, keyed) {
+            (Ending::Kept, Some(keyed)) => Ending::Answered(keyed),
+            (ending, _) => ending,
+        };
+        Self { ending, ..self }
+    }
+
+    pub fn keyed(&self) -> Option<&Arc<Keyed>> {
+        match &self.ending {
+            Ending::Answered(keyed) => Some(keyed),
+            Ending::Kept | Ending::TakenBack => None,
+        }
+    }
+
     /// For what an agent does.
     pub fn of_agent(self) -> Self {
         Self { by_agent: true, ..self }
@@ -108,14 +133,14 @@ pub struct Across<'c>(Open<'c>);
 impl Handle for NoConnection {
     async fn begin(mut conn: PoolConnection<Postgres>, frame: Frame) -> Result<Self> {
         // Whoever comes at the same moment waits in the verb's own transaction, which looks again.
-        if let Some(keyed) = &frame.keyed {
+        if let Some(keyed) = frame.keyed() {
             keyed.refuse_repeat(&mut conn, frame.keys.as_deref(), frame.now).await?;
         }
         Ok(Self(frame))
     }
 
     async fn finish(self) -> Result<()> {
-        match &self.0.keyed {
+        match self.0.keyed() {
             Some(keyed) if !keyed.is_remembered() => {
                 Err(Error::internal("a request with a key was carried out by a transaction without it"))
             }
@@ -130,7 +155,7 @@ impl Handle for NoConnection {
 
 impl Handle for Reading {
     async fn begin(conn: PoolConnection<Postgres>, frame: Frame) -> Result<Self> {
-        let conn = match frame.keyed {
+        let conn = match frame.keyed() {
             None => Plain::Bare(conn),
             Some(_) => Plain::Remembering(Open::entered(conn, &frame).await?),
         };
@@ -252,8 +277,12 @@ impl Tx<'_> {
         self.keep_savepoint().await
     }
 
+    /// Makes what was done last, and tells of it; or takes it back, when the frame says so.
     pub async fn commit(self) -> Result<()> {
         let Self { tx, frame, changes } = self;
+        if let Ending::TakenBack = frame.ending {
+            return tx.take_back().await;
+        }
         let ended = tx.commit_with(&frame).await;
         // When nobody knows, pages look.
         if ended.as_ref().map_or_else(Error::is_uncertain, |()| true) {
@@ -325,7 +354,7 @@ impl<'c> Open<'c> {
     async fn entered(conn: PoolConnection<Postgres>, frame: &Frame) -> Result<Open<'static>> {
         let mut tx =
             Open::begin(Held::Owned(conn), Some(entering(frame))).await.map_err(Error::or_stopped)?;
-        if let Some(keyed) = &frame.keyed {
+        if let Some(keyed) = frame.keyed() {
             keyed.refuse_repeat(&mut tx, frame.keys.as_deref(), frame.now).await?;
         }
         Ok(tx)
@@ -333,10 +362,18 @@ impl<'c> Open<'c> {
 
     /// What was done and what was answered are one commit.
     async fn commit_with(mut self, frame: &Frame) -> Result<()> {
-        if let Some(keyed) = &frame.keyed {
+        if let Some(keyed) = frame.keyed() {
             keyed.remember(&mut self, frame.keys.as_deref(), frame.now, &frame.random).await?;
         }
         self.commit().await
+    }
+
+    /// Asks everything that a commit would ask, and does not commit.
+    async fn take_back(mut self) -> Result<()> {
+        sqlx::raw_sql("set constraints all immediate").execute(&mut *self).await?;
+        Manager::rollback(self.held.connection()).await?;
+        self.state = State::Ended;
+        Ok(())
     }
 
     async fn commit(mut self) -> Result<()> {
@@ -380,7 +417,7 @@ impl DerefMut for Open<'_> {
 fn entering(frame: &Frame) -> SqlStr {
     let enter = if frame.by_agent { "enter_as_agent" } else { "enter_workspace" };
     let entering = format!("begin; select {enter}({})", frame.workspace.number());
-    let turns = frame.keyed.as_ref().map(|keyed| keyed.taking_turns());
+    let turns = frame.keyed().map(|keyed| keyed.taking_turns());
     AssertSqlSafe([Some(entering), turns].into_iter().flatten().collect::<Vec<_>>().join("; ")).into_sql_str()
 }
 

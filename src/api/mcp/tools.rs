@@ -17,6 +17,7 @@ use super::asking::{self, Reached};
 use super::caller::{Caller, is_read, meta, told, tools};
 use super::words::{UNTRUSTED, UNTRUSTED_ABOVE, UNTRUSTED_MARK};
 use crate::api::cursor;
+use crate::api::dry_run;
 use crate::api::idempotency::{Key, REPLAYED_IN_META};
 use crate::api::input::Given;
 use crate::api::operation::Needs;
@@ -83,6 +84,8 @@ async fn run(
         && let Some(id) = &id
         && tool.spec.needs == Needs::DraftOrSend
         && arguments.get(asking::SEND) == Some(&Value::Bool(true))
+        // Nothing leaves by a dry run.
+        && !dry_run::is_asked(&arguments)
     {
         let given = Given::Arguments(arguments.clone());
         tool.permit(&caller.actor, &given)?;
@@ -195,7 +198,7 @@ fn wrap_schema(mut items: JsonObject) -> JsonObject {
 }
 
 fn result_of(answered: Answered<Answer>, untrusted: bool) -> CallToolResult {
-    let Answer { body: text, replayed, next, .. } = match answered {
+    let Answer { body: text, replayed, dry, next, .. } = match answered {
         Ok(answer) => answer,
         Err(error) => {
             let mut result = CallToolResult::error(vec![ContentBlock::text(told(&error))]);
@@ -213,6 +216,9 @@ fn result_of(answered: Answered<Answer>, untrusted: bool) -> CallToolResult {
     if untrusted {
         content.push(ContentBlock::text(UNTRUSTED_ABOVE));
     }
+    if dry {
+        content.push(ContentBlock::text(dry_run::IN_WORDS));
+    }
     let mut result = CallToolResult::success(content);
     result.structured_content = match body {
         Value::Array(items) => Some(json!({ "items": items })),
@@ -222,7 +228,9 @@ fn result_of(answered: Answered<Answer>, untrusted: bool) -> CallToolResult {
     if let (Some(next), Some(Value::Object(content))) = (next, &mut result.structured_content) {
         content.insert(NEXT_CURSOR.into(), json!(next));
     }
-    for (name, holds) in [(UNTRUSTED_MARK, untrusted), (REPLAYED_IN_META, replayed)] {
+    for (name, holds) in
+        [(UNTRUSTED_MARK, untrusted), (REPLAYED_IN_META, replayed), (dry_run::IN_META, dry)]
+    {
         if holds {
             result.meta.get_or_insert_default().insert(name.into(), json!(true));
         }

@@ -1,5 +1,6 @@
 //! `Idempotency-Key`: what is asked for twice is done once, by REST and by MCP, whatever happens in between.
 
+mod dry_runs;
 mod killing;
 
 use std::time::Duration;

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::operation::{Call, Needs, Operation, Spec};
+use crate::api::wire::Secret;
 use crate::bookings::link::{NO_TYPE, offer_link};
 use crate::bookings::types;
 use crate::conversations::conversation::Conversation;
@@ -25,7 +26,7 @@ pub struct Input {
 #[derive(Serialize, JsonSchema)]
 pub struct OfferedTimes {
     /// Good for 30 days, and only for the contact of this conversation: whoever opens it books as them, without a code.
-    url: String,
+    url: Secret,
 }
 
 impl Operation for OfferTimes {
@@ -49,6 +50,6 @@ impl Operation for OfferTimes {
         let id: BookingTypeId = input.booking_type_id.parse().map_err(|_| NO_TYPE)?;
         let own = types::find(&mut call.db, call.actor, id).await?;
         let url = offer_link(call.app, &mut call.db, call.actor.workspace, own.id, &conversation).await?;
-        Ok(OfferedTimes { url })
+        Ok(OfferedTimes { url: Secret::shown(call.app, url) })
     }
 }

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::{ScopeName, Webhook, WithSecret, managing};
 use crate::api::input::NOT_BLANK;
 use crate::api::operation::{Call, Nothing, Operation, Spec};
+use crate::api::wire::Secret;
 use crate::error::{Error, Result};
 use crate::events::event::Kind;
 use crate::store::db::{Handle, NoConnection, Tx};
@@ -83,8 +84,9 @@ impl Operation for CreateWebhook {
         let made = create_in(&mut tx, &actor.by(), &wanted).await?;
         let now = tx.now();
         let webhook = webhook::find(&mut tx, actor.workspace, made.webhook).await?;
-        let output = WithSecret { webhook: Webhook::of(webhook, now), secret: made.secret };
-        if let Some(keyed) = &call.db.frame().keyed {
+        let output =
+            WithSecret { webhook: Webhook::of(webhook, now), secret: Secret::shown(app, made.secret) };
+        if let Some(keyed) = call.db.frame().keyed() {
             keyed.answer(Self::SPEC.status, &serde_json::to_string(&output)?);
         }
         tx.commit().await?;

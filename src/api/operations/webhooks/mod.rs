@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::operation::{Named, Needs, Spec};
-use crate::api::wire::Timestamp;
+use crate::api::wire::{Secret, Timestamp};
 use crate::ids::WebhookId;
 use crate::webhooks::webhook::{self, State};
 use crate::workspace::access::Scope;
@@ -94,5 +94,5 @@ impl Webhook {
 pub struct WithSecret {
     webhook: Webhook,
     /// `whsec_…`, by which its requests are signed. It is shown this once.
-    secret: String,
+    secret: Secret,
 }

@@ -4,6 +4,7 @@
 use super::{WithSecret, managing};
 use crate::api::operation::{Call, Operation, Spec};
 use crate::api::operations::NoInput;
+use crate::api::wire::Secret;
 use crate::error::Result;
 use crate::store::db::Tx;
 use crate::webhooks::manage;
@@ -28,6 +29,7 @@ impl Operation for RotateWebhook {
         let made = manage::rotate_in(&mut call.db, &call.actor.by(), webhook.id).await?;
         let now = call.now();
         let webhook = webhook::find(&mut call.db, call.actor.workspace, made.webhook).await?;
-        Ok(WithSecret { webhook: super::Webhook::of(webhook, now), secret: made.secret })
+        let secret = Secret::shown(call.app, made.secret);
+        Ok(WithSecret { webhook: super::Webhook::of(webhook, now), secret })
     }
 }
