@@ -20,6 +20,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rookery::app::App;
 use rookery::ids::{Id, TagId};
 use rookery::workspace::access::{By, Scope};
+use rookery::workspace::agents::caps::Caps;
 use rookery::workspace::people::{self, Role};
 use rookery::workspace::plan::Plan;
 use rookery::workspace::{create, keys, mailboxes};
@@ -122,8 +123,8 @@ async fn found_workspace(
     let mut agents = Vec::new();
     for number in 0..AGENTS {
         let name = format!("Agent {number}");
-        let made =
-            keys::create(app, id, &By::System, made.owner, &name, &Scope::ALL, true).await.expect("a key");
+        let wanted = keys::Wanted { name: &name, scopes: &Scope::ALL, livemode: true, caps: Caps::default() };
+        let made = keys::create(app, id, &By::System, made.owner, wanted).await.expect("a key");
         agents.push((made, name));
     }
     let first = &agents[0].0;

@@ -29,6 +29,7 @@ use rookery::incoming::{quote, scam};
 use rookery::random::Random;
 use rookery::store::db::MIGRATIONS;
 use rookery::workspace::access::{Actor, By, MemberId, Scope};
+use rookery::workspace::agents::caps::Caps;
 use rookery::workspace::keys::{self, Agent};
 use rookery::workspace::mailboxes::Mailbox;
 use rookery::workspace::plan::Plan;
@@ -255,8 +256,8 @@ impl Bench {
         let (workspace, owner) = (made.workspace, made.owner);
         let mailbox =
             mailboxes::create(&app, workspace, &By::System, "help@acme.example", "Help", None).await;
-        let key =
-            keys::create(&app, workspace, &By::System, owner, "bot", &Scope::ALL, true).await.expect("a key");
+        let wanted = keys::Wanted { name: "bot", scopes: &Scope::ALL, livemode: true, caps: Caps::default() };
+        let key = keys::create(&app, workspace, &By::System, owner, wanted).await.expect("a key");
         let mut conn = app.connection().await.expect("a connection");
         let mailbox = mailboxes::live(&mut conn, workspace, mailbox.expect("an inbox")).await.expect("it");
         drop(conn);
@@ -268,7 +269,7 @@ impl Bench {
             livemode: true,
             private_of: owner,
         };
-        let agent = Agent { actor, id: key.agent, plan: Plan::Pro, stopped: false };
+        let agent = Agent { actor, id: key.agent, plan: Plan::Pro, stopped: false, caps: Caps::default() };
         let bare = rookery::store::db::pool(&url, arguments.clients as u32).expect("a pool");
         let each_round = arguments.count;
         let bench = Self { app, bare, workspace, mailbox, agent, words, base: 1 << 40, each_round, folder };

@@ -53,6 +53,7 @@ pub struct Problem {
 
 pub const NO_CONVERSATION: Error = Error::Missing("No such conversation.");
 pub const NO_MESSAGE: Error = Error::Missing("No such message.");
+pub const NO_AGENT: Error = Error::Missing("No such agent in this workspace.");
 pub const NO_MAILBOX: Error = Error::Missing("No such inbox.");
 pub const NO_ENDPOINT: Error = Error::Missing("No such endpoint.");
 

@@ -26,6 +26,7 @@ use crate::replies::{discard, revoke_key, undo};
 use crate::store::db::Tx;
 use crate::text;
 use crate::workspace::access::{By, Scope};
+use crate::workspace::agents::caps::Caps;
 use crate::workspace::people::{self, Person, Role};
 use crate::workspace::plan::Plan;
 use crate::workspace::{create, keys, mailboxes, sign_in_links};
@@ -93,6 +94,15 @@ pub enum Command {
         /// A test key works on the sandbox only.
         #[arg(long)]
         mode: Mode,
+        /// At most so many messages a day that it sends with nobody's approval.
+        #[arg(long, value_name = "N")]
+        sends_a_day: Option<i32>,
+        /// At most so many drafts a day.
+        #[arg(long, value_name = "N")]
+        drafts_a_day: Option<i32>,
+        /// At most so many of both together.
+        #[arg(long, value_name = "N")]
+        messages_a_day: Option<i32>,
     },
     /// Make a key useless at once.
     RevokeKey {
@@ -286,11 +296,21 @@ async fn execute(app: &App, command: Command) -> Result<Done> {
                 .map_err(no_workspace)?;
             (format!("Made inbox {mailbox}."), json!({ "mailbox": mailbox }))
         }
-        Command::CreateKey { workspace, maker, name, scopes, mode } => {
-            let live = matches!(mode, Mode::Live);
-            let made = keys::create(app, workspace, &By::System, maker, &name, &scopes, live)
-                .await
-                .map_err(no_workspace)?;
+        Command::CreateKey {
+            workspace,
+            maker,
+            name,
+            scopes,
+            mode,
+            sends_a_day,
+            drafts_a_day,
+            messages_a_day,
+        } => {
+            let caps = Caps { sends: sends_a_day, drafts: drafts_a_day, messages: messages_a_day };
+            let livemode = matches!(mode, Mode::Live);
+            let wanted = keys::Wanted { name: &name, scopes: &scopes, livemode, caps };
+            let made =
+                keys::create(app, workspace, &By::System, maker, wanted).await.map_err(no_workspace)?;
             let line = format!("Made key {} of agent {}. It is not shown again.", made.key, made.agent);
             (line, json!({ "agent": made.agent, "key": made.key }))
         }

@@ -19,6 +19,7 @@ use crate::random::Random;
 use crate::store::db::MIGRATIONS;
 use crate::text;
 use crate::workspace::access::{By, Scope};
+use crate::workspace::agents::caps::Caps;
 use crate::workspace::create::create;
 use crate::workspace::plan::Plan;
 use crate::workspace::{keys, sign_in_links};
@@ -69,7 +70,8 @@ pub async fn quickstart(config: Config, arguments: Arguments) -> Result<()> {
     let name = format!("Quickstart {}", app.random.letters(5));
     // Managing webhooks is chosen by its name, never by "all".
     let scopes: Vec<Scope> = Scope::ALL.into_iter().filter(|scope| *scope != Scope::Webhooks).collect();
-    let made = keys::create(&app, workspace, &By::System, owner, &name, &scopes, false).await?;
+    let wanted = keys::Wanted { name: &name, scopes: &scopes, livemode: false, caps: Caps::default() };
+    let made = keys::create(&app, workspace, &By::System, owner, wanted).await?;
     let mut tx = app.begin(workspace).await?;
     let link = sign_in_links::make(&mut tx, owner).await?;
     tx.commit().await?;

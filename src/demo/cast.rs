@@ -7,6 +7,7 @@ use crate::app::App;
 use crate::error::{Error, Result};
 use crate::ids::{PersonId, WorkspaceId};
 use crate::workspace::access::{Actor, By, Scope};
+use crate::workspace::agents::caps::Caps;
 use crate::workspace::keys::{self, Agent};
 use crate::workspace::mailboxes::{self, Mailbox};
 use crate::workspace::people::{self, Person, Role};
@@ -55,7 +56,8 @@ impl Cast {
         let (mut agents, mut made) = (HashMap::new(), Vec::new());
         for name in AGENTS {
             let scopes = [Scope::Read, Scope::Write, Scope::Draft, Scope::Send];
-            let key = keys::create(app, workspace, &By::System, owner, name, &scopes, true).await?.key;
+            let wanted = keys::Wanted { name, scopes: &scopes, livemode: true, caps: Caps::default() };
+            let key = keys::create(app, workspace, &By::System, owner, wanted).await?.key;
             let found =
                 keys::authenticate(&mut *app.connection().await?, workspace, keys::hash(&key)).await?;
             agents.insert(name.to_owned(), found.ok_or_else(|| nobody(name))?);

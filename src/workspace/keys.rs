@@ -17,6 +17,7 @@ use crate::secrets::hashes::sha256;
 use crate::secrets::sign_in_tokens::Token;
 use crate::store::db::Tx;
 use crate::workspace::access::{Actor, By, MemberId, Scope};
+use crate::workspace::agents::caps::Caps;
 use crate::workspace::audit::{self, Did, Subject};
 use crate::workspace::people::{Role, a_name, role_of};
 use crate::workspace::plan::{Plan, plan_of};
@@ -37,26 +38,32 @@ pub async fn create(
     workspace: WorkspaceId,
     by: &By,
     maker: PersonId,
-    name: &str,
-    scopes: &[Scope],
-    livemode: bool,
+    wanted: Wanted<'_>,
 ) -> Result<NewKey> {
+    let livemode = wanted.livemode;
     let key = format!("rk_{}_{}", if livemode { "live" } else { "test" }, app.random.letters(KEY_LETTERS));
     let hash = hash(&key);
     let hint = format!("{}…{}", &key[..8], &key[key.len() - 4..]);
 
     let mut tx = app.begin(workspace).await?;
-    let made = add(&mut tx, maker, NewAgent { name, scopes, livemode, key: Some(hash), hint: &hint }).await?;
+    let made = add(&mut tx, maker, NewAgent { wanted, key: Some(hash), hint: &hint }).await?;
     app.directory.add_key(workspace, hash).await?;
     made.record(&mut tx, by, json!({ "livemode": livemode, "hint": hint })).await?;
     tx.commit().await?;
     Ok(NewKey { agent: made.agent, key })
 }
 
-pub struct NewAgent<'a> {
+/// What its maker chose.
+#[derive(Clone, Copy)]
+pub struct Wanted<'a> {
     pub name: &'a str,
     pub scopes: &'a [Scope],
     pub livemode: bool,
+    pub caps: Caps,
+}
+
+pub struct NewAgent<'a> {
+    pub wanted: Wanted<'a>,
     /// Without one it signs in.
     pub key: Option<[u8; 32]>,
     /// How its maker knows it again.
@@ -68,12 +75,15 @@ pub struct Made {
     pub agent: AgentId,
     name: String,
     scopes: Vec<String>,
+    caps: Caps,
 }
 
 /// Makes an agent: the one rule for who may and what it is called.
 pub async fn add(tx: &mut Tx<'_>, maker: PersonId, new: NewAgent<'_>) -> Result<Made> {
-    let name = a_name("name", new.name, LONGEST_NAME)?;
-    let scopes = with_read(new.scopes)?;
+    let Wanted { name, scopes, livemode, caps } = new.wanted;
+    let name = a_name("name", name, LONGEST_NAME)?;
+    let scopes = with_read(scopes)?;
+    caps.check()?;
     let workspace = tx.workspace();
     may_administer(tx, workspace, maker).await?;
     plan_of(tx, workspace).await?.needs_api()?;
@@ -81,25 +91,29 @@ pub async fn add(tx: &mut Tx<'_>, maker: PersonId, new: NewAgent<'_>) -> Result<
     let now = tx.now();
     let added = sqlx::query!(
         "insert into agents
-             (workspace_id, id, name, maker_id, livemode, scopes, key_hash, key_hint, created_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+             (workspace_id, id, name, maker_id, livemode, scopes, key_hash, key_hint, created_at, daily_sends,
+              daily_drafts, daily_cap)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
          on conflict (workspace_id, livemode, lower(name)) where revoked_at is null do nothing",
         workspace.0,
         agent.0,
         name,
         maker.0,
-        new.livemode,
+        livemode,
         &scopes,
         new.key.as_ref().map(|hash| hash.as_slice()),
         new.hint,
-        now
+        now,
+        caps.sends,
+        caps.drafts,
+        caps.messages
     )
     .execute(&mut **tx)
     .await?;
     if added.rows_affected() == 0 {
         return Err(Error::problem("name", "is the name of another key already"));
     }
-    Ok(Made { agent, name, scopes })
+    Ok(Made { agent, name, scopes, caps })
 }
 
 impl Made {
@@ -107,6 +121,9 @@ impl Made {
         let mut data = json!({ "scopes": self.scopes });
         if let (Some(data), Value::Object(more)) = (data.as_object_mut(), more) {
             data.extend(more);
+            if self.caps.are_any() {
+                data.insert("limits".into(), json!(self.caps));
+            }
         }
         let subject = Subject { id: &self.agent, name: &self.name };
         audit::record(tx, by, Did::KeyMade, subject, data).await
@@ -223,6 +240,7 @@ pub struct Agent {
     pub plan: Plan,
     /// Every agent of its workspace is.
     pub stopped: bool,
+    pub caps: Caps,
 }
 
 impl Agent {
@@ -248,6 +266,9 @@ struct Row {
     plan: Plan,
     maker: PersonId,
     stopped: bool,
+    sends: Option<i32>,
+    drafts: Option<i32>,
+    messages: Option<i32>,
 }
 
 /// Read on every request, so an agent that is revoked is out at once, and so is one whose maker has left the team.
@@ -256,7 +277,8 @@ macro_rules! at_work {
         let row = sqlx::query_as!(
             Row,
             r#"select agents.id as "id: AgentId", agents.name, scopes, livemode, plan as "plan: Plan",
-                      people.id as "maker: PersonId", agents_stopped_at is not null as "stopped!"
+                      people.id as "maker: PersonId", agents_stopped_at is not null as "stopped!",
+                      daily_sends as sends, daily_drafts as drafts, daily_cap as messages
                from agents
                join workspaces on workspaces.id = agents.workspace_id
                join people on people.workspace_id = agents.workspace_id and people.id = agents.maker_id
@@ -307,6 +329,7 @@ impl Row {
             id: self.id,
             plan: self.plan,
             stopped: self.stopped,
+            caps: Caps { sends: self.sends, drafts: self.drafts, messages: self.messages },
         }
     }
 }

@@ -11,6 +11,7 @@ const ANSWERS: &[(&str, &str, &str)] = &[
     ("Me", "me", ""),
     ("Agent", "me", "agent"),
     ("Scope", "me", "scopes/[]"),
+    ("Limits", "me", "limits"),
     ("ConversationSummary", "list_conversations", "[]"),
     ("Status", "list_conversations", "[]/status"),
     ("Contact", "list_conversations", "[]/contact"),

@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::ids::AgentId;
 use crate::store::db::Reading;
 use crate::workspace::access::Scope;
+use crate::workspace::agents::caps::Caps;
 
 pub struct Me;
 
@@ -19,6 +20,8 @@ pub struct Output {
     scopes: Vec<Scope>,
     /// False for a test key, which sees the sandbox only.
     livemode: bool,
+    /// How much the agent may write in a day of the workspace's zone. Null is no limit of its own.
+    limits: Caps,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -42,6 +45,6 @@ impl Operation for Me {
     async fn run(call: &mut Call<'_, Reading>, _: Nothing, _: NoInput) -> Result<Output> {
         let actor = call.actor;
         let agent = Agent { id: actor.id, name: actor.name.clone() };
-        Ok(Output { agent, scopes: actor.scopes.clone(), livemode: actor.livemode })
+        Ok(Output { agent, scopes: actor.scopes.clone(), livemode: actor.livemode, limits: actor.caps })
     }
 }

@@ -1,20 +1,16 @@
-//! What an agent wrote by day and what became of it, counted in the transaction that does it; and the cap of a day, which
-//! is the same row: so it is exact, whatever runs at the same time.
+//! What an agent wrote by day and what became of it, counted in the transaction that does it; and the caps of a day,
+//! which look at the same row: so they are exact, whatever runs at the same time.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
-use serde_json::json;
 use sqlx::PgConnection;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ids::{AgentId, ConversationId, MessageId, PersonId, WorkspaceId};
 use crate::store::db::Tx;
 use crate::store::forget::forget;
-use crate::workspace::access::By;
-use crate::workspace::agents::list::NO_AGENT;
-use crate::workspace::audit::{self, Did, Subject};
+use crate::workspace::agents::caps::{Caps, Used};
 use crate::zone::Zone;
 
 /// What the page of an agent shows.
@@ -23,8 +19,6 @@ pub const SHOWN_DAYS: u64 = 30;
 const KEPT_DAYS: TimeDelta = TimeDelta::days(400);
 const KEPT_MESSAGES: TimeDelta = TimeDelta::days(SHOWN_DAYS as i64);
 const AT_ONCE: i64 = 1_000;
-/// More in a day than its rate allows would be no cap.
-pub const HIGHEST_CAP: i32 = 100_000;
 
 /// What happened to a message of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +42,8 @@ pub struct Numbers {
     pub sent: i64,
 }
 
-/// Counts a message that an agent writes, and refuses it when the agent has written enough today.
+/// Counts a message that an agent writes, and refuses it when the agent has written enough today. What is undone or thrown
+/// away later stays counted.
 pub async fn written(
     tx: &mut Tx<'_>,
     agent: AgentId,
@@ -72,8 +67,10 @@ pub async fn written(
                    set drafted = d.drafted + excluded.drafted, scheduled = d.scheduled + excluded.scheduled,
                        private_drafted = d.private_drafted + excluded.private_drafted,
                        private_scheduled = d.private_scheduled + excluded.private_scheduled
-               returning drafted + scheduled + private_drafted + private_scheduled as n)
-           select (select n from counted) as "n!", daily_cap from agents where workspace_id = $1 and id = $2"#,
+               returning drafted + private_drafted as drafts, scheduled + private_scheduled as sends)
+           select (select sends from counted) as "sends!", (select drafts from counted) as "drafts!",
+                  daily_sends, daily_drafts, daily_cap
+           from agents where workspace_id = $1 and id = $2"#,
         workspace.0,
         agent.0,
         now,
@@ -86,24 +83,9 @@ pub async fn written(
     )
     .fetch_one(&mut **tx)
     .await?;
-    match row.daily_cap {
-        Some(cap) if row.n > cap => Err(enough(cap, zone.name(), zone.midnight_after(now) - now)),
-        _ => Ok(()),
-    }
-}
-
-/// The 429 of an agent that has written enough today.
-fn enough(cap: i32, zone: &str, wait: TimeDelta) -> Error {
-    let messages = match cap {
-        0 => "no messages".to_owned(),
-        1 => "one message".to_owned(),
-        many => format!("{many} messages"),
-    };
-    let sentence = format!(
-        "Enough for today: this agent may write {messages} a day. The next day begins at midnight ({zone})."
-    );
-    let retry_after = wait.to_std().unwrap_or(Duration::from_secs(1));
-    Error::SlowDown { sentence, retry_after }
+    let caps = Caps { sends: row.daily_sends, drafts: row.daily_drafts, messages: row.daily_cap };
+    let used = Used { sends: row.sends, drafts: row.drafts };
+    caps.hold(used, scheduled, zone.name(), zone.midnight_after(now) - now)
 }
 
 /// Counts what became of a message of an agent.
@@ -219,16 +201,17 @@ impl std::iter::Sum for Numbers {
     }
 }
 
-/// What is still free of a cap today, whatever the viewer may see of what was written: the agent is told the same.
-pub async fn written_today(
+/// What counts against its caps today, whatever the viewer may see of what was written: the agent is told the same.
+pub async fn used_today(
     conn: &mut PgConnection,
     workspace: WorkspaceId,
     agent: AgentId,
     now: DateTime<Utc>,
-) -> Result<i64> {
+) -> Result<Used> {
     let today = today(&mut *conn, workspace, now).await?;
-    let written = sqlx::query_scalar!(
-        r#"select (drafted + scheduled + private_drafted + private_scheduled)::bigint as "n!"
+    let used = sqlx::query_as!(
+        Used,
+        r#"select scheduled + private_scheduled as "sends!", drafted + private_drafted as "drafts!"
            from agent_days where workspace_id = $1 and agent_id = $2 and day = $3"#,
         workspace.0,
         agent.0,
@@ -236,28 +219,7 @@ pub async fn written_today(
     )
     .fetch_optional(conn)
     .await?;
-    Ok(written.unwrap_or_default())
-}
-
-/// How many messages an agent may write in a day from now on; nothing lifts the cap.
-pub async fn set_cap(tx: &mut Tx<'_>, by: &By, agent: AgentId, cap: Option<i32>) -> Result<()> {
-    if cap.is_some_and(|cap| !(0..=HIGHEST_CAP).contains(&cap)) {
-        return Err(Error::problem("cap", format!("must be a number from 0 to {HIGHEST_CAP}, or empty")));
-    }
-    let workspace = tx.workspace().0;
-    let row = sqlx::query!(
-        "with before as (select daily_cap from agents where workspace_id = $1 and id = $2)
-         update agents set daily_cap = $3 from before where workspace_id = $1 and id = $2
-         returning name, before.daily_cap",
-        workspace,
-        agent.0,
-        cap
-    )
-    .fetch_optional(&mut **tx)
-    .await?
-    .ok_or(NO_AGENT)?;
-    let data = json!({ "before": row.daily_cap, "after": cap });
-    audit::record(tx, by, Did::CapSet, Subject { id: &agent, name: &row.name }, data).await
+    Ok(used.unwrap_or_default())
 }
 
 /// Forgets what is not shown any more.

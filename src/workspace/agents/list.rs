@@ -4,11 +4,11 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use crate::error::{Error, Result};
+use crate::error::{NO_AGENT, Result};
 use crate::ids::{AgentId, PersonId, WorkspaceId};
 use crate::workspace::access::Scope;
+use crate::workspace::agents::caps::Caps;
 
-pub const NO_AGENT: Error = Error::Missing("No such agent in this workspace.");
 /// Revoked ones that are shown, the newest.
 const MOST_REVOKED: i64 = 50;
 /// More than anybody looks through.
@@ -27,7 +27,7 @@ pub struct Listed {
     pub made_at: DateTime<Utc>,
     pub revoked_at: Option<DateTime<Utc>>,
     pub used: Option<Used>,
-    pub daily_cap: Option<i32>,
+    pub caps: Caps,
 }
 
 #[derive(Clone, Debug)]
@@ -50,7 +50,9 @@ struct Row {
     used_at: Option<DateTime<Utc>>,
     network: Option<String>,
     client: Option<String>,
-    daily_cap: Option<i32>,
+    sends: Option<i32>,
+    drafts: Option<i32>,
+    messages: Option<i32>,
 }
 
 macro_rules! agents {
@@ -60,7 +62,8 @@ macro_rules! agents {
             r#"select a.id as "id!: AgentId", a.name as "name!", a.key_hint as "hint!", a.scopes as "scopes!",
                    a.livemode as "livemode!", a.maker_id as "maker!: PersonId", p.name as "maker_name!",
                    a.created_at as "made_at!", a.revoked_at, u.used_at as "used_at?", u.network as "network?",
-                   u.client as "client?", a.daily_cap
+                   u.client as "client?", a.daily_sends as sends, a.daily_drafts as drafts,
+                   a.daily_cap as messages
                from ("# + $which + r#") a
                join people p on p.workspace_id = a.workspace_id and p.id = a.maker_id
                left join key_uses u on u.workspace_id = a.workspace_id and u.agent_id = a.id
@@ -105,7 +108,7 @@ impl From<Row> for Listed {
             made_at: row.made_at,
             revoked_at: row.revoked_at,
             used,
-            daily_cap: row.daily_cap,
+            caps: Caps { sends: row.sends, drafts: row.drafts, messages: row.messages },
         }
     }
 }

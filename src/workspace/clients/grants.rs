@@ -20,8 +20,9 @@ use crate::secrets::sign_in_tokens::Token;
 use crate::store::db::Tx;
 use crate::store::forget::forget;
 use crate::workspace::access::Scope;
+use crate::workspace::agents::caps::Caps;
 use crate::workspace::clients::client::Client;
-use crate::workspace::keys::{self, NewAgent};
+use crate::workspace::keys::{self, NewAgent, Wanted};
 use crate::workspace::people::Person;
 
 const CODE_LASTS: TimeDelta = TimeDelta::seconds(60);
@@ -61,8 +62,8 @@ pub async fn allow(app: &App, person: &Person, allowed: Allowed<'_>) -> Result<S
     let hint: String = format!("sign-in: {}", allowed.host).chars().take(LONGEST_HINT).collect();
     let mut tx = app.begin(person.workspace).await?;
     let Allowed { client, redirect, challenge, name, scopes, livemode, .. } = allowed;
-    let made =
-        keys::add(&mut tx, person.id, NewAgent { name, scopes, livemode, key: None, hint: &hint }).await?;
+    let wanted = Wanted { name, scopes, livemode, caps: Caps::default() };
+    let made = keys::add(&mut tx, person.id, NewAgent { wanted, key: None, hint: &hint }).await?;
     let (workspace, ends_at) = (tx.workspace().0, tx.now() + CODE_LASTS);
     sqlx::query!(
         "insert into client_grants (workspace_id, agent_id, client_id, redirect, challenge, ends_at)

@@ -3,6 +3,7 @@
 use rookery::api::operation::Method;
 use rookery::api::registry::OPERATIONS;
 use rookery::workspace::access::{By, Scope};
+use rookery::workspace::agents::caps::Caps;
 use rookery::workspace::keys;
 use rookery::workspace::people::Role;
 use rookery::workspace::plan::Plan;
@@ -189,7 +190,8 @@ async fn make(
     scopes: &[Scope],
     live: bool,
 ) -> Result<String, String> {
-    let made = keys::create(&world.app, acme.id, &By::System, acme.owner, name, scopes, live).await;
+    let wanted = keys::Wanted { name, scopes, livemode: live, caps: Caps::default() };
+    let made = keys::create(&world.app, acme.id, &By::System, acme.owner, wanted).await;
     made.map(|key| key.key).map_err(|error| format!("{} {}", error.status(), error.sentence()))
 }
 
@@ -204,8 +206,9 @@ async fn owners_and_admins_make_keys_and_members_cannot() {
         assert_eq!(acme.key("by owner", "read", Mode::Live).await.get("/me").await.status, 200);
         let before = world.rows().await;
         for (maker, code) in [(member, 403), (rookery::ids::PersonId(7), 404)] {
-            let refused =
-                keys::create(&world.app, acme.id, &By::System, maker, "x", &[Scope::Read], true).await;
+            let wanted =
+                keys::Wanted { name: "x", scopes: &[Scope::Read], livemode: true, caps: Caps::default() };
+            let refused = keys::create(&world.app, acme.id, &By::System, maker, wanted).await;
             assert_eq!(refused.err().expect("a refusal").status(), code);
         }
         assert_eq!(world.rows().await, before);

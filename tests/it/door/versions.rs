@@ -251,6 +251,7 @@ const NAMES: &[&str] = &[
     "EventToRedeliver",
     "FieldSource",
     "KnownContact",
+    "Limits",
     "Mailbox",
     "Me",
     "Message",

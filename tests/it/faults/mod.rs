@@ -1,5 +1,6 @@
 //! What must hold when things fail: crashes, outages, concurrent clients and several nodes.
 
+mod agent_limits;
 mod clock;
 mod concurrency;
 mod days;

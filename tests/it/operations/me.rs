@@ -19,6 +19,7 @@ async fn a_key_learns_its_agent_scopes_and_mode() {
                     "agent": { "id": key.agent.to_string(), "name": "billing-bot" },
                     "scopes": ["read", "draft"],
                     "livemode": livemode,
+                    "limits": { "sendsADay": null, "draftsADay": null, "messagesADay": null },
                 })
             );
         }

@@ -39,6 +39,7 @@ use rookery::store::db::MIGRATIONS;
 use rookery::store::partitions;
 use rookery::worker;
 use rookery::workspace::access::By;
+use rookery::workspace::agents::caps::Caps;
 use rookery::workspace::people::{self, Role};
 use rookery::workspace::plan::Plan;
 use rookery::workspace::{create, keys, mailboxes};
@@ -340,9 +341,9 @@ impl<'w> Workspace<'w> {
 
     pub async fn key_of(&self, maker: PersonId, name: &str, scopes: &str, mode: Mode) -> Key<'w> {
         let scopes: Vec<_> = scopes.split(',').map(|scope| scope.parse().expect("a scope")).collect();
-        let made =
-            keys::create(&self.world.app, self.id, &By::System, maker, name, &scopes, mode == Mode::Live)
-                .await;
+        let livemode = mode == Mode::Live;
+        let wanted = keys::Wanted { name, scopes: &scopes, livemode, caps: Caps::default() };
+        let made = keys::create(&self.world.app, self.id, &By::System, maker, wanted).await;
         let made = made.unwrap_or_else(|error| panic!("a key: {error}"));
         Key { world: self.world, agent: made.agent, text: made.key }
     }

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::ids::AgentId;
 use crate::replies::agents::stop::{self, Standing};
 use crate::web::respond;
-use crate::web::settings::agents::chart;
+use crate::web::settings::agents::{chart, limits};
 use crate::web::shell::{Here, Shell};
 use crate::web::show::filters;
 use crate::web::visit::Asked;
@@ -33,6 +33,7 @@ struct Shown {
     agent: Listed,
     did: Numbers,
     picture: Safe<String>,
+    limits: Option<String>,
 }
 
 pub async fn show(asked: Asked) -> Result<Response> {
@@ -49,7 +50,7 @@ pub async fn show(asked: Asked) -> Result<Response> {
         .map(|agent| {
             let own: Vec<Day> = days.iter().filter(|(id, _)| *id == agent.id).map(|(_, day)| *day).collect();
             let did = own.iter().map(|day| day.did).sum();
-            Shown { picture: chart::small(&own), did, agent }
+            Shown { picture: chart::small(&own), limits: limits::in_words(&agent.caps), did, agent }
         })
         .collect();
     let reads_secure = secure_words::may_read(&mut reading, workspace).await?;

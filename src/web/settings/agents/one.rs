@@ -13,12 +13,14 @@ use crate::ids::AgentId;
 use crate::replies::agents::activity::{self, Wrote};
 use crate::web::respond;
 use crate::web::settings::agents::chart;
+use crate::web::settings::agents::limits::{self, Limit};
 use crate::web::settings::keys::words;
 use crate::web::shell::{Here, Shell};
 use crate::web::show::filters;
 use crate::web::toast::{Done, Toast};
 use crate::web::visit::Asked;
-use crate::workspace::agents::days::{self, HIGHEST_CAP, Numbers};
+use crate::workspace::agents::caps::{self, HIGHEST_CAP};
+use crate::workspace::agents::days::{self, Numbers};
 use crate::workspace::agents::list::{self, Listed};
 
 #[derive(Template)]
@@ -30,10 +32,9 @@ struct AgentPage {
     did: Numbers,
     picture: Safe<String>,
     newest: Vec<Wrote>,
-    /// Written today, of its cap.
-    today: i64,
-    /// As it was typed, when something is wrong with it.
-    cap: String,
+    limits: Vec<Limit>,
+    /// Beside each stands what was written today.
+    counts: bool,
     highest: i64,
     problem: Option<String>,
 }
@@ -45,14 +46,8 @@ pub async fn show(asked: Asked) -> Result<Response> {
 pub async fn set_cap(asked: Asked) -> Result<Response> {
     let agent: AgentId = asked.id("id")?;
     let form = asked.form().await?;
-    let typed = form.get("cap").unwrap_or_default().trim().to_owned();
-    let cap = match typed.is_empty() {
-        true => Ok(None),
-        false => typed.parse().map(Some).map_err(|_| ()),
-    };
     let mut tx = asked.tx().await?;
-    // What is no number at all is refused like one that is too small.
-    match days::set_cap(&mut tx, &asked.person.by(), agent, cap.unwrap_or(Some(-1))).await {
+    match caps::set(&mut tx, &asked.person.by(), agent, limits::read(&form)).await {
         Ok(()) => {
             tx.commit().await?;
             let here = format!("{}/{agent}", super::PATH);
@@ -60,7 +55,8 @@ pub async fn set_cap(asked: Asked) -> Result<Response> {
         }
         Err(error @ Error::Problems(_)) => {
             drop(tx);
-            let page = AgentPage { cap: typed, problem: Some(error.sentence()), ..page(&asked).await? };
+            let mut page = AgentPage { problem: Some(error.sentence()), ..page(&asked).await? };
+            limits::keep_typed(&mut page.limits, &form);
             respond::page_with(StatusCode::BAD_REQUEST, &page)
         }
         Err(error) => Err(error),
@@ -81,8 +77,8 @@ async fn page(asked: &Asked) -> Result<AgentPage> {
         did: days.iter().map(|day| day.did).sum(),
         picture: chart::month(&days, &shell.times),
         newest: activity::newest(&mut reading, person, id).await?,
-        today: days::written_today(&mut reading, workspace, id, now).await?,
-        cap: agent.daily_cap.map(|cap| cap.to_string()).unwrap_or_default(),
+        limits: limits::of(agent.caps, days::used_today(&mut reading, workspace, id, now).await?),
+        counts: true,
         highest: i64::from(HIGHEST_CAP),
         problem: None,
         agent,
@@ -107,10 +103,6 @@ impl AgentPage {
     fn unedited(&self) -> Option<i64> {
         const ENOUGH: i64 = 30;
         (self.decided() >= ENOUGH).then(|| 100 * self.did.approved / self.decided())
-    }
-
-    fn share(&self) -> i64 {
-        chart::share(self.today, self.agent.daily_cap.map_or(0, i64::from))
     }
 
     /// What became of a message, in words.

@@ -8,6 +8,7 @@ use chrono::TimeDelta;
 use crate::breaking_changes::BreakingChange;
 use crate::error::Result;
 use crate::web::respond;
+use crate::web::settings::agents::limits;
 use crate::web::settings::keys::words;
 use crate::web::shell::{Here, Shell};
 use crate::web::show::filters;
@@ -44,6 +45,10 @@ impl KeysPage {
 
     fn sends(&self, key: &Listed) -> bool {
         words::sends(&key.scopes)
+    }
+
+    fn limits(&self, key: &Listed) -> Option<String> {
+        limits::in_words(&key.caps)
     }
 
     fn is_unused(&self, key: &Listed) -> bool {

@@ -8,11 +8,13 @@ use axum::response::Response;
 use crate::error::{Error, Result};
 use crate::ids::AgentId;
 use crate::web::respond;
+use crate::web::settings::agents::limits::{self, Limit};
 use crate::web::settings::keys::words::{self, Choice};
 use crate::web::shell::{Here, Shell};
 use crate::web::show::filters;
 use crate::web::visit::Asked;
 use crate::workspace::access::{Scope, USUAL};
+use crate::workspace::agents::caps::{Caps, Used};
 use crate::workspace::{inbox_settings, keys};
 
 /// What programs may call the server of an agent.
@@ -28,6 +30,8 @@ struct NewPage {
     choices: Vec<Choice>,
     /// Inboxes that a live key will see: the team's, and those of its maker.
     sees: Vec<String>,
+    limits: Vec<Limit>,
+    counts: bool,
     problem: Option<String>,
 }
 
@@ -41,6 +45,7 @@ struct ShownPage {
     key: String,
     may: String,
     sends: bool,
+    limits: Option<String>,
     live: bool,
     sees: Vec<String>,
     /// Where the API is.
@@ -61,16 +66,20 @@ pub async fn make(asked: Asked) -> Result<Response> {
     let chosen: std::result::Result<Vec<Scope>, _> = fields.all("scope").map(str::parse).collect();
     let scopes = chosen.map(|chosen| [vec![Scope::Read], chosen].concat());
     let scopes = scopes.map_err(|what| Error::problem("scope", what));
-    let (app, person) = (asked.app(), &asked.person);
+    let (app, person, caps) = (asked.app(), &asked.person, limits::read(&fields));
     let made = match &scopes {
-        Ok(scopes) => keys::create(app, person.workspace, &person.by(), person.id, name, scopes, live).await,
+        Ok(scopes) => {
+            let wanted = keys::Wanted { name, scopes, livemode: live, caps };
+            keys::create(app, person.workspace, &person.by(), person.id, wanted).await
+        }
         Err(_) => Err(Error::problem("scope", "must be one of those that are offered")),
     };
     let made = match made {
         Ok(made) => made,
         Err(error @ (Error::Problems(_) | Error::Forbidden(_))) => {
             let ticked = scopes.unwrap_or_default();
-            let page = form(&asked, name, live, &ticked, Some(error.sentence())).await?;
+            let mut page = form(&asked, name, live, &ticked, Some(error.sentence())).await?;
+            limits::keep_typed(&mut page.limits, &fields);
             return respond::page_with(respond::status_of(&error), &page);
         }
         Err(error) => return Err(error),
@@ -84,6 +93,7 @@ pub async fn make(asked: Asked) -> Result<Response> {
         key: made.key,
         may: words::may(&in_order(&scopes)),
         sends: words::sends(&scopes),
+        limits: limits::in_words(&caps),
         live,
         sees: sees(&asked, live).await?,
         url: app.config.public_url.as_str().trim_end_matches('/').to_owned(),
@@ -108,6 +118,8 @@ async fn form(
         live,
         choices: words::choices(ticked, minutes),
         sees: sees(asked, true).await?,
+        limits: limits::of(Caps::default(), Used::default()),
+        counts: false,
         problem,
         shell,
     })

@@ -4,7 +4,7 @@
 use askama::Template;
 use axum::response::Response;
 
-use crate::error::Result;
+use crate::error::{NO_AGENT, Result};
 use crate::ids::AgentId;
 use crate::replies::agents::activity::{self, Consequences};
 use crate::replies::revoke_key;
@@ -13,7 +13,7 @@ use crate::web::shell::{Here, Shell};
 use crate::web::show::filters;
 use crate::web::toast::{Done, Toast};
 use crate::web::visit::Asked;
-use crate::workspace::agents::list::{self, Listed, NO_AGENT};
+use crate::workspace::agents::list::{self, Listed};
 
 #[derive(Template)]
 #[template(path = "settings/keys/revoke.html")]

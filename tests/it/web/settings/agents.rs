@@ -165,7 +165,7 @@ async fn a_daily_cap_holds_exactly_and_ends_at_midnight_of_the_workspaces_zone()
         assert_eq!(note.status, 201, "notes reach no customer and are not counted");
         other.drafts(mails[0], "Another agent is counted apart").await;
         let page = owner.get(&format!("{AGENTS}/{}", bot.agent)).await.page();
-        assert!(page.contains("10 of 10 messages today"), "{page}");
+        assert!(page.contains("10 of 10 today: Both together"), "{page}");
 
         world.wait(TimeDelta::hours(13) + TimeDelta::minutes(59));
         assert_eq!(bot.post(&format!("/conversations/{}/replies", mails[0]), json!({ "body": "x" })).await.status, 429);
@@ -185,6 +185,55 @@ async fn a_daily_cap_holds_exactly_and_ends_at_midnight_of_the_workspaces_zone()
                 r#"Olga Owner agent.capped {"before":10,"after":0}"#,
                 r#"Olga Owner agent.capped {"before":0,"after":null}"#,
             ]
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn sends_and_drafts_have_limits_of_their_own_and_each_change_is_in_the_audit_log() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.example", "Help").await;
+        let mail = acme.mail(help, "ada@x.example", "Case", "Hello").await;
+        let bot = acme.key("bot", "draft,send", Mode::Live).await;
+        let owner = world.browser(acme.id, acme.owner).await;
+        let page = format!("{AGENTS}/{}", bot.agent);
+        let cap = format!("{page}/cap");
+        let shown = owner.post(&cap, &[("sends", "-1"), ("drafts", "many"), ("cap", "3")]).await;
+        let said = "sends: must be a number from 0 to 100000, or empty; drafts: must be a number";
+        assert!(shown.status == 400 && shown.html.contains(said), "{}", shown.html);
+        assert!(shown.html.contains(r#"value="many""#) && shown.html.contains(r#"value="3""#), "what was typed stays");
+        assert!(owner.post(&cap, &[("sends", "1"), ("drafts", "2"), ("cap", "")]).await.location().contains("done=saved"));
+        owner.post(&cap, &[("sends", "1"), ("drafts", "2"), ("cap", "")]).await;
+        assert_eq!(bot.get("/me").await.json()["limits"], json!({ "sendsADay": 1, "draftsADay": 2, "messagesADay": null }));
+
+        let path = format!("/conversations/{mail}/replies");
+        let write = async |send: bool| bot.post(&path, json!({ "body": "Hello", "send": send })).await;
+        let sent = write(true).await;
+        assert_eq!(sent.status, 201);
+        // A draft is no send, and what is undone stays counted: else an agent could try for ever.
+        let message = sent.json()["messageId"].as_str().unwrap().to_owned();
+        acme.undo(acme.owner, &message).await.unwrap();
+        let refused = write(true).await;
+        assert_eq!(
+            (refused.status, refused.error().as_str()),
+            (429, "Enough for today: this agent may send one message a day. The next day begins at midnight (UTC).")
+        );
+        assert!(refused.header("retry-after").is_some());
+        assert_eq!([write(false).await.status, write(false).await.status, write(false).await.status], [201, 201, 429]);
+        let shown = owner.get(&page).await.page();
+        for words in ["1 of 1 today: Sent without approval", "2 of 2 today: Drafts", "3 today"] {
+            assert!(shown.contains(words), "{words}: {shown}");
+        }
+        for list in [AGENTS, "/settings/keys"] {
+            let list = owner.get(list).await.page();
+            assert!(list.contains("1 send, 2 drafts"), "{list}");
+        }
+        assert_eq!(
+            audited(world).await,
+            [r#"Olga Owner agent.capped {"sends":{"before":null,"after":1},"drafts":{"before":null,"after":2}}"#],
+            "what changes nothing is no entry"
         );
     })
     .await;

@@ -37,8 +37,14 @@ async fn an_owner_makes_a_key_that_is_shown_once_and_works() {
             assert!(form.contains(words), "{words}: {form}");
         }
 
-        let fields =
-            [("name", " lease & <i>bot</i> "), ("mode", "live"), ("scope", "draft"), ("scope", "write")];
+        let fields = [
+            ("name", " lease & <i>bot</i> "),
+            ("mode", "live"),
+            ("scope", "draft"),
+            ("scope", "write"),
+            ("sends", ""),
+            ("drafts", " 20 "),
+        ];
         let shown = owner.post(KEYS, &fields).await;
         assert_eq!((shown.status, shown.location()), (201, ""), "it is the answer itself and has no address");
         assert!(shown.headers["cache-control"].to_str().unwrap().contains("no-store"));
@@ -55,6 +61,7 @@ async fn an_owner_makes_a_key_that_is_shown_once_and_works() {
         let me = asks(world, &key).await;
         assert_eq!((me.status, me.json()["scopes"].clone()), (200, json!(["read", "write", "draft"])));
         assert_eq!(me.json()["livemode"], true);
+        assert_eq!(me.json()["limits"], json!({ "sendsADay": null, "draftsADay": 20, "messagesADay": null }));
 
         // A test key, and the list: names, hints, never a key.
         let test = owner.post(KEYS, &[("name", "tests"), ("mode", "test")]).await;
@@ -84,8 +91,12 @@ async fn what_is_wrong_with_a_new_key_is_said_and_nothing_typed_is_lost() {
             (long.as_str(), "draft", "name: must be at most 60"),
             ("TAKEN", "draft", "name: is the name of another key already"),
             ("kept", "everything", "scope: must be one of those that are offered"),
+            ("few", "send", "sends: must be a number from 0 to 100000, or empty"),
         ] {
-            let shown = owner.post(KEYS, &[("name", name), ("mode", "test"), ("scope", scope)]).await;
+            let sends = if name == "few" { "-5" } else { "5" };
+            let fields = [("name", name), ("mode", "test"), ("scope", scope), ("sends", sends)];
+            let shown = owner.post(KEYS, &fields).await;
+            assert!(shown.html.contains(&format!(r#"value="{sends}""#)), "{}", shown.html);
             assert_eq!(shown.status, 400, "{said}");
             assert!(shown.html.contains(said) && shown.html.contains(r#"role="alert""#), "{}", shown.html);
             assert!(shown.html.contains(&format!(r#"value="{name}""#)), "{}", shown.html);
