@@ -48,6 +48,7 @@ use crate::secrets::key_ring::KeyRing;
 use crate::secrets::password_hashes::PasswordHashes;
 use crate::shutdown::Stop;
 use crate::store::blobs::Blobs;
+use crate::store::calls::AgentCalls;
 use crate::store::db::{self, Ending, Frame, Handle, Tx};
 use crate::store::directory::Directory;
 
@@ -89,6 +90,7 @@ pub struct Shared {
     pub received: Counts,
     /// When keys were used here, until it is written down.
     pub key_uses: KeyUses,
+    pub agent_calls: AgentCalls,
     /// Carries live mail.
     pub mailer: Arc<dyn Mailer>,
     pub outside: Arc<Outside>,
@@ -165,6 +167,7 @@ impl App {
             loop_lags: OnceLock::new(),
             received: Counts::default(),
             key_uses: KeyUses::default(),
+            agent_calls: AgentCalls::default(),
             mailer,
             unsigned: Mutex::default(),
             feed: Feed::default(),
@@ -210,6 +213,7 @@ impl App {
             keys: self.keys.clone(),
             by_agent: false,
             ending: if self.dry { Ending::TakenBack } else { Ending::Kept },
+            writing: None,
         }
     }
 

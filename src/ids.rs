@@ -120,6 +120,7 @@ macro_rules! ids {
 }
 
 ids! {
+    AgentCallId "acl_"
     AgentId "agt_"
     AnsweredId "ans_"
     BookingId "bkg_"

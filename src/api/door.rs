@@ -37,6 +37,7 @@ use crate::http::serve::{Client, From};
 use crate::http::unauthorized_log::UnauthorizedLog;
 use crate::limits::rate::{self, Left, RateKey};
 use crate::secrets::sign_in_tokens::Token;
+use crate::store::calls::{About, AgentCall, Did};
 use crate::workspace::clients::RESOURCE_PATH;
 use crate::workspace::keys::{self, Agent};
 
@@ -107,6 +108,21 @@ async fn frame(State(door): State<Arc<Door>>, request: Request) -> Response {
             let from = from.asker(&door.app.config.trusted_proxies, &parts.headers);
             (from, client.unwrap_or_default().to_owned())
         });
+    }
+    // What an operation refuses is noted by it.
+    if let Some(caller) = &seen.caller
+        && response.status().is_client_error()
+        && ["", "mcp"].contains(&seen.operation)
+    {
+        let call = AgentCall {
+            workspace: caller.workspace,
+            agent: caller.id,
+            did: Did::Refused,
+            operation: "",
+            status: response.status().as_u16(),
+            about: About::Nothing,
+        };
+        door.app.agent_calls.note(call, door.app.clock.now());
     }
     if seen.caller.is_none() && !door.refusals.should_log(asker()) {
         return response;

@@ -61,6 +61,19 @@ impl Given<'_> {
     }
 }
 
+impl Given<'_> {
+    /// Whether it looks for words.
+    pub fn searches(&self) -> bool {
+        match self {
+            Self::Query(query) => {
+                form_urlencoded::parse(query.as_bytes()).any(|(name, value)| name == "q" && !value.is_empty())
+            }
+            Self::Arguments(fields) => fields.get("q").is_some_and(|q| q != "" && !q.is_null()),
+            Self::Body(_) => false,
+        }
+    }
+}
+
 /// Whether the input asks for sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sending {

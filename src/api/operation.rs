@@ -20,10 +20,11 @@ use crate::conversations::timeline::Attachment;
 use crate::documents::library::NO_DOCUMENT;
 use crate::documents::uploads::locked::{self, NO_REQUEST, Request};
 use crate::documents::whole::{self, Whole};
-use crate::error::{Error, NO_CONVERSATION, NO_MESSAGE, Problem, Result};
+use crate::error::{Error, NO_AGENT, NO_CONVERSATION, NO_MESSAGE, Problem, Result};
 use crate::store::db::{Connected, Handle, Tx};
 use crate::webhooks::webhook::{self, NO_WEBHOOK, Webhook};
 use crate::workspace::access::{Actor, Scope};
+use crate::workspace::agents::list::{self, Listed};
 use crate::workspace::keys::Agent;
 
 pub trait Operation: Send + Sync + 'static {
@@ -166,6 +167,7 @@ impl Spec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
     Contact,
+    Agent,
     Conversation,
     Document,
     DocumentRequest,
@@ -177,6 +179,7 @@ impl Named {
     pub fn about(self) -> &'static str {
         match self {
             Self::Contact => "A contact's id.",
+            Self::Agent => "An agent's id.",
             Self::Conversation => "A conversation's id.",
             Self::Document => "A document's id.",
             Self::DocumentRequest => "The id of a request for documents.",
@@ -188,6 +191,7 @@ impl Named {
     pub fn pattern(self) -> &'static str {
         match self {
             Self::Contact => "^ctc_[0-9a-z]+$",
+            Self::Agent => "^agt_[0-9a-z]+$",
             Self::Conversation => "^cnv_[0-9a-z]+$",
             Self::Document => "^doc_[0-9a-z]+$",
             Self::DocumentRequest => "^req_[0-9a-z]+$",
@@ -200,6 +204,7 @@ impl Named {
     pub fn argument(self) -> (&'static str, &'static str) {
         match self {
             Self::Contact => ("The contact's id, ctc_…", "contactId"),
+            Self::Agent => ("The agent's id, agt_…", "agentId"),
             Self::Conversation => ("The conversation's id, cnv_…", "conversationId"),
             Self::Document => ("The document's id, doc_…", "documentId"),
             Self::DocumentRequest => ("The request's id, req_…", "requestId"),
@@ -326,6 +331,15 @@ impl<D: Connected> Target<D> for Webhook {
     async fn find(db: &mut D, actor: &Actor, id: Option<&str>) -> Result<Self> {
         let id = id.and_then(|id| id.parse().ok()).ok_or(NO_WEBHOOK)?;
         webhook::find_open(db, actor.workspace, &actor.by(), id).await
+    }
+}
+
+/// Live and sandbox never mix.
+impl<D: Connected> Target<D> for Listed {
+    async fn find(db: &mut D, actor: &Actor, id: Option<&str>) -> Result<Self> {
+        let id = id.and_then(|id| id.parse().ok()).ok_or(NO_AGENT)?;
+        let agent = list::one(db, actor.workspace, id).await?;
+        if agent.livemode == actor.livemode { Ok(agent) } else { Err(NO_AGENT) }
     }
 }
 

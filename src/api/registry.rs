@@ -3,7 +3,7 @@
 //! REST routes, MCP tools, the OpenAPI document and the reference are loops over this list. Nothing can
 //! exist on one surface and not on the other.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -17,17 +17,19 @@ use crate::api::attached::Brought;
 use crate::api::dry_run;
 use crate::api::idempotency::{Key, hash};
 use crate::api::input::{Given, Schema};
-use crate::api::operation::{Call, Method, Operation, Spec, StoredFile, Target};
+use crate::api::operation::{Call, Method, Named, Operation, Spec, StoredFile, Target};
 use crate::api::operations::*;
 use crate::app::App;
 use crate::error::{Error, Problem, Result};
 use crate::store::answered::Keyed;
+use crate::store::calls::{About, AgentCall, Did, Writing};
 use crate::store::db::{Frame, Handle, NoConnection};
 use crate::workspace::keys::Agent;
 
 pub static OPERATIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
     vec![
         entry::<me::Me>(),
+        entry::<agents::get_agent_day::GetAgentDay>(),
         entry::<list_conversations::ListConversations>(),
         entry::<get_conversation::GetConversation>(),
         entry::<add_note::AddNote>(),
@@ -119,8 +121,44 @@ impl Entry {
         request: Request<'_>,
     ) -> Result<Answer> {
         let request = Request { given: request.given.taken_apart(), ..request };
-        self.permit(actor, &request.given)?;
-        (self.run)(app, actor, conn, self, request).await
+        let called = self.called(actor, &request);
+        let done = match self.permit(actor, &request.given) {
+            Ok(()) => (self.run)(app, actor, conn, self, request).await,
+            Err(error) => Err(error),
+        };
+        let noted = match &done {
+            // A change is written down by its own transaction.
+            Ok(answer) => {
+                (self.spec.method == Method::Get).then_some((called.did, answer.status, called.about))
+            }
+            Err(Error::Missing(_)) => Some((Did::Refused, 404, About::Nothing)),
+            Err(error) => {
+                let status = error.status();
+                (400..500).contains(&status).then_some((Did::Refused, status, called.about))
+            }
+        };
+        if let Some((did, status, about)) = noted {
+            app.agent_calls.note(AgentCall { did, status, about, ..called }, app.clock.now());
+        }
+        done
+    }
+
+    /// The call, before it is known how it ends.
+    fn called(&self, actor: &Agent, request: &Request<'_>) -> AgentCall {
+        let id = request.id.filter(|_| self.spec.names_something());
+        let about = match self.spec.names {
+            Named::Conversation => id.and_then(|id| id.parse().ok()).map(About::Conversation),
+            Named::Document => id.and_then(|id| id.parse().ok()).map(About::Document),
+            Named::Agent | Named::Contact | Named::DocumentRequest | Named::Draft | Named::Webhook => None,
+        };
+        AgentCall {
+            workspace: actor.workspace,
+            agent: actor.id,
+            did: if request.given.searches() { Did::Searched } else { Did::Read },
+            operation: self.spec.name,
+            status: self.spec.status,
+            about: about.unwrap_or(About::Nothing),
+        }
     }
 
     /// Plan, the word that stops all agents, and scope.
@@ -158,6 +196,9 @@ async fn run<O: Operation>(
     let dry = (writes && request.given.is_dry_run()).then(|| app.dry());
     let app = dry.as_ref().unwrap_or(app);
     let mut frame = app.frame(actor.workspace).of_agent();
+    if writes && dry.is_none() {
+        frame.writing = Some(Arc::new(Writing::new(entry.called(actor, &request))));
+    }
     if writes && let Some(key) = request.key? {
         let asked = hash(O::SPEC.name, request.id, &request.given);
         frame = frame.once(Some(Keyed::new(actor.workspace, actor.id, key.text(), asked, O::SPEC.secret)));

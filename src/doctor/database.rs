@@ -302,7 +302,7 @@ async fn role_of(conn: &mut PgConnection) -> Result<Judged> {
 
 async fn days(conn: &mut PgConnection) -> Result<Judged> {
     let missing: Vec<String> = sqlx::query_scalar(
-        "select t.name from unnest(array['events', 'sandbox_mail', 'delivery_log', 'answered_requests', 'event_feed']) as t (name)
+        "select t.name from unnest(array['events', 'sandbox_mail', 'delivery_log', 'answered_requests', 'event_feed', 'agent_calls']) as t (name)
          where to_regclass(t.name || '_' || to_char(current_day() + 1, 'YYYYMMDD')) is null",
     )
     .fetch_all(conn)

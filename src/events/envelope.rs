@@ -129,6 +129,7 @@ mod tests {
             keys: None,
             by_agent: false,
             ending: crate::store::db::Ending::Kept,
+            writing: None,
         };
         let event = Event::WebhookTest(WebhookTest { endpoint_id: WebhookId(2) });
         let body = body(EventId(3), &event, &frame, true, "", None).unwrap();

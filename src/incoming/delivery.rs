@@ -1,8 +1,6 @@
 //! Mail to be delivered into one inbox, and the result. A `Delivery` is made for every mail, whether it comes by
 //! SMTP or LMTP, from an import or from the sandbox.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 
 use crate::conversations::messages::inbound::Stored;
@@ -10,7 +8,7 @@ use crate::error::Result;
 use crate::ids::ConversationId;
 use crate::incoming::authenticate::{Dmarc, Verdict};
 use crate::incoming::parse::Refusal;
-use crate::store::answered::Keyed;
+use crate::store::db::Frame;
 use crate::workspace::mailboxes::Mailbox;
 
 /// Mail for one inbox.
@@ -49,8 +47,8 @@ impl Delivery {
 
 /// The request of an agent that simulates mail.
 pub struct Asking {
-    /// Its key, if it is done once however often it is asked for.
-    pub keyed: Option<Arc<Keyed>>,
+    /// Of the request: whether it is done once however often it is asked for, and what is written down with it.
+    pub frame: Frame,
     /// The status and the body it is answered with.
     pub answer: fn(Stored) -> Result<(u16, String)>,
 }
@@ -58,7 +56,7 @@ pub struct Asking {
 impl Asking {
     /// Says what is answered, before the mail is stored for good.
     pub fn answered(&self, stored: Stored) -> Result<()> {
-        if let Some(keyed) = &self.keyed {
+        if let Some(keyed) = self.frame.keyed() {
             let (status, body) = (self.answer)(stored)?;
             keyed.answer(status, &body);
         }

@@ -143,10 +143,7 @@ async fn store(
     let mailbox = &delivery.mailbox;
     let identity = Identity::of(mail, &delivery.verdict);
     let mut tx = match &delivery.asked {
-        Some(asked) => {
-            let frame = app.frame(workspace).of_agent().once(asked.keyed.clone());
-            Tx::begin(app.connection().await?, frame).await?
-        }
+        Some(asked) => Tx::begin(app.connection().await?, asked.frame.clone()).await?,
         None => app.begin(workspace).await?,
     };
     let known = Known::of(&mut tx, &[(mailbox, &identity)]).await?;

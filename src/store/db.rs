@@ -26,6 +26,7 @@ use crate::live::topic::{Change, Topic};
 use crate::random::Random;
 use crate::secrets::key_ring::KeyRing;
 use crate::store::answered::Keyed;
+use crate::store::calls::Writing;
 
 /// Whose data, at which instant, where chance comes from, what the outside calls us, who is told of changes, and what
 /// secrets are sealed with.
@@ -41,6 +42,8 @@ pub struct Frame {
     /// An agent changes something, which is refused when agents are stopped.
     pub by_agent: bool,
     pub ending: Ending,
+    /// A call of an agent that changes something, which is written down with it.
+    pub writing: Option<Arc<Writing>>,
 }
 
 /// What becomes of what a transaction did.
@@ -360,10 +363,13 @@ impl<'c> Open<'c> {
         Ok(tx)
     }
 
-    /// What was done and what was answered are one commit.
+    /// What was done, what was answered and that an agent did it are one commit.
     async fn commit_with(mut self, frame: &Frame) -> Result<()> {
         if let Some(keyed) = frame.keyed() {
             keyed.remember(&mut self, frame.keys.as_deref(), frame.now, &frame.random).await?;
+        }
+        if let Some(writing) = &frame.writing {
+            writing.write(&mut self, frame.now, &frame.random).await?;
         }
         self.commit().await
     }

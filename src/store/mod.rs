@@ -3,6 +3,7 @@
 
 pub mod answered;
 pub mod blobs;
+pub mod calls;
 pub mod cells;
 pub mod clients;
 pub mod db;

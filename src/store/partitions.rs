@@ -8,7 +8,8 @@ use sqlx::PgConnection;
 
 use crate::error::Result;
 
-const KEPT_BY_DAY: [&str; 5] = ["events", "sandbox_mail", "delivery_log", "answered_requests", "event_feed"];
+const KEPT_BY_DAY: [&str; 6] =
+    ["events", "sandbox_mail", "delivery_log", "answered_requests", "event_feed", "agent_calls"];
 
 /// Makes the days that are missing and drops those that are over, by the database's clock.
 pub async fn maintain(conn: &mut PgConnection) -> Result<()> {

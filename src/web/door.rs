@@ -235,6 +235,7 @@ pages! {
     POST "/settings/agents/start"       Admin  settings::agents::stop::start;
     POST "/settings/agents/secure"      Owner  settings::agents::secure_words::decide;
     GET  "/settings/agents/{id}"        Admin  settings::agents::one::show;
+    GET  "/settings/agents/{id}/day"    Admin  settings::agents::day::show;
     POST "/settings/agents/{id}/cap"    Admin  settings::agents::one::set_cap;
     GET  "/settings/assistants"          Admin settings::assistants::show::show;
     POST "/settings/assistants"          Admin settings::assistants::doing::choose;

@@ -4,6 +4,7 @@
 //! A loop only ever does work that is written down in rows, so any number of nodes can run it and a stop at
 //! any point loses nothing. The due time of the next row wakes a loop early; that is a hint, the pause is the rule.
 
+mod agent_calls;
 mod days;
 pub mod key_uses;
 pub mod metrics;
@@ -269,6 +270,13 @@ const LOOPS: &[Loop] = &[
         every: Duration::from_secs(10),
         at_once: 1,
         run: |app, _| Box::pin(key_uses::write_down(app)),
+        next: |_| Box::pin(async { Ok(None) }),
+    },
+    Loop {
+        name: agent_calls::LOOP,
+        every: Duration::from_secs(5),
+        at_once: 1,
+        run: |app, turn| Box::pin(agent_calls::write_down(app, &turn.put_off)),
         next: |_| Box::pin(async { Ok(None) }),
     },
     Loop {

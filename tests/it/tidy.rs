@@ -57,6 +57,7 @@ const OWNERS: &[(&str, &[&str])] = &[
             "directory.clients",
             "doomed_files",
             "answered_requests",
+            "agent_calls",
         ],
     ),
     (

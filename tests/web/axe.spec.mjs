@@ -54,6 +54,7 @@ before(async () => {
     agents: '/settings/agents',
     assistants: '/settings/assistants',
     'an agent': `/settings/agents/${agent.id}`,
+    'its day': `/settings/agents/${agent.id}/day`,
     webhooks: '/settings/webhooks',
     'a new webhook': '/settings/webhooks/new',
     services: '/settings/services',

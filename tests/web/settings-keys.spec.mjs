@@ -70,7 +70,7 @@ story(test, 'an agent is capped, and one press stops all of them for everybody t
   const { page } = owner;
   await page.goto('/settings/agents');
   await page.getByRole('link', { name: 'billing-bot' }).click();
-  await page.getByLabel(/a day, at most/).fill('1');
+  await page.getByLabel('Both together').fill('1');
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText('Saved.').waitFor();
   assert.equal((await reply({ body: 'Soon' })).status, 201);

@@ -228,8 +228,7 @@ fn result_of(answered: Answered<Answer>, untrusted: bool) -> CallToolResult {
     if let (Some(next), Some(Value::Object(content))) = (next, &mut result.structured_content) {
         content.insert(NEXT_CURSOR.into(), json!(next));
     }
-    for (name, holds) in
-        [(UNTRUSTED_MARK, untrusted), (REPLAYED_IN_META, replayed), (dry_run::IN_META, dry)]
+    for (name, holds) in [(UNTRUSTED_MARK, untrusted), (REPLAYED_IN_META, replayed), (dry_run::IN_META, dry)]
     {
         if holds {
             result.meta.get_or_insert_default().insert(name.into(), json!(true));

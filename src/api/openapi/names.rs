@@ -12,6 +12,8 @@ const ANSWERS: &[(&str, &str, &str)] = &[
     ("Agent", "me", "agent"),
     ("Scope", "me", "scopes/[]"),
     ("Limits", "me", "limits"),
+    ("AgentDay", "get_agent_day", ""),
+    ("AgentCall", "get_agent_day", "calls/[]"),
     ("ConversationSummary", "list_conversations", "[]"),
     ("Status", "list_conversations", "[]/status"),
     ("Contact", "list_conversations", "[]/contact"),

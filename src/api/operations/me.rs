@@ -26,8 +26,8 @@ pub struct Output {
 
 #[derive(Serialize, JsonSchema)]
 pub struct Agent {
-    id: AgentId,
-    name: String,
+    pub(super) id: AgentId,
+    pub(super) name: String,
 }
 
 impl Operation for Me {

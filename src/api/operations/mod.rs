@@ -2,6 +2,7 @@
 //! Each states its place, scope, input and output, and runs one verb of the product.
 
 pub mod add_note;
+pub mod agents;
 pub mod bookings;
 pub mod changes;
 pub mod contacts;

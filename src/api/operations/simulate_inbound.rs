@@ -131,7 +131,7 @@ impl Operation for SimulateInbound {
         };
         drop(conn);
         let asked = Asking {
-            keyed: call.db.frame().keyed().cloned(),
+            frame: call.db.frame().clone(),
             answer: |stored| Ok((Self::SPEC.status, serde_json::to_string(&Output::from(stored))?)),
         };
         Ok(simulate(app, actor.workspace, mail, Some(asked)).await?.into())

@@ -2,4 +2,5 @@
 //! What an agent does itself stands with the verbs.
 
 pub mod activity;
+pub mod day;
 pub mod stop;

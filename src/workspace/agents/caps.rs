@@ -39,6 +39,12 @@ pub struct Used {
     pub drafts: i32,
 }
 
+impl Used {
+    pub fn and(self, other: Self) -> Self {
+        Self { sends: self.sends + other.sends, drafts: self.drafts + other.drafts }
+    }
+}
+
 impl Caps {
     /// By the names that forms and refusals have for them.
     pub fn named(self) -> [(&'static str, Option<i32>); 3] {

@@ -201,7 +201,29 @@ impl std::iter::Sum for Numbers {
     }
 }
 
-/// What counts against its caps today, whatever the viewer may see of what was written: the agent is told the same.
+/// What counts against its caps on a day, in team inboxes and in private ones.
+pub async fn used_on(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    agent: AgentId,
+    day: NaiveDate,
+) -> Result<(Used, Used)> {
+    let row = sqlx::query!(
+        "select scheduled, drafted, private_scheduled, private_drafted
+         from agent_days where workspace_id = $1 and agent_id = $2 and day = $3",
+        workspace.0,
+        agent.0,
+        day
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(row.map_or_else(Default::default, |row| {
+        let private = Used { sends: row.private_scheduled, drafts: row.private_drafted };
+        (Used { sends: row.scheduled, drafts: row.drafted }, private)
+    }))
+}
+
+/// The same today and of both, whatever the viewer may see of what was written: the agent is told the same.
 pub async fn used_today(
     conn: &mut PgConnection,
     workspace: WorkspaceId,
@@ -209,17 +231,8 @@ pub async fn used_today(
     now: DateTime<Utc>,
 ) -> Result<Used> {
     let today = today(&mut *conn, workspace, now).await?;
-    let used = sqlx::query_as!(
-        Used,
-        r#"select scheduled + private_scheduled as "sends!", drafted + private_drafted as "drafts!"
-           from agent_days where workspace_id = $1 and agent_id = $2 and day = $3"#,
-        workspace.0,
-        agent.0,
-        today
-    )
-    .fetch_optional(conn)
-    .await?;
-    Ok(used.unwrap_or_default())
+    let (team, private) = used_on(conn, workspace, agent, today).await?;
+    Ok(team.and(private))
 }
 
 /// Forgets what is not shown any more.

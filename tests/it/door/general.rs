@@ -89,7 +89,7 @@ async fn every_answer_with_a_body_is_json_and_has_the_standard_headers() {
 /// What a table of the specification's section 2 promises: each field, and its types.
 type Table = &'static [(&'static str, &'static str)];
 
-const ME: Table = &[("agent", "object"), ("scopes", "array"), ("livemode", "boolean")];
+const ME: Table = &[("agent", "object"), ("scopes", "array"), ("livemode", "boolean"), ("limits", "object")];
 const AGENT: Table = &[("id", "string"), ("name", "string")];
 const SUMMARY: Table = &[
     ("id", "string"),
@@ -161,6 +161,22 @@ const BOOKING: Table = &[
     ("rsvp", "string null"),
 ];
 
+const DAY: Table = &[
+    ("agent", "object"),
+    ("date", "string"),
+    ("zone", "string"),
+    ("reads", "integer"),
+    ("writes", "integer"),
+    ("refused", "integer"),
+    ("sends", "integer"),
+    ("drafts", "integer"),
+    ("limits", "object"),
+    ("left", "object"),
+    ("calls", "array"),
+];
+const LIMITS: Table =
+    &[("sendsADay", "integer null"), ("draftsADay", "integer null"), ("messagesADay", "integer null")];
+
 const FOLLOWED: Table = &[("events", "array"), ("next", "string")];
 
 /// proves: GEN-8
@@ -172,7 +188,8 @@ async fn every_documented_field_is_there_with_its_type() {
         for (operation, answer) in home.answers().await {
             for item in answer.as_array().unwrap_or(&vec![answer.clone()]) {
                 let checks: Vec<(Table, &Value)> = match operation {
-                    "me" => vec![(ME, item), (AGENT, &item["agent"])],
+                    "me" => vec![(ME, item), (AGENT, &item["agent"]), (LIMITS, &item["limits"])],
+                    "get_agent_day" => vec![(DAY, item), (AGENT, &item["agent"]), (LIMITS, &item["left"])],
                     "list_conversations" => vec![(SUMMARY, item), (CONTACT, &item["contact"])],
                     "get_conversation" => {
                         let mut checks =

@@ -269,6 +269,7 @@ async fn every_limit_in_the_description_is_the_one_that_is_enforced() {
         let (request, draft) = (named("requestId"), named("messageId"));
         let hook = webhook(&home.test).await;
         let contact = home.test.get("/contacts").await.json()[0]["id"].as_str().unwrap().to_owned();
+        let agent = home.test.agent.to_string();
         let mut tried = Vec::new();
         for (path, operations) in document["paths"].as_object().unwrap() {
             let id = match path {
@@ -276,6 +277,7 @@ async fn every_limit_in_the_description_is_the_one_that_is_enforced() {
                 path if path.contains("/drafts/{id}") => &draft,
                 path if path.contains("/webhooks/{id}") => &hook,
                 path if path.contains("/contacts/{id}") => &contact,
+                path if path.contains("/agents/{id}") => &agent,
                 _ => &home.sandbox,
             };
             let path = path.replace("{id}", id);

@@ -206,6 +206,8 @@ fn now() -> Value {
 const NAMES: &[&str] = &[
     "AdvancedSandbox",
     "Agent",
+    "AgentCall",
+    "AgentDay",
     "AppSent",
     "ApprovedDraft",
     "AskCompleted",

@@ -22,6 +22,7 @@ const ADA: &str = "ada@zanzibarcanary.example";
 /// Tables that hold nothing of a contact's: what the team is and set up, counters, ids, hashes and what is sealed.
 const OURS: &[&str] = &[
     "_sqlx_migrations",
+    "agent_calls",
     "agents",
     "assistant_days",
     "assistant_runs",

@@ -1,6 +1,7 @@
 //! A row that cannot be worked off, in every loop of the worker: it is put off, and all that is behind it is served in
 //! the pass in which it would have been. Two workspaces have the same work; the database refuses that of the first.
 
+mod behind;
 mod work;
 
 use std::collections::BTreeSet;
@@ -15,9 +16,9 @@ use rookery::worker;
 use self::work::{
     asks_for_an_export, asks_for_documents, closes_many, corrects_mail, erases_a_contact, gets_a_file,
     gets_live_mail, gets_mail, has_a_booking, has_a_delivery, has_a_file_to_remove, has_a_notice,
-    has_another_calendar, has_app_mail, has_something_unread, keeps_mail_for_a_month, removes_a_person,
-    revokes_a_key, sends_live, sends_to, snoozes, tells_a_webhook, threw_a_draft_away, wants_a_model,
-    wants_words,
+    has_another_calendar, has_app_mail, has_something_unread, keeps_mail_for_a_month, reads_a_list,
+    removes_a_person, revokes_a_key, sends_live, sends_to, snoozes, tells_a_webhook, threw_a_draft_away,
+    wants_a_model, wants_words,
 };
 use crate::world::{Workspace, World, story, story_with};
 
@@ -317,6 +318,14 @@ const CASES: &[Case] = &[
                  and not exists (select from learned_topics where workspace_id = $1)",
     },
     Case {
+        name: "note calls of agents",
+        prepare: |workspace| Box::pin(reads_a_list(workspace)),
+        first: NOW,
+        then: NOW,
+        refused: "insert on agent_calls for each row when (new.workspace_id = {bad})",
+        left: "select (count(*) = 0)::int::bigint from agent_calls where workspace_id = $1 and $2 is not null",
+    },
+    Case {
         name: "fold counts",
         prepare: |workspace| Box::pin(gets_mail(workspace)),
         first: NOW,
@@ -435,6 +444,7 @@ poisoned! {
     a_mail_that_no_model_can_be_asked_about_stops_no_other: "ask what mail is about";
     a_mail_that_cannot_be_answered_stops_no_other: "draft replies";
     what_cannot_be_learned_stops_no_other: "learn from corrections";
+    calls_of_agents_that_cannot_be_written_down_stop_no_others: "note calls of agents";
     a_count_that_cannot_be_folded_stops_no_other: "fold counts";
 }
 
@@ -462,59 +472,6 @@ async fn a_table_whose_days_cannot_be_kept_stops_no_other() {
     .await;
 }
 
-#[tokio::test]
-async fn more_poisoned_rows_than_one_look_takes_hide_nothing() {
-    story_with(SETTINGS, async |world| {
-        let (bad, sound) = (world.workspace("Bad").await, world.workspace("Sound").await);
-        snoozes(&bad, 101).await;
-        snoozes(&sound, 1).await;
-        world.wait(TimeDelta::hours(2));
-        let refused = format!(
-            "update on conversations for each row
-             when (new.workspace_id = {} and old.snoozed_until is not null and new.snoozed_until is null)",
-            bad.id.0
-        );
-        refuse(world, &refused).await;
-        let _ = world.works().await;
-        let left: Vec<(i64, i64)> = sqlx::query_as(
-            "select workspace_id, count(*) from conversations where snoozed_until is not null group by 1",
-        )
-        .fetch_all(&world.app.pool)
-        .await
-        .unwrap();
-        assert_eq!(left, [(bad.id.0, 101)]);
-        world.sql("drop function refuse cascade").await;
-        world.wait(TimeDelta::hours(1));
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn more_fenced_workspaces_than_one_look_takes_hide_no_event_behind_them() {
-    story_with(SETTINGS, async |world| {
-        let (fenced, sound) = (world.workspace("Fenced").await, world.workspace("Sound").await);
-        tells_a_webhook(&sound).await;
-        assert!(fenced.id < sound.id, "they stand before it");
-        // A hundred of them, each with an event that nobody may fan out.
-        let many = format!(
-            "insert into workspaces select (jsonb_populate_record(w, jsonb_build_object('id', w.id - n, 'fenced_at', now()))).*
-             from workspaces w, generate_series(1, 100) n where w.id = {};
-             insert into unfanned_events select id, 1, 'note.added', true, 0 from workspaces where fenced_at is not null",
-            fenced.id.0
-        );
-        world.sql(&many).await;
-        let _ = world.works().await;
-        let left: i64 = sqlx::query_scalar("select count(*) from unfanned_events where workspace_id = $1")
-            .bind(sound.id.0)
-            .fetch_one(&world.app.pool)
-            .await
-            .unwrap();
-        assert_eq!(left, 0, "its event was fanned out");
-        world.sql("delete from unfanned_events; delete from workspaces where fenced_at is not null").await;
-    })
-    .await;
-}
-
 /// Long enough for everything, one after the other.
 const WAITS: [TimeDelta; 6] = [
     TimeDelta::minutes(1),
@@ -529,7 +486,9 @@ const WAITS: [TimeDelta; 6] = [
 async fn a_fenced_workspace_stops_no_loop_and_is_served_as_soon_as_it_is_free() {
     story_with(SETTINGS, async |world| {
         let (fenced, sound) = (world.workspace("Fenced").await, world.workspace("Sound").await);
-        for case in CASES {
+        // Calls of agents are dropped after a month, and those of a fenced workspace at once.
+        let cases = || CASES.iter().filter(|case| case.name != "note calls of agents");
+        for case in cases() {
             (case.prepare)(&fenced).await;
             (case.prepare)(&sound).await;
         }
@@ -538,24 +497,24 @@ async fn a_fenced_workspace_stops_no_loop_and_is_served_as_soon_as_it_is_free() 
             world.wait(wait);
             world.work().await;
         }
-        for case in CASES {
+        for case in cases() {
             assert_eq!(case.left_of(&sound).await, 0, "{}", case.name);
         }
         let waiting =
             ["send", "wake snoozed", "forget app mail", "sweep files", "index words", "fold counts"];
-        for case in CASES.iter().filter(|case| waiting.contains(&case.name)) {
+        for case in cases().filter(|case| waiting.contains(&case.name)) {
             assert!(case.left_of(&fenced).await > 0, "{}", case.name);
         }
         world.sql("update workspaces set fenced_at = null").await;
         world.work().await;
-        for case in CASES.iter().filter(|case| waiting.contains(&case.name)) {
+        for case in cases().filter(|case| waiting.contains(&case.name)) {
             assert_eq!(case.left_of(&fenced).await, 0, "{}", case.name);
         }
         for wait in WAITS {
             world.wait(wait);
             world.work().await;
         }
-        for case in CASES {
+        for case in cases() {
             assert_eq!(case.left_of(&fenced).await, 0, "{}", case.name);
         }
     })

@@ -356,8 +356,15 @@ const MOVED: &[&str] = &[
 ];
 const MADE_ANEW: &[&str] =
     &["conversation_words", "conversation_words_segments", "unindexed_conversations", "unindexed_messages"];
-const LEFT: &[&str] =
-    &["agent_messages", "bulk_job_items", "events", "sandbox_answers", "sandbox_mail", "trash"];
+const LEFT: &[&str] = &[
+    "agent_calls",
+    "agent_messages",
+    "bulk_job_items",
+    "events",
+    "sandbox_answers",
+    "sandbox_mail",
+    "trash",
+];
 
 #[tokio::test]
 async fn every_table_that_names_a_conversation_is_thought_of() {

@@ -1,4 +1,5 @@
 //! How a workspace is run: its audit log, its people, inboxes, keys and agents.
 
+mod agent_day;
 mod audit;
 mod zones;

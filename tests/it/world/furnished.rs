@@ -118,6 +118,9 @@ impl<'w> Furnished<'w> {
                 assert_eq!(reply.status, 200, "{}", reply.text);
                 answers.push(("get_contact", reply.json()));
             }
+            let reply = key.get(&format!("/agents/{}/day", key.agent)).await;
+            assert_eq!(reply.status, 200, "{}", reply.text);
+            answers.push(("get_agent_day", reply.json()));
             for document in key.get("/documents").await.json().as_array().unwrap() {
                 let reply = key.get(&format!("/documents/{}", document["id"].as_str().unwrap())).await;
                 assert_eq!(reply.status, 200, "{}", reply.text);

@@ -2,6 +2,7 @@
 //! Only what the viewer may see is shown and counted.
 
 mod chart;
+pub mod day;
 pub mod limits;
 pub mod list;
 pub mod one;

@@ -30,6 +30,12 @@ async fn conversation<'w>(workspace: &Workspace<'w>, from: &str) -> (String, cra
     (key.simulate(json!({ "from": from, "text": "Hello" })).await, key)
 }
 
+/// Which waits in memory to be written down.
+pub async fn reads_a_list(workspace: &Workspace<'_>) {
+    let key = workspace.key("reader", "read", Mode::Live).await;
+    assert_eq!(key.get("/conversations").await.status, 200);
+}
+
 pub async fn gets_mail(workspace: &Workspace<'_>) {
     conversation(workspace, "ada@customer.test").await;
 }
