@@ -198,6 +198,12 @@ impl Pane {
         self.review.conversation.contact.called()
     }
 
+    /// Beside the name, which is whatever the customer wrote.
+    fn address(&self) -> Option<&str> {
+        let address = self.review.conversation.contact.email.as_deref();
+        address.filter(|address| *address != self.who())
+    }
+
     fn files(&self) -> Vec<Chip> {
         chips(self.review.message, &self.review.attachments)
     }
