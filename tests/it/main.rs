@@ -13,6 +13,7 @@ mod door;
 mod erasing;
 mod faults;
 mod flows;
+mod hostile;
 mod keys;
 mod mail;
 mod operating;
