@@ -147,12 +147,32 @@ pub async fn rest(from: &mut Side, to: &mut Side, workspace: WorkspaceId) -> Res
     Ok(())
 }
 
+/// Whether the copy of a table may still be about to make its slot. PostgreSQL waits there for every transaction of the old cell's
+/// server. Where the new cell is on the same server, one that drops the subscription is among them, and waits for the slot:
+/// neither would ever end.
+async fn begins_a_table(from: &mut Side, to: &mut Side, name: &str) -> Result<bool> {
+    let workers =
+        format!("from pg_stat_subscription where subname = '{name}' and pid is not null and relid is");
+    if to.is_so(&format!("exists (select {workers} null)")).await? {
+        return Ok(true);
+    }
+    let copying = to.number(format!("select count(*) {workers} not null")).await?;
+    let id =
+        to.number(format!("select max(oid)::bigint from pg_subscription where subname = '{name}'")).await?;
+    let ready = "count(*) from pg_replication_slots where confirmed_flush_lsn is not null";
+    Ok(copying > from.number(format!("select {ready} and slot_name like 'pg\\_{id}\\_sync\\_%'")).await?)
+}
+
 /// Nothing follows any more. Before this is done no row of the old cell may go, or it would go at the new one too.
 pub async fn end(from: &mut Side, to: &mut Side, workspace: WorkspaceId) -> Result<()> {
     let name = name(workspace);
     let subscribed =
         format!("exists (select from pg_subscription where subname = '{name}' and {IN_THIS_DATABASE})");
     if to.is_so(&subscribed).await? {
+        to.run(format!("alter subscription {name} disable")).await?;
+        while begins_a_table(from, to, &name).await? {
+            tokio::time::sleep(LOOK).await;
+        }
         // Takes its slots at the old cell with it, also those of tables that were still being copied.
         to.run(format!("drop subscription {name}")).await?;
     }
