@@ -21,6 +21,27 @@ class Agent(TypedDict):
 Scope: TypeAlias = Literal['read', 'write', 'draft', 'send', 'record', 'webhooks']
 
 
+class Limits(TypedDict):
+    """
+    How much the agent may write in a day of the workspace's zone. Null is no limit of its own.
+    """
+
+    sendsADay: int | None
+    draftsADay: int | None
+    messagesADay: int | None
+
+
+class AgentCall(TypedDict):
+    at: str
+    did: str
+    operation: str | None
+    status: int
+    times: int
+    conversationId: str | None
+    documentId: str | None
+    reason: str | None
+
+
 Status: TypeAlias = Literal['open', 'waiting', 'closed']
 
 
@@ -261,10 +282,12 @@ class DeliveryTry(TypedDict):
 
 class NewNote(TypedDict):
     body: str
+    dryRun: NotRequired[bool | None]
 
 
 class NewStatus(TypedDict):
     status: Status
+    dryRun: NotRequired[bool | None]
 
 
 AddItem: TypeAlias = str
@@ -276,10 +299,12 @@ RemoveItem: TypeAlias = str
 class TagChange(TypedDict):
     add: NotRequired[list[AddItem] | None]
     remove: NotRequired[list[RemoveItem] | None]
+    dryRun: NotRequired[bool | None]
 
 
 class NewAssignee(TypedDict):
     to: str
+    dryRun: NotRequired[bool | None]
 
 
 Id: TypeAlias = str
@@ -291,6 +316,7 @@ class ConversationChanges(TypedDict):
     add: NotRequired[list[AddItem] | None]
     remove: NotRequired[list[RemoveItem] | None]
     to: NotRequired[str | None]
+    dryRun: NotRequired[bool | None]
 
 
 class AskedDocument(TypedDict):
@@ -335,10 +361,12 @@ class NewDocumentRequest(TypedDict):
     message: NotRequired[str | None]
     dueDate: NotRequired[str | None]
     send: NotRequired[bool | None]
+    dryRun: NotRequired[bool | None]
 
 
 class NewOffer(TypedDict):
     bookingTypeId: str
+    dryRun: NotRequired[bool | None]
 
 
 ToItem: TypeAlias = str
@@ -351,6 +379,7 @@ class SentMail(TypedDict):
     subject: str
     text: NotRequired[str | None]
     html: NotRequired[str | None]
+    dryRun: NotRequired[bool | None]
 
 
 class SimulatedFile(TypedDict):
@@ -366,24 +395,29 @@ class SimulatedDecision(TypedDict):
     message: NotRequired[str | None]
     dueDate: NotRequired[str | None]
     linkEnds: NotRequired[str | None]
+    dryRun: NotRequired[bool | None]
 
 
 class SimulatedApproval(TypedDict):
     body: NotRequired[str | None]
+    dryRun: NotRequired[bool | None]
 
 
 class PassedTime(TypedDict):
     seconds: int
+    dryRun: NotRequired[bool | None]
 
 
 class NewWebhook(TypedDict):
     url: str
     events: NotRequired[list[Literal['ask.completed', 'client.replied', 'conversation.assigned', 'turn.changed', 'draft.approved', 'message.sent', 'booking.created', 'booking.cancelled', 'scout.held', 'webhook.test']] | None]
     scope: NotRequired[Literal['team', 'private'] | None]
+    dryRun: NotRequired[bool | None]
 
 
 class EventToRedeliver(TypedDict):
     eventId: str
+    dryRun: NotRequired[bool | None]
 
 
 class AskCompleted(TypedDict):
@@ -576,6 +610,21 @@ class Me(TypedDict):
     agent: Agent
     scopes: list[Scope]
     livemode: bool
+    limits: Limits
+
+
+class AgentDay(TypedDict):
+    agent: Agent
+    date: str
+    zone: str
+    reads: int
+    writes: int
+    refused: int
+    sends: int
+    drafts: int
+    limits: Limits
+    left: Limits
+    calls: list[AgentCall]
 
 
 class ConversationSummary(TypedDict):
@@ -684,6 +733,7 @@ class NewReply(TypedDict):
     summary: NotRequired[str | None]
     documents: NotRequired[list[AskedDocument] | None]
     attachments: NotRequired[list[AttachedFile] | None]
+    dryRun: NotRequired[bool | None]
 
 
 SimulatedMail = TypedDict(
@@ -698,6 +748,7 @@ SimulatedMail = TypedDict(
         'to': NotRequired[str | None],
         'inReplyTo': NotRequired[str | None],
         'dmarc': NotRequired[Literal['pass', 'fail'] | None],
+        'dryRun': NotRequired[bool | None],
     },
 )
 

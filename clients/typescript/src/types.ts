@@ -24,6 +24,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/agents/{id}/day": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an agent's day
+         * @description What an agent read, changed and was refused on a day, newest first, and what is left of its limits. Reads and refusals are there after a few seconds; days are kept for 30. Needs the `read` scope. Safe to repeat.
+         */
+        get: operations["get_agent_day"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/conversations": {
         parameters: {
             query?: never;
@@ -912,6 +932,7 @@ export interface components {
             scopes: components["schemas"]["Scope"][];
             /** @description False for a test key, which sees the sandbox only. */
             livemode: boolean;
+            limits: components["schemas"]["Limits"];
         };
         Agent: {
             id: string;
@@ -922,6 +943,57 @@ export interface components {
          * @enum {string}
          */
         Scope: "read" | "write" | "draft" | "send" | "record" | "webhooks";
+        /** @description How much the agent may write in a day of the workspace's zone. Null is no limit of its own. */
+        Limits: {
+            /** @description Messages that leave with nobody's approval. */
+            sendsADay: number | null;
+            /** @description Messages that wait for a person. */
+            draftsADay: number | null;
+            /** @description Both together. */
+            messagesADay: number | null;
+        };
+        AgentDay: {
+            agent: components["schemas"]["Agent"];
+            /** Format: date */
+            date: string;
+            /** @description The workspace's zone, which the day is of. */
+            zone: string;
+            /** @description Calls that read something and changed nothing. */
+            reads: number;
+            /** @description Calls that changed something. */
+            writes: number;
+            /** @description Calls that were refused. */
+            refused: number;
+            /** @description Messages written to leave with nobody's approval. */
+            sends: number;
+            /** @description Messages written to wait for a person. */
+            drafts: number;
+            /** @description What has no number has no limit of its own. */
+            limits: components["schemas"]["Limits"];
+            /** @description What may still be written today. Null where there is no limit, and on a day that is over. */
+            left: components["schemas"]["Limits"];
+            /** @description Newest first. */
+            calls: components["schemas"]["AgentCall"][];
+        };
+        AgentCall: {
+            /**
+             * Format: date-time
+             * @description Of the first one, when it was done several times within seconds.
+             */
+            at: string;
+            /** @description `read`, `searched`, `wrote` or `refused`. New values may be added. */
+            did: string;
+            /** @description As tools are named. Null when it was refused before that was known. */
+            operation: string | null;
+            /** @description The code of the answer. */
+            status: number;
+            times: number;
+            /** @description Null when it was about none, or about one that this key cannot see. */
+            conversationId: string | null;
+            documentId: string | null;
+            /** @description Why it was refused, as far as the code tells it; else null. */
+            reason: string | null;
+        };
         ConversationSummary: {
             id: string;
             subject: string;
@@ -1387,17 +1459,25 @@ export interface components {
         NewNote: {
             /** @description Plain text. People are mentioned with @FirstName. */
             body: string;
+            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            dryRun?: boolean | null;
         };
         NewStatus: {
             status: components["schemas"]["Status"];
+            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            dryRun?: boolean | null;
         };
         TagChange: {
             add?: string[] | null;
             remove?: string[] | null;
+            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            dryRun?: boolean | null;
         };
         NewAssignee: {
             /** @description `user:usr_…` or `agent:agt_…` from the conversation's `team`, `me`, or `none`. */
             to: string;
+            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            dryRun?: boolean | null;
         };
         ConversationChanges: {
             /** @description The conversations' ids, `cnv_…`. */
@@ -1409,6 +1489,8 @@ export interface components {
             remove?: string[] | null;
             /** @description `user:usr_…` or `agent:agt_…` from the conversations' `team`, `me`, or `none`. */
             to?: string | null;
+            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            dryRun?: boolean | null;
         };
         NewReply: {
             /** @description Plain text. */
@@ -1427,6 +1509,8 @@ export interface components {
             documents?: components["schemas"]["AskedDocument"][] | null;
             /** @description Files that go with it, 18 MB together. The person who approves a draft sees them. */
             attachments?: components["schemas"]["AttachedFile"][] | null;
+            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            dryRun?: boolean | null;
         };
         /** @description A document that is asked for. */
         AskedDocument: {
@@ -1470,10 +1554,14 @@ export interface components {
              * @default false
              */
             send?: boolean | null;
+            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            dryRun?: boolean | null;
         };
         NewOffer: {
             /** @description As list_booking_types names it. */
             bookingTypeId: string;
+            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            dryRun?: boolean | null;
         };
         SentMail: {
             /** @description The Message-ID header the email went out with, with or without angle brackets. It must be unguessable. */
@@ -1485,6 +1573,8 @@ export interface components {
             subject: string;
             text?: string | null;
             html?: string | null;
+            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            dryRun?: boolean | null;
         };
         SimulatedMail: {
             /** @description The sender, on a `.test` domain. */
@@ -1506,6 +1596,8 @@ export interface components {
              * @enum {string|null}
              */
             dmarc?: "pass" | "fail" | null;
+            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            dryRun?: boolean | null;
         };
         SimulatedFile: {
             filename: string;
@@ -1538,14 +1630,20 @@ export interface components {
              * @description With `extend`: the last day of the link, within a year.
              */
             linkEnds?: string | null;
+            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            dryRun?: boolean | null;
         };
         SimulatedApproval: {
             /** @description What it says instead, as a person would edit it. */
             body?: string | null;
+            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            dryRun?: boolean | null;
         };
         PassedTime: {
             /** @description How far, up to 366 days. */
             seconds: number;
+            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            dryRun?: boolean | null;
         };
         NewWebhook: {
             /** @description A public https address. */
@@ -1562,10 +1660,14 @@ export interface components {
              * @enum {string|null}
              */
             scope?: "team" | "private" | null;
+            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            dryRun?: boolean | null;
         };
         EventToRedeliver: {
             /** @description As the log names it. */
             eventId: string;
+            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            dryRun?: boolean | null;
         };
         /** @description Everything asked of a client is in. */
         AskCompleted: {
@@ -1977,6 +2079,43 @@ export interface operations {
             500: components["responses"]["500"];
         };
     };
+    get_agent_day: {
+        parameters: {
+            query?: {
+                /** @description A day of the workspace's zone, such as `2026-11-17`; without it, today. */
+                date?: string;
+                limit?: number;
+                /** @description Of an earlier answer with the same parameters: the list goes on where that one ended. Only `limit` may differ. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description An agent's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description `<…>; rel="next"`: where what comes next is. Left out at the end. */
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentDay"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+        };
+    };
     list_conversations: {
         parameters: {
             query?: {
@@ -2083,6 +2222,8 @@ export interface operations {
                 headers: {
                     /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description `dryRun` was true: nothing of it stayed. */
+                    "Dry-Run"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -2124,6 +2265,8 @@ export interface operations {
                 headers: {
                     /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description `dryRun` was true: nothing of it stayed. */
+                    "Dry-Run"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -2165,6 +2308,8 @@ export interface operations {
                 headers: {
                     /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description `dryRun` was true: nothing of it stayed. */
+                    "Dry-Run"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -2206,6 +2351,8 @@ export interface operations {
                 headers: {
                     /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description `dryRun` was true: nothing of it stayed. */
+                    "Dry-Run"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -2244,6 +2391,8 @@ export interface operations {
                 headers: {
                     /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description `dryRun` was true: nothing of it stayed. */
+                    "Dry-Run"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -2284,6 +2433,8 @@ export interface operations {
                 headers: {
                     /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description `dryRun` was true: nothing of it stayed. */
+                    "Dry-Run"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -2325,6 +2476,8 @@ export interface operations {
                 headers: {
                     /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description `dryRun` was true: nothing of it stayed. */
+                    "Dry-Run"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -2366,6 +2519,8 @@ export interface operations {
                 headers: {
                     /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description `dryRun` was true: nothing of it stayed. */
+                    "Dry-Run"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -2724,6 +2879,8 @@ export interface operations {
                 headers: {
                     /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description `dryRun` was true: nothing of it stayed. */
+                    "Dry-Run"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -2735,6 +2892,8 @@ export interface operations {
                 headers: {
                     /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description `dryRun` was true: nothing of it stayed. */
+                    "Dry-Run"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -2796,6 +2955,8 @@ export interface operations {
                 headers: {
                     /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description `dryRun` was true: nothing of it stayed. */
+                    "Dry-Run"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -2827,7 +2988,10 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": Record<string, never>;
+                "application/json": {
+                    /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+                    dryRun?: boolean | null;
+                };
             };
         };
         responses: {
@@ -2836,6 +3000,8 @@ export interface operations {
                 headers: {
                     /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description `dryRun` was true: nothing of it stayed. */
+                    "Dry-Run"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -2868,7 +3034,10 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": Record<string, never>;
+                "application/json": {
+                    /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+                    dryRun?: boolean | null;
+                };
             };
         };
         responses: {
@@ -2877,6 +3046,8 @@ export interface operations {
                 headers: {
                     /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description `dryRun` was true: nothing of it stayed. */
+                    "Dry-Run"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -2909,7 +3080,10 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": Record<string, never>;
+                "application/json": {
+                    /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+                    dryRun?: boolean | null;
+                };
             };
         };
         responses: {
@@ -2918,6 +3092,8 @@ export interface operations {
                 headers: {
                     /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description `dryRun` was true: nothing of it stayed. */
+                    "Dry-Run"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -2950,7 +3126,10 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": Record<string, never>;
+                "application/json": {
+                    /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+                    dryRun?: boolean | null;
+                };
             };
         };
         responses: {
@@ -2959,6 +3138,8 @@ export interface operations {
                 headers: {
                     /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description `dryRun` was true: nothing of it stayed. */
+                    "Dry-Run"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -3039,6 +3220,8 @@ export interface operations {
                 headers: {
                     /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description `dryRun` was true: nothing of it stayed. */
+                    "Dry-Run"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -3077,6 +3260,8 @@ export interface operations {
                 headers: {
                     /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description `dryRun` was true: nothing of it stayed. */
+                    "Dry-Run"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -3118,6 +3303,8 @@ export interface operations {
                 headers: {
                     /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description `dryRun` was true: nothing of it stayed. */
+                    "Dry-Run"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -3159,6 +3346,8 @@ export interface operations {
                 headers: {
                     /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description `dryRun` was true: nothing of it stayed. */
+                    "Dry-Run"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
@@ -3197,6 +3386,8 @@ export interface operations {
                 headers: {
                     /** @description The request was carried out before, with the same `Idempotency-Key`, and this was its answer. */
                     "Idempotency-Replayed"?: "true";
+                    /** @description `dryRun` was true: nothing of it stayed. */
+                    "Dry-Run"?: "true";
                     [name: string]: unknown;
                 };
                 content: {
