@@ -35,7 +35,7 @@ const MOST_SHOWN: usize = 4_000;
 /// It may have been a person, or a client that says no because nobody is there.
 const NO: &str = "Nobody allowed it, so nothing was written. Call again without `send` and it is a draft, which a person approves; \
     if your person has just said no, ask them first what should change.";
-const ANOTHERS: &str = "This answer belongs to another question, or came too late. Call again without it, and the person is asked anew.";
+const NOT_THIS_QUESTION: &str = "This answer belongs to another question, or came too late. Call again without it, and the person is asked anew.";
 
 /// What the client brings from its person, if it has asked.
 pub struct Reached {
@@ -80,7 +80,7 @@ pub async fn decide(
     let of = hex(&hash(tool.spec.name, Some(id), &given));
     let question = Question { caller, to, of, key: key.as_ref().map(Key::text).unwrap_or_default() };
     if let Some(state) = &person.state {
-        let number = question.number(state)?.ok_or_else(|| Error::Conflict(ANOTHERS.to_owned()))?;
+        let number = question.number(state)?.ok_or_else(|| Error::Conflict(NOT_THIS_QUESTION.to_owned()))?;
         if let Some(send) = answer(person.said.as_ref())? {
             // The client's own name for the request does the same.
             let once = key.map_or_else(|| Key::own(format!("question {number}")), Key::into_owned);

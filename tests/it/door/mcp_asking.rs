@@ -11,7 +11,7 @@ use crate::world::{Key, Mode, ToolAnswer, World, story};
 
 const NO: &str = "Nobody allowed it, so nothing was written. Call again without `send` and it is a draft, which a person approves; \
                   if your person has just said no, ask them first what should change.";
-const ANOTHERS: &str = "This answer belongs to another question, or came too late. Call again without it, and the person is asked anew.";
+const NOT_THIS_QUESTION: &str = "This answer belongs to another question, or came too late. Call again without it, and the person is asked anew.";
 
 /// A client that can put forms to its person.
 fn able() -> Value {
@@ -172,16 +172,16 @@ async fn an_answer_is_good_for_one_question_of_one_agent_for_an_hour_and_once() 
         ];
         for (key, tool, other) in others {
             let refused = calls(key, tool, &other, &answer).await;
-            assert_eq!(failed(&refused), (409, ANOTHERS), "{tool} {other}");
+            assert_eq!(failed(&refused), (409, NOT_THIS_QUESTION), "{tool} {other}");
         }
         // Nor in the other mode, whose conversations are others.
         let mut there = arguments.clone();
         there["id"] = json!(home.sandbox);
-        assert_eq!(failed(&calls(&home.test, "reply", &there, &answer).await), (409, ANOTHERS));
+        assert_eq!(failed(&calls(&home.test, "reply", &there, &answer).await), (409, NOT_THIS_QUESTION));
         assert_eq!(failed(&calls(&home.test, "reply", &arguments, &answer).await).0, 404);
         // Nor when it would go to somebody else meanwhile.
         home.workspace.set(home.full, "contact_email = 'eve@customer.example'").await;
-        assert_eq!(failed(&calls(&home.live, "reply", &arguments, &answer).await), (409, ANOTHERS));
+        assert_eq!(failed(&calls(&home.live, "reply", &arguments, &answer).await), (409, NOT_THIS_QUESTION));
         home.workspace.set(home.full, "contact_email = 'ada@customer.example'").await;
         // Nor for a key that may not send any more.
         let scopes = |scopes: &str| {
@@ -199,7 +199,7 @@ async fn an_answer_is_good_for_one_question_of_one_agent_for_an_hour_and_once() 
             let mut answer = answer.clone();
             answer["requestState"] = json!(state);
             let refused = calls(&home.live, "reply", &arguments, &answer).await;
-            assert_eq!(failed(&refused), (409, ANOTHERS), "{state}");
+            assert_eq!(failed(&refused), (409, NOT_THIS_QUESTION), "{state}");
         }
         // A yes that nobody was asked for is none: the question comes first.
         let unasked = json!({ "inputResponses": answer["inputResponses"] });
@@ -210,7 +210,10 @@ async fn an_answer_is_good_for_one_question_of_one_agent_for_an_hour_and_once() 
             answer["_meta"] = json!({ "rookery/idempotencyKey": name });
             answer
         };
-        assert_eq!(failed(&calls(&home.live, "reply", &arguments, &named("a")).await), (409, ANOTHERS));
+        assert_eq!(
+            failed(&calls(&home.live, "reply", &arguments, &named("a")).await),
+            (409, NOT_THIS_QUESTION)
+        );
         assert!(written(world, "Agreed").await.is_empty());
         assert_eq!(world.rows().await["public.messages"], rows["public.messages"]);
 
@@ -242,7 +245,7 @@ async fn an_answer_is_good_for_one_question_of_one_agent_for_an_hour_and_once() 
         let question = calls(&home.live, "reply", &arguments, &json!({})).await;
         world.wait(TimeDelta::minutes(60));
         let refused = calls(&home.live, "reply", &arguments, &yes(&question)).await;
-        assert_eq!(failed(&refused), (409, ANOTHERS));
+        assert_eq!(failed(&refused), (409, NOT_THIS_QUESTION));
         assert!(written(world, "Late.").await.is_empty());
         let question = calls(&home.live, "reply", &arguments, &json!({})).await;
         world.wait(TimeDelta::minutes(59));
