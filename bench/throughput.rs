@@ -122,7 +122,11 @@ pub async fn script(reader: &Reader, workspace: &Loaded) -> Script {
         written(Clock::system().now()),
         format!("{{{}}}", audiences.join(",")),
         "open".to_owned(),
-        LIMIT.to_string(),
+        // One more tells whether there is another page.
+        (LIMIT + 1).to_string(),
+        // The first page comes before nothing.
+        "infinity".to_owned(),
+        i64::MAX.to_string(),
     ];
     let mut script = Script { text: String::new(), variables: Vec::new() };
     for (statement, values) in statements.iter().zip([&key[..], &page[..]]) {
