@@ -76,8 +76,11 @@ pub fn describe(public_url: &Url, changes: &[BreakingChange]) -> Value {
 /// The groups of the reference, with the first parts of their paths.
 const GROUPS: &[(&str, &str, &[&str])] = &[
     ("Conversations", "Reading, answering and filing what customers wrote.", &["conversations"]),
+    ("Contacts", "Who wrote, and what they wrote before.", &["contacts"]),
     ("Workspace", "Who this key is, and what it can see.", &["me", "mailboxes", "tags", "openapi.json"]),
     ("Documents", "Files that customers sent, and what was read in them.", &["documents"]),
+    ("Bookings", "Times that visitors can book, and what is booked.", &["booking-types", "bookings"]),
+    ("Agents", "What an agent read, changed and was refused.", &["agents"]),
     ("Events", "What happened, for whoever asks instead of being called.", &["events"]),
     ("Webhooks", "Addresses of yours that are told of events.", &["webhooks"]),
     ("App mail", "Mail that your app sends by itself.", &["app-mail"]),
@@ -87,7 +90,7 @@ const GROUPS: &[(&str, &str, &[&str])] = &[
 fn group_of(path: &str) -> &'static str {
     let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
     let found = GROUPS.iter().find(|(_, _, starts)| starts.contains(&first));
-    found.map_or(GROUPS[0].0, |(name, _, _)| *name)
+    found.map_or("", |(name, _, _)| *name)
 }
 
 fn operation(entry: &Entry, ending: Option<&BreakingChange>) -> Value {

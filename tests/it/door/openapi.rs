@@ -114,10 +114,13 @@ async fn every_operation_is_described_with_input_answers_and_errors() {
         assert_eq!(described.sum::<usize>(), OPERATIONS.len(), "nothing more and nothing less");
         assert_eq!(document["security"], json!([{ "key": [] }]));
         assert_eq!(document["components"]["securitySchemes"]["key"]["scheme"], "bearer");
+        let groups: Vec<&Value> =
+            document["tags"].as_array().unwrap().iter().map(|group| &group["name"]).collect();
         for entry in OPERATIONS.iter() {
             let (spec, input) = (&entry.spec, &entry.input.json);
             let operation = &document["paths"][spec.path][spec.method.as_str().to_lowercase()];
             assert_eq!(operation["operationId"], spec.name);
+            assert!(groups.contains(&&operation["tags"][0]), "{} is in no group", spec.name);
             let about = operation["description"].as_str().unwrap();
             let scope = match spec.needs {
                 Needs::Scope(scope) | Needs::TestKey(scope) => format!("`{scope}`"),
