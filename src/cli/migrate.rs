@@ -54,12 +54,11 @@ async fn refuse_during_a_move(config: &Config) -> Result<()> {
     if !(has_tables && has_moves) {
         return Ok(());
     }
-    let newest = MIGRATIONS.iter().map(|migration| migration.version).max();
     let moving: bool = sqlx::query_scalar(
         "select exists (select from directory.moves)
             and not exists (select from _sqlx_migrations where version = $1 and success)",
     )
-    .bind(newest)
+    .bind(db::newest_migration())
     .fetch_one(&mut *conn)
     .await?;
     match moving {

@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::clock::Clock;
 use crate::doctor::row::{Judged, Row, either, right, wrong};
 use crate::error::Result;
-use crate::store::db::MIGRATIONS;
+use crate::store::db::newest_migration;
 
 const OLDEST: i32 = 15;
 const CLOCK: TimeDelta = TimeDelta::seconds(2);
@@ -175,7 +175,7 @@ async fn archiving(conn: &mut PgConnection) -> Result<Judged> {
 }
 
 async fn migrations(conn: &mut PgConnection) -> Result<Judged> {
-    let newest = MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or_default();
+    let newest = newest_migration();
     let there: bool = sqlx::query_scalar("select to_regclass('_sqlx_migrations') is not null")
         .fetch_one(&mut *conn)
         .await?;

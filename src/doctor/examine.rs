@@ -7,7 +7,9 @@ use crate::app::App;
 use crate::clock::written;
 use crate::doctor::given::Given;
 use crate::doctor::row::{Report, Row};
-use crate::doctor::{address, backup, beside, database, domains, mail_in, mail_out, program, storage, work};
+use crate::doctor::{
+    address, backup, beside, cells, database, domains, mail_in, mail_out, program, storage, work,
+};
 use crate::net::dns::Dns;
 
 /// Every row, in the order in which they are told. Those of domains have the domain behind their name.
@@ -33,6 +35,8 @@ pub const NAMES: &[&str] = &[
     "replication-slots",
     "days",
     "directory",
+    "cells",
+    "moves",
     "sealed-values",
     "newest-key",
     "audit-log",
@@ -120,6 +124,7 @@ pub async fn examine(app: &App, given: &Given) -> Report {
     }
     if has_schema {
         rows.extend(database::look_inside(app).await);
+        rows.extend(cells::look(app).await);
         if has_key {
             rows.extend(program::look_at_sealed(app).await);
         }

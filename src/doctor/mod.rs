@@ -4,6 +4,7 @@
 mod address;
 mod backup;
 mod beside;
+mod cells;
 mod certificate;
 mod database;
 mod domains;

@@ -463,6 +463,11 @@ connected! { Reading, conn; Snapshot, tx; Tx<'_>, tx; Across<'_>, 0; }
 /// The schema, embedded in the binary.
 pub static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
 
+/// The newest migration of this binary.
+pub fn newest_migration() -> i64 {
+    MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or_default()
+}
+
 /// The hot statements are written so that one plan fits all values; planning each call would cost more than running it.
 const PLANS: (&str, &str) = ("plan_cache_mode", "force_generic_plan");
 
@@ -496,8 +501,7 @@ pub async fn sessions_are_ours(pool: &PgPool) -> Result<bool> {
 
 /// Whether the database has been brought to this binary's schema, or a newer one.
 pub async fn schema_is_current(pool: &PgPool) -> Result<bool> {
-    let newest = MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or_default();
     let applied: Option<i64> =
         sqlx::query_scalar("select max(version) from _sqlx_migrations where success").fetch_one(pool).await?;
-    Ok(applied.is_some_and(|applied| applied >= newest))
+    Ok(applied.is_some_and(|applied| applied >= newest_migration()))
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::app::App;
 use crate::due::backoff::caught;
 use crate::figures::series::gauge;
-use crate::store::db::MIGRATIONS;
+use crate::store::db::newest_migration;
 use crate::worker::{LOOPS, Loop};
 
 /// How long to wait for one loop's figure, and for all of them.
@@ -37,7 +37,7 @@ fn held(app: &App, text: &mut String) {
     let (open, most) = (app.streams.count() as f64, app.config.live_streams() as f64);
     gauge(text, "rookery_live_streams", "Open pages that are told of changes.", &[(&[], open)]);
     gauge(text, "rookery_live_streams_most", "Open pages at most.", &[(&[], most)]);
-    let schema = MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or_default().to_string();
+    let schema = newest_migration().to_string();
     let build: [(&'static str, &str); 3] = [
         ("version", env!("CARGO_PKG_VERSION")),
         ("commit", option_env!("ROOKERY_COMMIT").unwrap_or("unknown")),

@@ -262,7 +262,11 @@ impl Healthy {
 
     /// Nothing is left broken.
     pub async fn is_well(&self) {
-        let report = self.examine(&[], &self.given()).await;
+        self.is_well_with(&[]).await;
+    }
+
+    pub async fn is_well_with(&self, changed: &[(&str, &str)]) {
+        let report = self.examine(changed, &self.given()).await;
         let wrong: Vec<_> = report.rows.iter().filter(|row| !row.ok).collect();
         assert!(wrong.is_empty(), "{wrong:#?}");
     }

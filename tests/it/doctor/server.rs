@@ -53,6 +53,34 @@ async fn the_database_and_what_is_in_it() {
     healthy.only("directory").await;
     healthy.sql("delete from workspaces where id = 1").await;
 
+    let west = "insert into directory.cells (name, address, mail_address)";
+    healthy.sql(&format!("{west} values ('west', 'http://127.0.0.1:1/', '127.0.0.1:1')")).await;
+    healthy.only("cells").await;
+    healthy.breaks("cells", &[("CELL", "main")]).await;
+    let nodes = healthy.plain;
+    healthy
+        .sql(&format!(
+            "update directory.cells set address = 'http://{nodes}/', mail_address = null where name = 'west'"
+        ))
+        .await;
+    healthy.breaks("cells", &[("CELL", "main")]).await;
+    healthy
+        .breaks("cells", &[("CELL", "main"), ("CELLS", "west=postgres://postgres@127.0.0.1:1/gone")])
+        .await;
+    healthy.sql(&format!("update directory.cells set mail_address = '{nodes}' where name = 'west'")).await;
+    healthy.is_well_with(&[("CELL", "main")]).await;
+
+    let begun = "insert into directory.moves (workspace_id, from_cell, to_cell, begun_at)";
+    healthy
+        .sql(&format!(
+            "{begun} select id, 'main', 'west', now() - interval '2 hours' from directory.workspaces"
+        ))
+        .await;
+    healthy.breaks("moves", &[("CELL", "main")]).await;
+    healthy.sql("update directory.moves set begun_at = now() - interval '50 minutes'").await;
+    healthy.is_well_with(&[("CELL", "main")]).await;
+    healthy.sql("delete from directory.moves; delete from directory.cells where name = 'west'").await;
+
     healthy
         .sql("do $$ begin execute 'drop table events_' || to_char(current_day() + 1, 'YYYYMMDD'); end $$")
         .await;
