@@ -2,4 +2,5 @@
 
 mod finding;
 mod fleet;
+mod following;
 mod moving;
