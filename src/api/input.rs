@@ -59,9 +59,7 @@ impl Given<'_> {
             Some(_) => Sending::Unclear,
         }
     }
-}
 
-impl Given<'_> {
     /// Whether it looks for words.
     pub fn searches(&self) -> bool {
         match self {
