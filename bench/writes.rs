@@ -307,7 +307,9 @@ impl Bench {
             base = self.base,
             mailbox = self.mailbox.id.number(),
         );
-        sqlx::raw_sql(AssertSqlSafe(statement)).execute(&self.bare).await.expect("the rows can be loaded");
+        let mut conn = self.bare.acquire().await.expect("a connection");
+        let patient = format!("set statement_timeout = 0; {statement}; reset statement_timeout");
+        sqlx::raw_sql(AssertSqlSafe(patient)).execute(&mut *conn).await.expect("the rows can be loaded");
     }
 
     /// Different words every time, as indexes and compression know repeats.
