@@ -61,7 +61,7 @@ async fn newest(conn: &mut PgConnection, who: &Actor, filter: &Filter) -> Result
            from unnest($2::bigint[]) seen(audience)
            cross join lateral (
                select id, email, name, since from contacts c
-               where workspace_id = $1 and c.audience = seen.audience and since < $3
+               where workspace_id = $1 and c.audience = seen.audience and since > 0 and since < $3
                  and not exists (select from unnest($2::bigint[]) beside(audience)
                                  cross join lateral (
                                      select since from contacts other
@@ -92,7 +92,7 @@ async fn walk(
                select c.* from unnest($2::bigint[]) seen(audience)
                cross join lateral (
                    select id, email, name, since, audience, words from contacts
-                   where workspace_id = $1 and contacts.audience = seen.audience and since < $3
+                   where workspace_id = $1 and contacts.audience = seen.audience and since > 0 and since < $3
                    order by since desc limit $4) c
                order by since desc limit $4)
            select id as "id!: ContactId", email as "email!", name, since as "since!",

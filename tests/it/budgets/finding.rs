@@ -2,9 +2,37 @@
 
 use rookery::clock::Clock;
 use rookery::search_terms;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use super::buffers::Reader;
 use crate::world::{Mode, story_of_one_role};
+
+/// Every mail that opens a conversation looks its sender up, and a new installation has no statistics yet.
+#[tokio::test]
+async fn a_sender_is_looked_up_by_the_key_before_the_planner_knows_the_table() {
+    story_of_one_role(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.example", "Help").await;
+        let mut conn = PgConnection::connect(world.database.url()).await.unwrap();
+        let (workspace, mailbox) = (acme.id.0, help.0);
+        let statements = format!(
+            "set plan_cache_mode = force_generic_plan;
+             insert into conversations (workspace_id, id, mailbox_id, audience, contact_name, contact_email, subject, snippet,
+                 status, announced_turn, created_at, last_message_at, message_count, last_item)
+             select {workspace}, n, {mailbox}, 0, 'C ' || n, 'c' || n || '@customer.example', 'Case', '', 'open', 'ours',
+                 now(), now(), 0, 0 from generate_series(1, 100) n;
+             select pg_stat_force_next_flush()"
+        );
+        sqlx::raw_sql(AssertSqlSafe(statements)).execute(&mut conn).await.unwrap();
+        let used = async |conn: &mut PgConnection, index: &str| -> i64 {
+            let read = sqlx::query_scalar("select idx_scan from pg_stat_user_indexes where indexrelname = $1");
+            read.bind(index).fetch_one(conn).await.unwrap()
+        };
+        assert!(used(&mut conn, "contacts_pkey").await >= 100);
+        assert_eq!(used(&mut conn, "contacts_by_since").await, 0);
+    })
+    .await;
+}
 
 #[tokio::test]
 async fn contacts_are_listed_found_and_read_within_their_budgets() {
