@@ -14,6 +14,7 @@ mod repeating;
 mod reports;
 mod rules;
 mod webhooks;
+mod writes;
 
 use std::time::Duration;
 

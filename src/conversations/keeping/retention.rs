@@ -45,6 +45,9 @@ pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
 }
 
 /// Takes out of the trash what does not belong there any more, and puts in what does. True when there may be more.
+///
+/// What happened last decides. The last message is never later and is what lists are sorted by, so it finds them without an
+/// index on a time that every note and every tag would have to move.
 pub async fn fill(tx: &mut Tx<'_>) -> Result<bool> {
     let (workspace, now) = (tx.workspace().0, tx.now());
     sqlx::query!(
@@ -63,11 +66,12 @@ pub async fn fill(tx: &mut Tx<'_>) -> Result<bool> {
          select $1, c.id, m.id, $2, $3
          from mailboxes m cross join lateral (
              select id from conversations c
-             where c.workspace_id = $1 and c.mailbox_id = m.id and c.status = 'closed'
+             where c.workspace_id = $1 and c.mailbox_id = m.id and c.view = 'closed'
+               and c.last_message_at < $2::timestamptz - make_interval(days => m.keep_days)
                and c.last_item_at < $2::timestamptz - make_interval(days => m.keep_days)
                and not exists (select from trash t where t.workspace_id = $1 and t.conversation_id = c.id)
                and not is_kept($1, c.id)
-             order by c.last_item_at limit $4) c
+             order by c.last_message_at limit $4) c
          where m.workspace_id = $1 and m.keep_days is not null and m.keep_from <= $2
          on conflict do nothing",
         workspace,
@@ -155,7 +159,8 @@ pub async fn leaving(conn: &mut PgConnection, person: &Person, now: DateTime<Utc
         r#"select m.id as "mailbox: MailboxId",
                (select count(*) from (
                     select from conversations c
-                    where c.workspace_id = $1 and c.mailbox_id = m.id and c.status = 'closed'
+                    where c.workspace_id = $1 and c.mailbox_id = m.id and c.view = 'closed'
+                      and c.last_message_at < $3::timestamptz - make_interval(days => m.keep_days) + interval '7 days'
                       and c.last_item_at < $3::timestamptz - make_interval(days => m.keep_days) + interval '7 days'
                       and not exists (select from trash t where t.workspace_id = $1 and t.conversation_id = c.id)
                       and not is_kept($1, c.id)

@@ -7,5 +7,5 @@ pub mod exports;
 mod holds;
 mod killing;
 mod places;
-mod retention;
+pub mod retention;
 mod shared;
