@@ -1,4 +1,4 @@
-//! A fleet as an operator has it: two databases, `main` and `west`, and real nodes that serve one of them or both.
+//! A fleet as an operator has it: two databases, `main` and `west`, each on a server of its own, and real nodes that serve one of them or both.
 
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -9,12 +9,13 @@ use sqlx::{AssertSqlSafe, PgPool};
 use crate::world::cluster::{Cluster, Settings, TestDatabase};
 use crate::world::site::{Node, Site, text};
 
-/// One that can replicate. Apart from the one of all other tests, because a slot waits for every transaction of its server.
-fn replicating() -> &'static Cluster {
-    static CLUSTER: OnceLock<Cluster> = OnceLock::new();
-    CLUSTER.get_or_init(|| {
+/// Servers that can replicate, one for each cell. Apart from the one of all other tests, because a slot waits for every
+/// transaction of its server.
+fn servers() -> &'static [Cluster; 2] {
+    static SERVERS: OnceLock<[Cluster; 2]> = OnceLock::new();
+    SERVERS.get_or_init(|| {
         let more = &["wal_level = logical", "max_replication_slots = 20", "max_wal_senders = 20"];
-        Cluster::start(&Settings { more, ..Settings::test() })
+        [(); 2].map(|()| Cluster::start(&Settings { more, ..Settings::test() }))
     })
 }
 
@@ -34,8 +35,9 @@ pub enum Serves {
 impl Fleet {
     /// Both cells migrated and known.
     pub async fn new() -> Self {
-        let site = Site::on(replicating()).await;
-        let west = replicating().database("template1").await;
+        let [main, west] = servers();
+        let site = Site::on(main).await;
+        let west = west.database("template1").await;
         let fleet = Self { site, west };
         for arguments in [&["migrate"][..], &["cells", "add", "west"]] {
             let done = fleet.run(arguments);

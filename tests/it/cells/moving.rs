@@ -312,18 +312,15 @@ async fn twenty_moves_under_load_with_a_kill_at_every_step_lose_nothing() {
         tokio::task::block_in_place(|| {
             let said = run_move(&fleet, &tenant, to, Some((step, after)));
             closed.extend(closed_seconds(&said));
-            if began.elapsed() > Duration::ZERO {
-                // Cleaned up to the end before it was killed, it has nothing left to do.
-                let again = fleet.run(&["cells", "--json", "move", "--workspace", &tenant.id, "--to", to]);
-                let said = String::from_utf8(again.stdout.clone()).unwrap();
-                closed.extend(
-                    said.lines().filter_map(|line| {
-                        serde_json::from_str::<Value>(line).ok()?["closedSeconds"].as_f64()
-                    }),
-                );
-                let over = String::from_utf8_lossy(&again.stderr).contains("already");
-                assert!(again.status.success() || over, "{again:?}");
-            }
+            // Cleaned up to the end before it was killed, it has nothing left to do.
+            let again = fleet.run(&["cells", "--json", "move", "--workspace", &tenant.id, "--to", to]);
+            let said = String::from_utf8(again.stdout.clone()).unwrap();
+            closed.extend(
+                said.lines()
+                    .filter_map(|line| serde_json::from_str::<Value>(line).ok()?["closedSeconds"].as_f64()),
+            );
+            let over = String::from_utf8_lossy(&again.stderr).contains("already");
+            assert!(again.status.success() || over, "{again:?}");
         });
         assert_eq!(fleet.lives_in(&tenant).await, to);
         assert_eq!(fleet.rows(&from, &tenant).await, 0);
@@ -343,4 +340,62 @@ async fn twenty_moves_under_load_with_a_kill_at_every_step_lose_nothing() {
     );
     assert_eq!(reading.times, 0, "readers notice nothing");
     ledger(&fleet, &tenant, &written).await;
+}
+
+/// Both were begun by somebody who died: the export under a lease, the erasure at its first conversation.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_export_and_an_erasure_in_hand_are_finished_in_the_new_cell() {
+    let fleet = Fleet::new().await;
+    let tenant = fleet.workspace("Acme");
+    let from = fleet.lives_in(&tenant).await;
+    let (to, serves) = if from == "main" { ("west", Serves::West) } else { ("main", Serves::Main) };
+    let node = fleet.serve("one", Serves::Both, &[]).await;
+    conversation(&fleet, &node, &tenant.test).await;
+    drop(node);
+
+    let old = fleet.pool(&from).await;
+    let mut holding = old.begin().await.unwrap();
+    sqlx::raw_sql("select from conversations for update").execute(&mut *holding).await.unwrap();
+    let mut erasing = fleet.begin(&[
+        "admin",
+        "erase-contact",
+        "--workspace",
+        &tenant.id,
+        "--person",
+        &tenant.owner,
+        "--address",
+        "carla@customer.test",
+    ]);
+    let waits = "select exists (select from pg_stat_activity where datname = current_database()
+                                  and wait_event_type = 'Lock' and query like '%conversations%')";
+    eventually(async || sqlx::query_scalar(waits).fetch_one(&old).await.unwrap()).await;
+    erasing.kill().unwrap();
+    erasing.wait().unwrap();
+    drop(holding);
+    let export = format!(
+        "insert into exports (workspace_id, id, person_id, is_contact, created_at, due_at, claim, tries)
+         select workspace_id, 7, id, false, now(), now() + interval '3 seconds', 1, 1 from people where workspace_id = {}",
+        tenant.number()
+    );
+    sqlx::raw_sql(AssertSqlSafe(export)).execute(&old).await.unwrap();
+
+    tokio::task::block_in_place(|| run_move(&fleet, &tenant, to, None));
+    let new = fleet.pool(to).await;
+    let left = "select (select count(*) from erasures where done_at is null)
+                     + (select count(*) from exports where made_at is null)";
+    assert_eq!(sqlx::query_scalar::<_, i64>(left).fetch_one(&new).await.unwrap(), 2, "both came along");
+    let _node = fleet.serve("two", serves, &[]).await;
+    eventually(async || sqlx::query_scalar::<_, i64>(left).fetch_one(&new).await.unwrap() == 0).await;
+    let theirs =
+        sqlx::query_scalar::<_, i64>("select count(*) from conversations where contact_email like 'carla@%'");
+    assert_eq!(theirs.fetch_one(&new).await.unwrap(), 0);
+    assert_eq!(fleet.rows(&from, &tenant).await, 0);
+}
+
+async fn eventually(holds: impl AsyncFn() -> bool) {
+    let began = Instant::now();
+    while !holds().await {
+        assert!(began.elapsed() < Duration::from_secs(60), "not in a minute");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }
