@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use rookery::ids::WorkspaceId;
 use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 use url::form_urlencoded;
 
 use super::fleet::{Fleet, Serves, Tenant};
@@ -94,6 +96,9 @@ async fn what_reaches_a_node_of_another_cell_is_sent_on_once() {
     let again = Reply::of(request.header("rookery-sent-on", "1")).await;
     assert_eq!(again.status, 500, "it is not sent on a second time");
     assert_eq!(get(&fleet, &main, "/api/v1/me", "rk_live_nobody").await.status, 401);
+    hang_up_in_the_body(&main, &there.test).await;
+    let listed = get(&fleet, &west, "/api/v1/conversations", &there.test).await;
+    assert_eq!(listed.json().as_array().unwrap().len(), 1, "half a request is none: {}", listed.text);
 
     // People.
     let link = fleet.admin(&["sign-in-link", "--workspace", &there.id, "--person", &there.owner]);
@@ -181,6 +186,27 @@ async fn what_reaches_a_node_of_another_cell_is_sent_on_once() {
         200,
         "one cell that is away is one cell"
     );
+}
+
+/// Once a byte before the end that was promised, once without the chunk that says that this is the end.
+async fn hang_up_in_the_body(node: &Node, key: &str) {
+    let mail = r#"{"from":"carla@customer.test","subject":"Cut off","text":"Hello"}"#;
+    let (length, half) = (mail.len(), &mail[..mail.len() - 1]);
+    for (header, body) in [
+        (format!("content-length: {length}"), half.to_owned()),
+        ("transfer-encoding: chunked".to_owned(), format!("{length:x}\r\n{mail}\r\n")),
+    ] {
+        let mut stream = TcpStream::connect(node.address.trim_start_matches("http://")).await.unwrap();
+        let request = format!(
+            "POST /api/v1/sandbox/inbound HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\n\
+             content-type: application/json\r\n{header}\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        // It is on its way to the other node by then.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        drop(stream);
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -354,6 +354,7 @@ async fn an_export_and_an_erasure_in_hand_are_finished_in_the_new_cell() {
     drop(node);
 
     let old = fleet.pool(&from).await;
+    #[expect(clippy::disallowed_methods, reason = "the pool is the test's own")]
     let mut holding = old.begin().await.unwrap();
     sqlx::raw_sql("select from conversations for update").execute(&mut *holding).await.unwrap();
     let mut erasing = fleet.begin(&[
