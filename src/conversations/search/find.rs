@@ -14,8 +14,8 @@ use crate::workspace::access::Actor;
 /// The depth of a walk, that of the one after it, and how many hits are at most looked up between the two. The newest conversations
 /// are in memory and a hit of the index mostly is not, so a walk looks at many more than a lookup. But a lookup costs what the
 /// word has in the whole workspace, in any view: that of a rare word is the cheapest of all.
-const STEPS: [(i64, i64, i64); 2] = [(250, 2_000, 1_000), (2_000, LAST_WALK, 7_000)];
-const LAST_WALK: i64 = 10_000;
+const STEPS: [(i64, i64, i64); 2] = [(250, 2_000, 1_000), (2_000, LAST_WALK, 3_000)];
+const LAST_WALK: i64 = 12_000;
 
 /// The newest conversations of a filter that have all words.
 pub async fn find(
