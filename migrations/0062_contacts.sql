@@ -15,9 +15,7 @@ create table contacts (
     primary key (workspace_id, audience, email)
 );
 create index contacts_by_id on contacts (workspace_id, id);
--- For those who say that they want the order: before the first statistics it would look as good as the key to whoever looks up one
--- address, and reads everybody.
-create index contacts_by_since on contacts (workspace_id, audience, since) where since > 0;
+create index contacts_by_since on contacts (workspace_id, audience, since);
 -- Short, because a search reads all that is not folded in yet.
 create index contacts_words on contacts using gin (words) with (gin_pending_list_limit = 256);
 create index contacts_unindexed on contacts (workspace_id) where words is null;
