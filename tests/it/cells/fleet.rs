@@ -1,4 +1,5 @@
-//! A fleet as an operator has it: two databases, `main` and `west`, each on a server of its own, and real nodes that serve one of them or both.
+//! A fleet as an operator has it: two databases, `main` and `west`, each on a server of its own, and real nodes that
+//! serve one of them or both.
 
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;

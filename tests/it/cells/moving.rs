@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use super::fleet::{Fleet, Serves, Tenant};
 use crate::world::Reply;
-use crate::world::site::Node;
+use crate::world::site::{Node, until};
 
 /// What a move says at the beginning of each step.
 const STEPS: [&str; 5] = ["copying", "comparing", "switching", "opening", "cleaning up"];
@@ -369,7 +369,7 @@ async fn an_export_and_an_erasure_in_hand_are_finished_in_the_new_cell() {
     ]);
     let waits = "select exists (select from pg_stat_activity where datname = current_database()
                                   and wait_event_type = 'Lock' and query like '%conversations%')";
-    eventually(async || sqlx::query_scalar(waits).fetch_one(&old).await.unwrap()).await;
+    until(&old, waits).await;
     erasing.kill().unwrap();
     erasing.wait().unwrap();
     drop(holding);
@@ -386,17 +386,14 @@ async fn an_export_and_an_erasure_in_hand_are_finished_in_the_new_cell() {
                      + (select count(*) from exports where made_at is null)";
     assert_eq!(sqlx::query_scalar::<_, i64>(left).fetch_one(&new).await.unwrap(), 2, "both came along");
     let _node = fleet.serve("two", serves, &[]).await;
-    eventually(async || sqlx::query_scalar::<_, i64>(left).fetch_one(&new).await.unwrap() == 0).await;
+    until(
+        &new,
+        "select not exists (select from erasures where done_at is null)
+            and not exists (select from exports where made_at is null)",
+    )
+    .await;
     let theirs =
         sqlx::query_scalar::<_, i64>("select count(*) from conversations where contact_email like 'carla@%'");
     assert_eq!(theirs.fetch_one(&new).await.unwrap(), 0);
     assert_eq!(fleet.rows(&from, &tenant).await, 0);
-}
-
-async fn eventually(holds: impl AsyncFn() -> bool) {
-    let began = Instant::now();
-    while !holds().await {
-        assert!(began.elapsed() < Duration::from_secs(60), "not in a minute");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
 }

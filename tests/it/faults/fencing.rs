@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::world::Reply;
-use crate::world::site::{Site, text};
+use crate::world::site::{Site, text, until};
 
 /// A third of it is for the handover: the first node has to be stopped within that, or it gives up by itself.
 const LEASE: &[(&str, &str)] =
@@ -63,14 +63,4 @@ async fn a_node_that_slept_through_its_lease_cannot_overwrite_what_another_finis
         sqlx::query_scalar("select rfc_message_id from sandbox_mail").fetch_all(&pool).await.unwrap();
     assert!(matches!(ledger.len(), 1 | 2), "{ledger:?}");
     assert!(ledger.iter().all(|name| *name == ledger[0] && name.starts_with(&message)), "{ledger:?}");
-}
-
-async fn until(pool: &sqlx::PgPool, holds: &'static str) {
-    for _ in 0..1200 {
-        if sqlx::query_scalar(holds).fetch_one(pool).await.unwrap() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("it never came true: {holds}");
 }

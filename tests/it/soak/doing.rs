@@ -426,11 +426,13 @@ impl<'w> Doing<'w> {
             if waiting == 0 && missing.is_empty() {
                 break;
             }
-            let told = &missing[..missing.len().min(5)];
-            assert!(
-                began.elapsed() < most,
-                "not at their end: {waiting} mails and notes of events, events {told:?}"
-            );
+            if began.elapsed() > most {
+                let log = self.became_of(&missing).await;
+                panic!(
+                    "not at their end: {waiting} mails and notes of events, {} events: {log:#?}",
+                    missing.len()
+                );
+            }
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
         self.clear(sink);
@@ -443,6 +445,21 @@ impl<'w> Doing<'w> {
         let again = Again { since: app.clock.now() - TimeDelta::days(30), skipped: false };
         let sent = redeliver_failed(app, workspace, &By::System, self.webhook, again).await;
         self.again.fetch_add(sent.expect("what failed can be sent again") as u32, Ordering::Relaxed);
+    }
+
+    /// The first few of these events, with every try to deliver them.
+    async fn became_of(&self, events: &[String]) -> Vec<String> {
+        let ids: Vec<i64> =
+            events.iter().take(5).map(|event| event.parse::<EventId>().expect("an event's id").0).collect();
+        sqlx::query_scalar(
+            "select concat_ws(' ', event, 'waits', d.due_at, 'run', d.run, d.tries, l.state, l.tries)
+             from unnest($1::bigint[]) event
+             left join deliveries d on d.event_id = event left join delivery_log l on l.event_id = event",
+        )
+        .bind(ids)
+        .fetch_all(&self.post.world.app.pool)
+        .await
+        .expect("the log")
     }
 
     async fn events(&self) -> BTreeSet<String> {

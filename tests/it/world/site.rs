@@ -213,3 +213,14 @@ impl Drop for Node {
 pub fn text(object: &Value, field: &str) -> String {
     object[field].as_str().unwrap_or_else(|| panic!("no {field}: {object}")).to_owned()
 }
+
+/// Waits a minute at most until a query says true.
+pub async fn until(pool: &sqlx::PgPool, holds: &'static str) {
+    for _ in 0..1200 {
+        if sqlx::query_scalar(holds).fetch_one(pool).await.unwrap() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("it never came true: {holds}");
+}
