@@ -11,6 +11,7 @@ use crate::api::wire;
 use crate::conversations::filter::{Assigned, Cursor, Filter, View};
 use crate::conversations::list::{self};
 use crate::conversations::search::index;
+use crate::conversations::search::pending::Searched;
 use crate::conversations::search::query::Query;
 use crate::conversations::tags;
 use crate::conversations::views::tagged;
@@ -93,7 +94,7 @@ impl Operation for ListConversations {
         let Some(tags) = tags::named(&mut call.db, actor, &query.tags).await? else { return Ok(Vec::new()) };
         let words = query.hashes(actor.workspace);
         if words.is_some() {
-            index::catch_up(call.app, &mut call.db).await;
+            index::catch_up(call.app, &mut call.db, Searched::Mail).await;
         }
         let before = [cursor, query.place()].into_iter().flatten().min_by_key(|place| (place.at, place.id));
         let filter = Filter {

@@ -12,6 +12,7 @@ use std::time::Instant;
 use crate::app::App;
 use crate::conversations::contacts;
 use crate::conversations::search::again;
+use crate::conversations::search::pending::{self, Searched};
 use crate::error::{Error, Result};
 use crate::ids::WorkspaceId;
 use crate::search_terms;
@@ -28,10 +29,14 @@ pub struct Batch {
     pub words: usize,
     /// Larger messages are left to the worker.
     pub largest: i64,
+    /// Also what no search of mail would miss: terms that conversations lack since an upgrade, and contacts.
+    pub all: bool,
 }
 
-pub const OF_THE_WORKER: Batch = Batch { messages: 200, bytes: 250_000, words: 20_000, largest: i64::MAX };
-const OF_A_SEARCH: Batch = Batch { messages: 100, bytes: 250_000, words: 5_000, largest: 250_000 };
+pub const OF_THE_WORKER: Batch =
+    Batch { messages: 200, bytes: 250_000, words: 20_000, largest: i64::MAX, all: true };
+const OF_A_SEARCH: Batch =
+    Batch { messages: 100, bytes: 250_000, words: 5_000, largest: 250_000, all: false };
 
 /// Characters of one message that are read.
 const READ: i32 = 1_000_000;
@@ -58,14 +63,14 @@ pub struct Indexed {
 
 /// Indexes some of what is pending in the workspace that is about to be searched. The search neither fails nor
 /// waits long because of this: it continues with what is indexed. True when nothing is left that it would miss.
-pub async fn catch_up(app: &App, reading: &mut Reading) -> bool {
+pub async fn catch_up(app: &App, reading: &mut Reading, searched: Searched) -> bool {
     let (workspace, now) = (reading.frame().workspace, reading.now());
     if app.loops.of(LOOP).is_put_off(workspace, now) {
         return false;
     }
     let (began, patience) = (Instant::now(), app.config.search_patience());
     while began.elapsed() < patience {
-        match catch_up_once(reading, patience).await {
+        match catch_up_once(reading, searched, patience).await {
             Ok(true) => {}
             Ok(false) => return true,
             Err(error) => {
@@ -77,17 +82,13 @@ pub async fn catch_up(app: &App, reading: &mut Reading) -> bool {
     false
 }
 
-async fn catch_up_once(reading: &mut Reading, patience: std::time::Duration) -> Result<bool> {
+async fn catch_up_once(
+    reading: &mut Reading,
+    searched: Searched,
+    patience: std::time::Duration,
+) -> Result<bool> {
     let workspace = reading.frame().workspace;
-    let waiting = sqlx::query_scalar!(
-        r#"select exists (select from unindexed_messages where workspace_id = $1 and tries = 0)
-               or exists (select from unindexed_conversations where workspace_id = $1 and tries = 0)
-               or exists (select from contacts where workspace_id = $1 and words is null) as "waiting!""#,
-        workspace.0
-    )
-    .fetch_one(&mut **reading)
-    .await?;
-    if !waiting {
+    if !pending::would_miss(reading, searched).await? {
         return Ok(false);
     }
     let mut tx = reading.change_within(patience).await?;
@@ -95,9 +96,12 @@ async fn catch_up_once(reading: &mut Reading, patience: std::time::Duration) -> 
     sqlx::query!("select pg_advisory_xact_lock($1, $2)", INDEXERS, workspace.0 as i32)
         .execute(&mut *tx)
         .await?;
-    let indexed = work_off(&mut tx, OF_A_SEARCH).await?;
+    let more = match searched {
+        Searched::Mail => work_off(&mut tx, OF_A_SEARCH).await?.more,
+        Searched::Contacts => contacts::words::index(&mut tx).await?,
+    };
     tx.commit().await?;
-    Ok(indexed.more)
+    Ok(more)
 }
 
 /// Class of the advisory lock: one indexer per workspace, because two would write the same rows.
@@ -165,7 +169,10 @@ async fn work_off(tx: &mut Tx<'_>, batch: Batch) -> Result<Indexed> {
         return Ok(Indexed { more: true, ..Indexed::default() });
     }
     let mut taken = take(tx, batch).await?;
-    let again = if taken.messages.is_empty() { again::next(tx, batch.messages).await? } else { Vec::new() };
+    let again = match batch.all && taken.messages.is_empty() {
+        true => again::next(tx, batch.messages).await?,
+        false => Vec::new(),
+    };
     if !again.is_empty() {
         let (conversations, messages) = again::take(tx, &again).await?;
         taken = Taken { conversations, messages, alone: false, terms_only: true };
@@ -183,7 +190,7 @@ async fn work_off(tx: &mut Tx<'_>, batch: Batch) -> Result<Indexed> {
         forget(tx, &found.messages).await?;
     }
     // The last, so that whoever waits for one of them waits for nothing else.
-    let contacts_more = contacts::words::index(tx).await?;
+    let contacts_more = batch.all && contacts::words::index(tx).await?;
     let messages = found.messages.len();
     let cut = messages < read || taken.messages.len() > read || taken.messages.len() as i64 == batch.messages;
     let more = anew_more || !again.is_empty() || contacts_more || (messages > 0 && (cut || taken.alone));

@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use crate::due::backoff::Aside;
 use crate::error::Result;
 use crate::ids::{ConversationId, MessageId, WorkspaceId};
-use crate::store::db::Tx;
+use crate::store::db::{Handle, Reading, Tx};
 
 /// Schedules a conversation to be reindexed from scratch, because words of it were removed or changed.
 pub async fn note(tx: &mut Tx<'_>, conversation: ConversationId) -> Result<()> {
@@ -109,4 +109,35 @@ pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
     )
     .fetch_one(conn)
     .await?)
+}
+
+/// What is searched, and so what has to be indexed before.
+#[derive(Clone, Copy)]
+pub enum Searched {
+    Mail,
+    Contacts,
+}
+
+/// Whether a search would miss something that is pending in its workspace. What failed before does not count, it comes when it can.
+pub async fn would_miss(reading: &mut Reading, searched: Searched) -> Result<bool> {
+    let workspace = reading.frame().workspace.0;
+    Ok(match searched {
+        Searched::Mail => {
+            sqlx::query_scalar!(
+                r#"select exists (select from unindexed_messages where workspace_id = $1 and tries = 0)
+                   or exists (select from unindexed_conversations where workspace_id = $1 and tries = 0) as "waiting!""#,
+                workspace
+            )
+            .fetch_one(&mut **reading)
+            .await?
+        }
+        Searched::Contacts => {
+            sqlx::query_scalar!(
+                r#"select exists (select from contacts where workspace_id = $1 and words is null) as "waiting!""#,
+                workspace
+            )
+            .fetch_one(&mut **reading)
+            .await?
+        }
+    })
 }

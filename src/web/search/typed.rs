@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::conversations::filter::Cursor;
 use crate::conversations::search::index;
+use crate::conversations::search::pending::Searched;
 use crate::conversations::search::query::Query;
 use crate::conversations::tags;
 use crate::error::{Error, Result};
@@ -67,7 +68,7 @@ impl Typed {
             tags: tags.unwrap_or_default(),
             place: query.place(),
             plain: search_terms::query_words(&query.words),
-            is_behind: !index::catch_up(asked.app(), reading).await,
+            is_behind: !index::catch_up(asked.app(), reading, Searched::Mail).await,
         }))
     }
 }

@@ -5,6 +5,7 @@ use rookery::conversations::conversation::find_visible;
 use rookery::conversations::filter::{Cursor, Filter, View};
 use rookery::conversations::search::excerpts::{self, Piece};
 use rookery::conversations::search::index;
+use rookery::conversations::search::pending::Searched;
 use rookery::conversations::unread;
 use rookery::conversations::views::counts::{self, Counts};
 use rookery::conversations::views::rows::{self, Page, Row};
@@ -288,7 +289,7 @@ async fn only_unread_goes_on_where_a_page_had_to_stop_looking() {
 async fn found(world: &World, who: &Person, query: &str, before: Option<Cursor>, limit: i64) -> Page {
     let conn = world.app.connection().await.unwrap();
     let mut reading = Reading::begin(conn, world.app.frame(who.workspace)).await.unwrap();
-    assert!(index::catch_up(&world.app, &mut reading).await, "everything is indexed");
+    assert!(index::catch_up(&world.app, &mut reading, Searched::Mail).await, "everything is indexed");
     let words = Some(search_terms::hash_query(who.workspace, query));
     let filter =
         Filter { view: View::All, mailbox: None, assigned: None, reference: None, words, before, limit };

@@ -9,6 +9,7 @@ use crate::api::operation::{Call, Nothing, Operation, Spec};
 use crate::api::operations::list_conversations::default_limit;
 use crate::conversations::contacts::{self, Filter};
 use crate::conversations::search::index;
+use crate::conversations::search::pending::Searched;
 use crate::error::Result;
 use crate::ids::ContactId;
 use crate::search_terms;
@@ -57,7 +58,7 @@ impl Operation for ListContacts {
         let asked = Asked::new(Self::SPEC.name, (&email, query))?;
         let before = asked.place(input.cursor.as_deref())?;
         if query.is_some() {
-            index::catch_up(call.app, &mut call.db).await;
+            index::catch_up(call.app, &mut call.db, Searched::Contacts).await;
         }
         let words = query.map(|query| search_terms::hash_query(call.actor.workspace, query));
         // One more tells whether there is a next page.

@@ -215,6 +215,33 @@ async fn mail_that_was_indexed_before_gets_its_terms_and_no_search_misses_a_word
     .await;
 }
 
+/// After an upgrade there may be millions of both, and no search of mail is the better for either.
+#[tokio::test]
+async fn a_search_indexes_what_it_would_miss_and_leaves_old_mail_and_contacts_to_the_worker() {
+    story_with(UNHURRIED, async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.example", "Help").await;
+        let key = acme.key("bot", "read", Mode::Live).await;
+        let old = mail(&acme, help, "From: ada@customer.example\nTo: help@acme.example", "Old").await;
+        without_terms(world, &acme).await;
+        world.sql(FILL).await;
+        let new = mail(&acme, help, "From: bob@customer.example\nTo: help@acme.example", "New").await;
+        world.sql("update contacts set words = null").await;
+        // Messages, old terms and contacts, a digit each.
+        let waiting = "select (select count(*) from unindexed_messages) * 100
+                            + (select count(*) from unindexed_conversations where tries = -1) * 10
+                            + (select count(*) from contacts where words is null)";
+        assert_eq!(world.scalar(waiting).await, 112);
+        assert_eq!(found(&key, "deposit").await, [new, old]);
+        assert_eq!(world.scalar(waiting).await, 12);
+        assert_eq!(key.get("/contacts?q=ada").await.json()[0]["email"], "ada@customer.example");
+        assert_eq!(world.scalar(waiting).await, 10);
+        world.work().await;
+        assert_eq!(world.scalar(waiting).await, 0);
+    })
+    .await;
+}
+
 /// A batch is some conversations and some messages of each; what is left goes on from there.
 #[tokio::test]
 async fn long_and_many_conversations_get_all_of_their_terms_and_one_that_fails_stops_no_other() {
