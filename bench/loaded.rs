@@ -7,6 +7,8 @@ use std::time::Instant;
 use rookery::app::App;
 use rookery::clock::Clock;
 use rookery::config::Config;
+use rookery::conversations::search::{index, pending};
+use rookery::due::backoff::Aside;
 use rookery::random::Random;
 use rookery::store::db::MIGRATIONS;
 use serde_json::Value;
@@ -37,16 +39,8 @@ pub async fn all(cluster: &Cluster, sizes: &[(String, usize)]) -> Vec<Loaded> {
         run(&mut admin, &format!("create database {DATABASE}")).await;
         let mut conn = PgConnection::connect(&url).await.expect("the new database answers");
         MIGRATIONS.run(&mut conn).await.expect("the migrations apply");
-        let given = [
-            ("ROOKERY_DATABASE_URL", url.as_str()),
-            ("ROOKERY_BLOBS", "file:///tmp"),
-            ("ROOKERY_SECRET_KEY", load::SECRET),
-        ];
-        let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let config = Config::load(None, given.into_iter()).expect("the settings are sound");
-        let app = App::new(config, Clock::system(), Random::seeded(11)).expect("an app");
         let started = Instant::now();
-        let all = load::load(&app, sizes, true).await;
+        let all = load::load(&app(&url), sizes, true).await;
         eprintln!("loaded in {} s", started.elapsed().as_secs());
         run(&mut conn, "create table bench_loaded (facts jsonb not null)").await;
         sqlx::query("insert into bench_loaded values ($1)")
@@ -59,6 +53,7 @@ pub async fn all(cluster: &Cluster, sizes: &[(String, usize)]) -> Vec<Loaded> {
     let mut conn = PgConnection::connect(&url).await.expect("the database answers");
     // A folder of an earlier version.
     MIGRATIONS.run(&mut conn).await.expect("the migrations apply");
+    index_waiting(&app(&url)).await;
     let facts: Value = sqlx::query_scalar("select facts from bench_loaded")
         .fetch_one(&mut conn)
         .await
@@ -71,6 +66,33 @@ pub async fn all(cluster: &Cluster, sizes: &[(String, usize)]) -> Vec<Loaded> {
         held.collect::<Vec<_>>()
     );
     all
+}
+
+fn app(url: &str) -> App {
+    let given = [
+        ("ROOKERY_DATABASE_URL", url),
+        ("ROOKERY_BLOBS", "file:///tmp"),
+        ("ROOKERY_SECRET_KEY", load::SECRET),
+    ];
+    let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let config = Config::load(None, given.into_iter()).expect("the settings are sound");
+    App::new(config, Clock::system(), Random::seeded(11)).expect("an app")
+}
+
+/// Works off everything that waits to be indexed, as a service has done that has run for a while.
+async fn index_waiting(app: &App) {
+    let mut conn = app.connection().await.expect("a connection");
+    loop {
+        let waiting = pending::unindexed(&mut conn, app.clock.now(), &Aside::default()).await.expect("notes");
+        if waiting.is_empty() {
+            break;
+        }
+        for workspace in waiting {
+            let mut tx = app.begin(workspace).await.expect("a transaction");
+            index::index(&mut tx, index::OF_THE_WORKER).await.expect("the words are indexed");
+            tx.commit().await.expect("a commit");
+        }
+    }
 }
 
 /// Reads every table and index once, so that the figures are those of a server that has run for a while.

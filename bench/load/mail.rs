@@ -3,6 +3,7 @@
 //! A conversation is made from the seed and its number alone, so any number of threads can make them and
 //! the result is the same. Every row is what the product's own verbs would have stored.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -203,7 +204,9 @@ impl Workspace {
             inbox,
             at: created,
             items: 0,
+            contact: &email,
             texts: vec![format!("{subject} {contact} {email}")],
+            people: BTreeSet::new(),
             previous: String::new(),
             snippet: String::new(),
         };
@@ -238,6 +241,7 @@ impl Workspace {
             batch.tags.row(4).bigint(self.id.0).bigint(id.0).bigint(*tag).bigint(inbox.audience);
         }
         let words = search_terms::hash_terms(self.id, thread.texts.iter().map(String::as_str));
+        let words: Vec<i64> = words.into_iter().chain(thread.people).collect();
         batch.words.row(4).bigint(self.id.0).bigint(id.0).bigints(&words).time(last_message_at);
 
         let sorted = dice.chance(0.6);
@@ -287,8 +291,10 @@ struct Thread<'a> {
     inbox: &'a Inbox,
     at: DateTime<Utc>,
     items: usize,
-    /// What the words are taken from, as conversations/search/find.rs does.
+    contact: &'a str,
+    /// What the words are taken from, as conversations/search/index.rs does, and who its mail is from and to.
     texts: Vec<String>,
+    people: BTreeSet<i64>,
     previous: String,
     snippet: String,
 }
@@ -325,6 +331,11 @@ impl Thread<'_> {
             Some(_) => row.bigint(dice.number() as i64).bytes(&hash).none(),
             None => row.none().none().none(),
         };
+        let workspace = self.workspace.id;
+        self.people.extend(search_terms::hash_people(workspace, search_terms::FROM, [name, email]));
+        if from.is_none() {
+            self.people.extend(search_terms::hash_people(workspace, search_terms::TO, [self.contact]));
+        }
         self.texts.push(format!("{name} {email} {}", quoted.as_deref().unwrap_or(&text)));
         self.snippet = text.chars().take(200).collect();
         self.previous = self.snippet.clone();
