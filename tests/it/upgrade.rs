@@ -128,7 +128,8 @@ async fn a_migration_waits_for_a_reader_without_making_others_wait() {
         let site = site.clone();
         move || site.run(&["migrate"])
     });
-    let waits = "select exists (select from pg_stat_activity where wait_event_type = 'Lock')";
+    let waits = "select exists (select from pg_stat_activity
+                                 where datname = current_database() and wait_event_type = 'Lock')";
     while !sqlx::query_scalar::<_, bool>(waits).fetch_one(&pool).await.unwrap() {
         assert!(!migrating.is_finished(), "it cannot be done yet");
         tokio::time::sleep(Duration::from_millis(20)).await;

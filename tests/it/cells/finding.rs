@@ -170,12 +170,25 @@ async fn what_reaches_a_node_of_another_cell_is_sent_on_once() {
         "Help",
     ]);
     let raw = "Message-ID: <1@customer.example>\r\nFrom: carla@customer.example\r\nTo: help@birch.example\r\n\
-               Subject: By mail\r\n\r\n.Hello\r\n";
+               Subject: By mail\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n\
+               --b\r\n\r\nHello\r\n--b\r\nContent-Type: text/plain\r\nContent-Disposition: attachment; filename=bill.txt\r\n\r\n\
+               Invoice 7\r\n--b--\r\n";
     let mut client = Client::greeted(smtp.parse().unwrap()).await;
     let answer = client.mail("carla@customer.example", "help@birch.example", raw).await;
     assert_eq!(answer.code, 250, "{answer:?}");
     let listed = get(&fleet, &west, "/api/v1/conversations", &there.live).await;
     assert!(listed.text.contains("By mail"), "a 250 is said after the other cell's commit: {}", listed.text);
+
+    // Files.
+    let document = a_document(&fleet, &main, there).await;
+    let asked = get(&fleet, &main, &format!("/api/v1/documents/{document}/download"), &there.live).await;
+    assert_eq!(asked.status, 200, "{}", asked.text);
+    let link = text(&asked.json(), "url");
+    let path = &link[link.find("/files/").expect("a link to a file")..];
+    for node in [&main, &west] {
+        let file = Reply::of(fleet.site.http.get(format!("{}{path}", node.address))).await;
+        assert_eq!((file.status, file.text.trim()), (200, "Invoice 7"));
+    }
     drop(west);
     let mut client = Client::greeted(smtp.parse().unwrap()).await;
     let answer =
@@ -186,6 +199,18 @@ async fn what_reaches_a_node_of_another_cell_is_sent_on_once() {
         200,
         "one cell that is away is one cell"
     );
+}
+
+/// The first that was made of their mail.
+async fn a_document(fleet: &Fleet, node: &Node, tenant: &Tenant) -> String {
+    for _ in 0..600 {
+        let listed = get(fleet, node, "/api/v1/documents", &tenant.live).await;
+        if let [document, ..] = &listed.json().as_array().unwrap()[..] {
+            return text(document, "id");
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("mail with a file has no document");
 }
 
 /// Once a byte before the end that was promised, once without the chunk that says that this is the end.

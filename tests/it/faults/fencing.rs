@@ -33,7 +33,8 @@ async fn a_node_that_slept_through_its_lease_cannot_overwrite_what_another_finis
     let path = format!("/conversations/{conversation}/replies");
     let message = text(&post(&path, json!({ "body": "Hello.", "send": true })).await, "messageId");
     let caught = "select exists (select from pg_stat_activity
-                      where wait_event_type = 'Lock' and query like 'insert into sandbox_mail%')";
+                      where datname = current_database() and wait_event_type = 'Lock'
+                        and query like 'insert into sandbox_mail%')";
     until(&pool, caught).await;
     first.signal("-STOP");
     held.rollback().await.unwrap();

@@ -18,6 +18,7 @@ use sqlx::{Connection, PgConnection};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::world::site::until;
 use crate::world::{Mode, World, story, story_with};
 
 const HANG_UPS: usize = 2_000;
@@ -151,16 +152,6 @@ async fn serves(world: &World) -> (String, Stop, tokio::task::JoinHandle<()>) {
     (address, stop, tokio::spawn(serving))
 }
 
-async fn until(world: &World, holds: &'static str) {
-    for _ in 0..300 {
-        if sqlx::query_scalar(holds).fetch_one(&world.app.pool).await.unwrap() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("it never came true: {holds}");
-}
-
 #[tokio::test]
 async fn a_change_whose_client_hangs_up_is_made_all_the_same_and_the_service_stops_after_it() {
     story(async |world| {
@@ -174,7 +165,9 @@ async fn a_change_whose_client_hangs_up_is_made_all_the_same_and_the_service_sto
         sqlx::raw_sql("begin; select from conversations for update").execute(&mut held).await.unwrap();
         let mut stream = TcpStream::connect(&address).await.unwrap();
         stream.write_all(request(&key.text, &id, 2).as_bytes()).await.unwrap();
-        until(world, "select exists (select from pg_stat_activity where wait_event_type = 'Lock')").await;
+        let waits = "select exists (select from pg_stat_activity
+                                    where datname = current_database() and wait_event_type = 'Lock')";
+        until(&world.app.pool, waits).await;
         stream.set_zero_linger().unwrap();
         drop(stream);
         // The door has noticed, and has nobody else to serve.

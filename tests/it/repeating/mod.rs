@@ -230,7 +230,8 @@ async fn a_twin_waits_and_gets_the_answer_or_does_the_work_when_the_first_was_ta
                 waiting(world, 2).await;
                 if first_dies {
                     let ended = "select pg_terminate_backend(pid) from pg_stat_activity
-                                 where wait_event_type = 'Lock' and wait_event in ('tuple', 'transactionid')";
+                                 where datname = current_database() and wait_event_type = 'Lock'
+                                   and wait_event in ('tuple', 'transactionid')";
                     sqlx::query(ended).execute(&mut holder).await.unwrap();
                     waiting(world, 1).await;
                 }
