@@ -7,6 +7,9 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use super::buffers::Reader;
 use crate::world::{Mode, story_of_one_role};
 
+/// Five hundred contacts, found and held. To read past all that have their words takes more than four thousand.
+const WAITING: i64 = 2_000;
+
 /// Every mail that opens a conversation looks its sender up, and a new installation has no statistics yet.
 #[tokio::test]
 async fn a_sender_is_looked_up_by_the_key_before_the_planner_knows_the_table() {
@@ -73,6 +76,33 @@ async fn contacts_are_listed_found_and_read_within_their_budgets() {
             println!("{path}: {buffers} buffers of {budget}");
             assert!(buffers <= budget, "{path}: {buffers} buffers");
         }
+    })
+    .await;
+}
+
+/// After an upgrade there may be a million, and they are taken some at a time.
+#[tokio::test]
+async fn contacts_that_wait_for_their_words_are_taken_without_reading_past_the_others() {
+    story_of_one_role(async |world| {
+        let acme = world.workspace("Acme").await;
+        let key = acme.key("bot", "read", Mode::Live).await.text;
+        world
+            .sql(&format!(
+                "insert into contacts (workspace_id, audience, email, id, name, since, words)
+                 select {0}, 0, 'c' || n || '@many.example', n, 'C', n, null from generate_series(1, 20000) n",
+                acme.id.0
+            ))
+            .await;
+        // The planner knows the table as it was when nobody had words.
+        world.sql("analyze contacts").await;
+        world.sql("update contacts set words = '{1}' where email < 'c7'").await;
+        world.sql("vacuum contacts").await;
+        let reader = Reader::explained(&world.app.config.database_url.0, Clock::set_to(world.now()));
+        let (_, statements) = reader.statements(&key, "/contacts?q=c").await;
+        let taken = statements.iter().find(|one| one.text.contains("skip locked")).expect("a batch");
+        println!("{} buffers of {WAITING}", taken.buffers);
+        assert!(taken.buffers <= WAITING, "{} buffers", taken.buffers);
+        world.work().await;
     })
     .await;
 }

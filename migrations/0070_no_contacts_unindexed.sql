@@ -1,0 +1,2 @@
+-- no-transaction
+drop index concurrently if exists contacts_unindexed;
