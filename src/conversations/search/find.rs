@@ -11,11 +11,13 @@ use crate::conversations::filter::{Filter, branches};
 use crate::error::Result;
 use crate::workspace::access::Actor;
 
-/// The depth of a walk, that of the one after it, and how many hits are at most looked up between the two. The newest conversations
-/// are in memory and a hit of the index mostly is not, so a walk looks at many more than a lookup. But a lookup costs what the
-/// word has in the whole workspace, in any view: that of a rare word is the cheapest of all.
-const STEPS: [(i64, i64, i64); 2] = [(250, 2_000, 1_000), (2_000, LAST_WALK, 3_000)];
-const LAST_WALK: i64 = 12_000;
+/// The depth of each walk, and the number of hits up to which the index is asked next. The first walk answers
+/// common words from a few pages. A word that it hardly meets is looked up in the index, whose cost grows with the
+/// conversations of the workspace that have the word, in any view; a word that it met a few times is mostly found
+/// by the second walk. The last walk is for words that more than [`MANY`] conversations have.
+const WALKS: [(i64, usize); 3] = [(250, 1), (SECOND_WALK, usize::MAX), (8_000, 0)];
+const SECOND_WALK: i64 = 4_000;
+const MANY: i64 = 7_000;
 
 /// The newest conversations of a filter that have all words.
 pub async fn find(
@@ -28,25 +30,25 @@ pub async fn find(
     if words.is_empty() {
         return Ok(Vec::new());
     }
-    // A short walk has seen the whole view. Without this, a common word in a small view would be looked up in the index, which
-    // has it from the whole workspace.
-    let is_all = |found: &[i64], walked, depth| found.len() as i64 == filter.limit || walked < depth;
-    for (depth, deeper, most) in STEPS {
+    let mut many = false;
+    for (depth, hardly) in WALKS {
+        // The index counted so many hits that only the last walk is worth it.
+        if many && depth == SECOND_WALK {
+            continue;
+        }
         let (found, walked) = walk(conn, who, now, filter, words, depth).await?;
-        if is_all(&found, walked, depth) {
+        // A short walk has seen the whole view. Without this, a common word in a small view would be
+        // looked up in the index, which has it from the whole workspace.
+        if found.len() as i64 == filter.limit || walked < depth {
             return Ok(found);
         }
-        // By what this walk met, the next one would not fill the page.
-        if found.len() as i64 * deeper < filter.limit * depth {
-            let (found, hits) = by_index(conn, who, now, filter, words, most).await?;
-            if hits < most {
+        if !many && found.len() <= hardly {
+            let (found, hits) = by_index(conn, who, now, filter, words, MANY).await?;
+            if hits < MANY {
                 return Ok(found);
             }
+            many = true;
         }
-    }
-    let (found, walked) = walk(conn, who, now, filter, words, LAST_WALK).await?;
-    if is_all(&found, walked, LAST_WALK) {
-        return Ok(found);
     }
     Ok(by_index(conn, who, now, filter, words, i64::MAX).await?.0)
 }
