@@ -103,7 +103,7 @@ async fn bring(url: &Secret, setting: &str, grant_to: Option<&str>) -> Result<()
     // Well before a second is over: then PostgreSQL looks for circles, and would end one of the others' requests.
     sqlx::raw_sql("set statement_timeout = 0; set lock_timeout = '300ms'").execute(&mut *conn).await?;
     for tries in 1.. {
-        match MIGRATIONS.run(&mut *conn).await {
+        match apply(&mut conn).await {
             Ok(()) => break,
             Err(error) if tries < MOST_TRIES && was_in_the_way(&error) => {
                 println!(
@@ -118,6 +118,22 @@ async fn bring(url: &Secret, setting: &str, grant_to: Option<&str>) -> Result<()
         grant(&mut conn, role).await?;
     }
     Ok(())
+}
+
+/// An index that a try before this one left unfinished is used by nobody, and `if not exists` would take it for made.
+async fn apply(conn: &mut PgConnection) -> std::result::Result<(), MigrateError> {
+    let unfinished: Vec<String> = sqlx::query_scalar(
+        "select format('drop index concurrently %s', indexrelid::regclass) from pg_index
+         join pg_class on pg_class.oid = indexrelid
+         where not indisvalid and relkind = 'i' and relnamespace = 'public'::regnamespace",
+    )
+    .fetch_all(&mut *conn)
+    .await
+    .map_err(MigrateError::Execute)?;
+    for drop in unfinished {
+        sqlx::raw_sql(AssertSqlSafe(drop)).execute(&mut *conn).await.map_err(MigrateError::Execute)?;
+    }
+    MIGRATIONS.run(conn).await
 }
 
 /// A lock was not to be had in time, or only in a circle.

@@ -7,7 +7,7 @@ use rookery::store::db::MIGRATIONS;
 use sqlx::PgPool;
 
 use crate::world::cluster::cluster;
-use crate::world::site::Site;
+use crate::world::site::{Site, until};
 
 /// A database as an earlier version has it.
 async fn as_of(version: i64) -> (crate::world::cluster::TestDatabase, PgPool) {
@@ -110,6 +110,32 @@ async fn what_was_asked_for_becomes_rows_in_its_order() {
         ]
     );
     pool.close().await;
+}
+
+/// An index is made beside whoever reads and writes, and then waits for those who were there before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_index_that_was_begun_beside_a_backup_is_finished_after_it() {
+    let site = Arc::new(Site::empty().await);
+    let pool = PgPool::connect(site.database.url()).await.unwrap();
+    MIGRATIONS.run_to(68, &pool).await.unwrap();
+    #[expect(clippy::disallowed_methods, reason = "the pool is the test's own")]
+    let mut backup = pool.begin().await.unwrap();
+    sqlx::raw_sql("set transaction isolation level repeatable read; select from contacts")
+        .execute(&mut *backup)
+        .await
+        .unwrap();
+    let migrating = tokio::task::spawn_blocking({
+        let site = site.clone();
+        move || site.run(&["migrate"])
+    });
+    until(&pool, "select exists (select from pg_index where not indisvalid)").await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    backup.rollback().await.unwrap();
+    let done = migrating.await.unwrap();
+    assert!(done.status.success(), "{done:?}");
+    assert!(String::from_utf8_lossy(&done.stdout).contains("Trying again"), "{done:?}");
+    let made = "select indisvalid from pg_index where indexrelid = 'contacts_without_words'::regclass";
+    assert!(sqlx::query_scalar::<_, bool>(made).fetch_one(&pool).await.unwrap());
 }
 
 /// As beside a backup: it reads every table for as long as it takes.
