@@ -36,7 +36,14 @@ pub struct Place {
 
 /// Nobody else writes while it is held. It ends with the process.
 pub struct Lock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for Lock {
+    /// Closing is not enough: a child that was just forked has the file too, until it becomes another program.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
 }
 
 impl Place {
@@ -83,14 +90,14 @@ impl Place {
             Err(TryLockError::Error(error)) => return Err(unusable(error)),
         }
         self.remove_unfinished()?;
-        Ok(Lock { _file: file })
+        Ok(Lock { file })
     }
 
     /// Holds off who would write, and writes nothing itself: what a restore reads may be on a disk that cannot be written.
     pub fn lock_to_read(&self) -> Result<Option<Lock>> {
         let Ok(file) = File::open(self.folder.join(LOCK)) else { return Ok(None) };
         match file.try_lock_shared() {
-            Ok(()) => Ok(Some(Lock { _file: file })),
+            Ok(()) => Ok(Some(Lock { file })),
             Err(TryLockError::WouldBlock) => Err(busy()),
             // Some disks know no locks.
             Err(TryLockError::Error(_)) => Ok(None),
@@ -322,6 +329,7 @@ pub fn put(path: &Path, bytes: &[u8]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::secrets::secret::SecretKey;
 
     #[test]
     fn names_rise_whatever_the_clock_does() {
@@ -333,5 +341,18 @@ mod tests {
         for other in ["lost+found", "20261116T023000123Z.old", "20261316T023000123Z", "", "zzz"] {
             assert!(time_of(other).is_none(), "{other}");
         }
+    }
+
+    #[test]
+    fn the_folder_is_free_as_soon_as_its_holder_lets_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place { folder: folder.path().to_owned(), keys: KeyRing::from(SecretKey([1; 32])) };
+        let held = place.lock().unwrap();
+        assert!(place.lock().is_err() && place.lock_to_read().is_err(), "somebody writes");
+        // As a child has it that was forked just now.
+        let copied = held.file.try_clone().unwrap();
+        drop(held);
+        drop(place.lock().unwrap());
+        drop(copied);
     }
 }
