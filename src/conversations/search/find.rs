@@ -93,7 +93,7 @@ async fn walk(
 /// Looks rare words up in the index. Counts the conversations of the workspace that have them, up to `most`, and
 /// if there are fewer, gives the newest ones of the filter. Hashes include the workspace, so the index is asked
 /// for words only. The word rows hold the time of the newest mail, so only as many conversations are read as fill
-/// the page.
+/// the page. Most hits are closed: whether one is in another view is told by an index of those that are not.
 async fn by_index(
     conn: &mut PgConnection,
     who: &Actor,
@@ -131,8 +131,15 @@ async fn by_index(
                            and last_message_at <= coalesce($11::timestamptz, 'infinity')
                          order by last_message_at desc, conversation_id desc offset 0) newest
                    cross join lateral (
-                       select id from conversations
-                       where workspace_id = $1 and id = newest.conversation_id and audience = any($3)
+                       select id from (
+                           select id, audience, view, snoozed_until, mailbox_id, assignee_id, reference, last_message_at
+                           from conversations where workspace_id = $1 and id = newest.conversation_id
+                             and view <> 'closed' and $4 not in ('closed', 'all')
+                           union all
+                           select id, audience, view, snoozed_until, mailbox_id, assignee_id, reference, last_message_at
+                           from conversations where workspace_id = $1 and id = newest.conversation_id
+                             and $4 in ('closed', 'all')) there
+                       where audience = any($3)
                          and ($4 = 'all' or $4 = case when snoozed_until <= $2 then 'open' else view end)
                          and ($6::bigint is null or mailbox_id = $6)
                          and ($7::bigint is null or assignee_id = $7)

@@ -2,6 +2,7 @@
 
 use rookery::clock::Clock;
 use rookery::search_terms;
+use rookery::store::db::pool;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use super::buffers::Reader;
@@ -9,6 +10,8 @@ use crate::world::{Mode, story_of_one_role};
 
 /// Five hundred contacts, found and held. To read past all that have their words takes more than four thousand.
 const WAITING: i64 = 2_000;
+/// Two thousand hits, one of which is open. To look at the others takes two thousand more.
+const CLOSED: i64 = 6_000;
 
 /// Every mail that opens a conversation looks its sender up, and a new installation has no statistics yet.
 #[tokio::test]
@@ -33,6 +36,28 @@ async fn a_sender_is_looked_up_by_the_key_before_the_planner_knows_the_table() {
         };
         assert!(used(&mut conn, "contacts_pkey").await >= 100);
         assert_eq!(used(&mut conn, "contacts_by_since").await, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_disk_is_told_what_comes_next_when_data_is_larger_than_memory() {
+    story_of_one_role(async |world| {
+        let name = world.database.name();
+        for (set, used) in [
+            ("effective_io_concurrency = 1", "1"),
+            ("effective_cache_size = '1MB'", "64"),
+            // An operator has the last word.
+            ("effective_io_concurrency = 200", "200"),
+            ("effective_io_concurrency = 0", "0"),
+        ] {
+            world.sql(&format!("alter database {name} set {set}")).await;
+            let pool = pool(world.database.url(), 1).unwrap();
+            let found: String =
+                sqlx::query_scalar("show effective_io_concurrency").fetch_one(&pool).await.unwrap();
+            assert_eq!(found, used, "{set}");
+            pool.close().await;
+        }
     })
     .await;
 }
@@ -136,6 +161,42 @@ async fn a_search_with_operators_costs_what_one_with_words_costs() {
             println!("{query}: {buffers} buffers of {budget}");
             assert!(buffers <= budget, "{query}: {buffers} buffers");
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn hits_that_are_closed_are_not_read_by_a_search_of_what_is_open() {
+    story_of_one_role(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.example", "Help").await;
+        let open = acme.mail(help, "rare@customer.example", "Parcel", "Hello").await;
+        world.work().await;
+        world.wait(chrono::TimeDelta::days(2));
+        acme.many(help, 2_000, "parcel").await;
+        world
+            .sql(&format!(
+                "update conversations set status = 'closed' where id <> {};
+                 update conversation_words w set last_message_at = c.last_message_at
+                 from conversations c where (c.workspace_id, c.id) = (w.workspace_id, w.conversation_id)",
+                open.0
+            ))
+            .await;
+        world.wait(chrono::TimeDelta::hours(1));
+        // The walk meets none of them.
+        acme.many(help, 300, "common").await;
+        world.sql("vacuum (analyze) conversations, conversation_words").await;
+        let key = acme.key("bot", "read", Mode::Live).await.text;
+        let reader = Reader::explained(&world.app.config.database_url.0, Clock::set_to(world.now()));
+        let path = "/conversations?view=open&q=parcel";
+        reader.get(&key, path).await;
+        let (found, statements) = reader.statements(&key, path).await;
+        assert_eq!((found.as_array().unwrap().len(), &found[0]["id"]), (1, &open.to_string().into()));
+        let buffers: i64 = statements.iter().map(|statement| statement.buffers).sum();
+        println!("{buffers} buffers of {CLOSED}");
+        assert!(buffers <= CLOSED, "{buffers} buffers");
+        let (found, _) = reader.statements(&key, "/conversations?view=closed&q=parcel&limit=100").await;
+        assert_eq!(found.as_array().unwrap().len(), 100);
     })
     .await;
 }
