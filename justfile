@@ -13,33 +13,49 @@ _default:
 build:
     {{ if env("CI", "") == "true" { "cargo test --locked --quiet --no-run" } else { "cargo build --locked" } }}
 
-# Run all tests; the run starts its own PostgreSQL cluster.
-test *arguments:
-    cargo test --locked {{ arguments }}
+# A running service with a demonstration workspace and a link to sign in, on a throw-away PostgreSQL. Ctrl-C removes it.
+run: build
+    tests/try_out "{{ target }}/debug/rookery"
+
+# Types and lints of the crates that changed.
+check:
+    cargo clippy --locked --all-targets -- -D warnings
+
+# Run all tests, or those with NAME in their name; the run starts its own PostgreSQL cluster.
+test *name:
+    cargo test --locked --no-fail-fast {{ if name == "" { "" } else { "-- " + name } }}
+
+# The gate on the commit that is checked out; `just gate --all` leaves nothing out.
+gate *arguments:
+    .ci/run {{ arguments }}
 
 # 64 clients on one conversation for half a minute, in one process and over two.
 hammer:
-    cargo test --locked --test it faults::concurrency:: -- --ignored --nocapture --test-threads 1
+    cargo test --locked --test it_upkeep faults::concurrency:: -- --ignored --nocapture --test-threads 1
 
 # A node is killed 200 times between a webhook's POST and its commit.
 fault-webhooks:
-    cargo test --locked --test it webhooks::killing:: -- --ignored --nocapture
+    cargo test --locked --test it_flows webhooks::killing:: -- --ignored --nocapture
 
 # 10,000 writes with a key each, repeated by 64 clients on two nodes that are killed at every step: none is done twice.
 repeat-writes:
-    cargo test --locked --test it repeating::killing:: -- --ignored --nocapture
+    cargo test --locked --test it_api repeating::killing:: -- --ignored --nocapture
 
 # Events read by a follower and sent to a webhook are the same, under 64 writers, kills and a transaction of a minute.
 follow-events:
-    cargo test --locked --test it webhooks::feed:: -- --ignored --nocapture
+    cargo test --locked --test it_flows webhooks::feed:: -- --ignored --nocapture
+
+# Five million notes of events that are gone, under a held snapshot: how long an event takes from its commit to its webhook.
+bench-outbox notes="5000000":
+    NOTES={{ notes }} cargo test --locked --test it_flows webhooks::outbox:: -- --ignored --nocapture
 
 # Page 400 of a million conversations takes the buffers that page 1 takes.
 page-million:
-    cargo test --locked --test it budgets::paging:: -- --ignored --nocapture
+    cargo test --locked --test it_house budgets::paging:: -- --ignored --nocapture
 
 # A hundred thousand broken mails through the whole pipeline.
 mutate-mail:
-    cargo test --locked --test it mail::corpus:: -- --ignored --nocapture
+    cargo test --locked --test it_mail mail::corpus:: -- --ignored --nocapture
 
 # Fuzz MIME, quote removal, the end of DATA and addresses, each for so many seconds; or only the TARGETS named.
 fuzz seconds="20" *targets:
@@ -51,23 +67,23 @@ fuzz-memory seconds="1800" *targets:
 
 # Two hundred kill -9 at every step of mail that comes in.
 kill-mail:
-    cargo test --locked --test it mail::kills:: -- --ignored --nocapture
+    cargo test --locked --test it_mail mail::kills:: -- --ignored --nocapture
 
-# Twenty moves of a workspace between two cells under load, with a kill -9 at every step.
+# Twenty moves of a workspace between two cells under load, with a kill -9 and second commands at every step, and a restore.
 fault-moves:
-    cargo test --locked --test it cells::moving:: -- --ignored --nocapture
+    cargo test --locked --test it_upkeep cells::moving:: -- --ignored --nocapture
 
 # Fifty kill -9 while customers send files: what a page called "received" is there, and each request is completed once.
 kill-uploads:
-    cargo test --locked --test it web::customer::kills:: -- --ignored --nocapture
+    cargo test --locked --test it_customers web::customer::kills:: -- --ignored --nocapture
 
 # A thousand visitors for one time on two nodes, a hundred times; five hundred moves at once.
 book-race:
-    cargo test --locked --test it bookings::engine::races:: -- --ignored --nocapture --test-threads 1
+    cargo test --locked --test it_customers bookings::engine::races:: -- --ignored --nocapture --test-threads 1
 
 # Fifty kill -9 between a booking and its mail: exactly one invitation for each.
 kill-bookings:
-    cargo test --locked --test it web::customer::bookings::kills:: -- --ignored --nocapture
+    cargo test --locked --test it_customers web::customer::bookings::kills:: -- --ignored --nocapture
 
 # Every invitation, read by three calendar libraries.
 calendars:
@@ -76,15 +92,14 @@ calendars:
 # Formatting, clippy, licences and sources, spelling, house rules.
 lint:
     cargo fmt --all --check
-    cargo clippy --locked --all-targets -- -D warnings
-    cargo clippy --locked --package rookery-fuzz -- -D warnings
+    cargo clippy --locked --workspace --all-targets -- -D warnings
     cargo deny --workspace --locked check licenses bans sources
     typos
-    cargo test --locked --quiet --test it tidy::
+    cargo test --locked --quiet --test it_house tidy::
 
 # Every requirement with the tests that prove it, and a count by area.
 requirements:
-    @cargo test --locked --quiet --test it -- --exact --nocapture \
+    @cargo test --locked --quiet --test it_house -- --exact --nocapture \
         requirements::each_requirement_is_printed_with_its_tests
 
 # How good sorting is on the open half of the corpus, and on the outside data when it is at hand.
@@ -103,7 +118,7 @@ sqlx-prepare:
     {{ just_executable() }} _sqlx-data "{{ justfile_directory() }}/.sqlx"
 
 # Fail when .sqlx is not what sqlx-prepare would write. Any command that compiles everything will do.
-sqlx-check command="cargo check --locked --all-targets":
+sqlx-check command="cargo check --locked --workspace --all-targets":
     #!/usr/bin/env bash
     set -euo pipefail
     fresh=$(mktemp -d)
@@ -114,7 +129,7 @@ sqlx-check command="cargo check --locked --all-targets":
     echo "$(ls .sqlx | wc -l) queries are fresh"
 
 # Checks every query against a database with all migrations; the macros write what they learned to FOLDER.
-_sqlx-data folder command="cargo check --locked --all-targets":
+_sqlx-data folder command="cargo check --locked --workspace --all-targets":
     #!/usr/bin/env bash
     set -euo pipefail
     cluster=$(mktemp -d)
@@ -127,9 +142,15 @@ _sqlx-data folder command="cargo check --locked --all-targets":
         if head -n 1 "$migration" | grep -q '^-- no-transaction'; then single=; fi
         psql -Xq -v ON_ERROR_STOP=1 $single -f "$migration" "$DATABASE_URL"
     done
-    # The macros run only when the crate is compiled; everything depends on the library.
-    touch src/lib.rs
+    # The macros run only when a crate is compiled. Afterwards the files are as old as they were: nothing else is built again.
+    ages=$(mktemp -d)
+    for lib in crates/*/src/lib.rs; do
+        touch -r "$lib" "$ages/${lib//\//-}"
+        touch "$lib"
+    done
     {{ command }}
+    for lib in crates/*/src/lib.rs; do touch -r "$ages/${lib//\//-}" "$lib"; done
+    rm -r "$ages"
 
 # Loads a workspace of a million conversations and prints what reads cost.
 bench-reads *arguments:
@@ -145,15 +166,19 @@ bench-claims *arguments:
 
 # A contact with 70,000 conversations is erased while nodes are killed twenty times.
 erase-contact:
-    cargo test --locked --test it erasing::killing:: -- --ignored --nocapture
+    cargo test --locked --test it_upkeep erasing::killing:: -- --ignored --nocapture
+
+# 1.2 million messages, 150,000 of them in one conversation: erasing, a replay, retention and holds end, with what each took.
+erase-giant:
+    cargo test --locked --test it_upkeep erasing::size:: -- --ignored --nocapture
 
 # 10,000 requests of each kind of 404: does the time tell what is hidden?
 not-found:
-    cargo test --locked --test it door::not_found_timing:: -- --ignored --nocapture
+    cargo test --locked --test it_api door::not_found_timing:: -- --ignored --nocapture
 
 # 20,000 due sends on three nodes, one killed every two seconds, and a crash of PostgreSQL.
 fault-sends:
-    cargo test --locked --test it faults::sends:: -- --ignored --nocapture
+    cargo test --locked --test it_upkeep faults::sends:: -- --ignored --nocapture
 
 # Leaders of a real cluster die under load on every door, as docs/high-availability.md sets it up (needs root, patroni, etcd, haproxy).
 fault-failover *times: build
@@ -161,19 +186,19 @@ fault-failover *times: build
 
 # 200 nodes killed while they hand mail to a relay.
 fault-smtp-sends:
-    cargo test --locked --test it faults::smtp_sends:: -- --ignored --nocapture
+    cargo test --locked --test it_upkeep faults::smtp_sends:: -- --ignored --nocapture
 
 # 10,000 undos in the very moment the messages leave.
 undo-race:
-    cargo test --locked --test it faults::undo_race:: -- --ignored --nocapture
+    cargo test --locked --test it_upkeep faults::undo_race:: -- --ignored --nocapture
 
 # Everything at once for two hours, with a clock that runs 300 times as fast. Prints what could grow, and the ledger.
 soak minutes="120":
-    MINUTES={{ minutes }} cargo test --locked --test it soak:: -- --ignored --nocapture
+    MINUTES={{ minutes }} cargo test --locked --test it_upkeep soak:: -- --ignored --nocapture
 
 # All floods at once from twenty addresses for a minute, against a binary built as the benches are.
 floods:
-    cargo test --locked --profile bench --test it faults::floods:: -- --ignored --nocapture
+    cargo test --locked --profile bench --test it_upkeep faults::floods:: -- --ignored --nocapture
 
 # Deliveries a second beside `wrk`, and fairness with half a million deliveries that hang.
 bench-webhooks *arguments:
@@ -181,7 +206,7 @@ bench-webhooks *arguments:
 
 # How long the free times of sixty days take with 200,000 bookings behind and ahead.
 bench-bookings:
-    cargo test --locked --profile bench --test it bookings::engine::room:: -- --ignored --nocapture
+    cargo test --locked --profile bench --test it_customers bookings::engine::room:: -- --ignored --nocapture
 
 # Ten million messages on a PostgreSQL of one gigabyte (needs root, 40 GB in the folder and an hour).
 bench-large folder="/var/tmp/rookery-bench-large" *arguments:
@@ -191,9 +216,10 @@ bench-large folder="/var/tmp/rookery-bench-large" *arguments:
 bench-nodes *arguments:
     cargo bench --locked --bench nodes -- {{ arguments }}
 
-# Prints what taking mail costs, beside Postfix and a bare insert (needs postfix and pgbench).
+# Prints what taking mail costs, beside Postfix and a bare insert, and what each stage of it does (needs postfix and pgbench).
 bench-mail *arguments:
     cargo bench --locked --bench mail_in -- {{ arguments }}
+    cargo bench --locked --bench stages
 
 # Single sign-on against a real provider of OpenID Connect (installs oidc-provider from npm).
 sso: build
@@ -208,10 +234,9 @@ clients-agents: build
     npm install --loglevel=error --no-audit --no-fund --prefix "${ROOKERY_CI_CACHE:-$HOME/.cache/rookery-ci}/agents" @anthropic-ai/claude-code@2.1.326 @openai/codex@0.169.0 opencode-ai@1.18.33
     CLIENTS_AGENTS="${ROOKERY_CI_CACHE:-$HOME/.cache/rookery-ci}/agents/node_modules" tests/clients/run "{{ target }}/debug/rookery"
 
-# Every block of code in docs/ against a real server; or only the PAGES named. And what is vendored for the site.
+# Every block of code in docs/ against a real server; or only the PAGES named.
 docs *pages: build
     tests/docs/run "{{ target }}/debug/rookery" {{ pages }}
-    tests/docs/vendored
 
 # The types of the clients, made anew from the description.
 client-types: build
@@ -313,8 +338,4 @@ pitr: build
 
 # A million messages are backed up, proven and restored, with times and sizes.
 backup-million messages="1000000":
-    MESSAGES={{ messages }} cargo test --locked --test it backups::million:: -- --ignored --nocapture
-
-# The whole gate, as on a fresh machine.
-ci:
-    .ci/run
+    MESSAGES={{ messages }} cargo test --locked --test it_upkeep backups::million:: -- --ignored --nocapture

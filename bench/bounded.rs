@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::cluster::{Cluster, Settings};
+use rookery_world::cluster::{Cluster, Settings};
 
 const NAME: &str = "rookery-bench-large";
 
@@ -33,9 +33,10 @@ impl Group {
             found.next().map(|(_, path)| path.trim_start_matches('/').to_owned())
         };
         let first = Path::new("/sys/fs/cgroup/memory");
-        let (root, home, limit, usage) = match first.exists() {
-            true => (first, within("memory"), "memory.limit_in_bytes", "memory.usage_in_bytes"),
-            false => (Path::new("/sys/fs/cgroup"), within(""), "memory.max", "memory.current"),
+        let (root, home, limit, usage) = if first.exists() {
+            (first, within("memory"), "memory.limit_in_bytes", "memory.usage_in_bytes")
+        } else {
+            (Path::new("/sys/fs/cgroup"), within(""), "memory.max", "memory.current")
         };
         let folder = root.join(NAME);
         // One of a run that was killed.

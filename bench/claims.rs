@@ -3,14 +3,8 @@
 //!
 //!     cargo bench --bench claims -- [--future N] [--claims N] [--clients N]
 
-#[path = "buffers.rs"]
-mod buffers;
-#[path = "../tests/it/world/cluster.rs"]
-mod cluster;
 #[path = "due.rs"]
 mod due;
-#[path = "load.rs"]
-mod load;
 
 use std::io::Write;
 use std::process::Command;
@@ -19,16 +13,17 @@ use std::time::Instant;
 use chrono::TimeDelta;
 use clap::Parser;
 use futures::future::join_all;
-use rookery::app::App;
-use rookery::clock::Clock;
-use rookery::config::Config;
-use rookery::conversations::messages::sending;
-use rookery::random::Random;
-use rookery::store::db::MIGRATIONS;
+use rookery_base::app::App;
+use rookery_base::clock::Clock;
+use rookery_base::config::Config;
+use rookery_base::random::Random;
+use rookery_base::store::db::MIGRATIONS;
+use rookery_core::conversations::messages::sending;
 use sqlx::{Connection, PgConnection};
 
-use self::buffers::Reader;
-use self::cluster::{Cluster, Settings};
+use rookery_world::cluster::{Cluster, Settings};
+use rookery_world::load;
+use rookery_world::load::buffers::Reader;
 
 const DATABASE: &str = "claims";
 const ROUNDS: usize = 5;

@@ -1,10 +1,10 @@
 //! Messages that are due now among many more that are due later, and what a claim of them may cost.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use rookery::app::App;
-use rookery::conversations::messages::sending;
-use rookery::workspace::create;
-use rookery::workspace::plan::Plan;
+use rookery_base::app::App;
+use rookery_core::conversations::messages::sending;
+use rookery_core::workspace::create;
+use rookery_core::workspace::plan::Plan;
 use sqlx::{AssertSqlSafe, PgConnection};
 
 const WORKSPACES: usize = 20;

@@ -6,14 +6,8 @@
 
 #[path = "bounded.rs"]
 mod bounded;
-#[path = "buffers.rs"]
-mod buffers;
-#[path = "../tests/it/world/cluster.rs"]
-mod cluster;
 #[path = "counted.rs"]
 mod counted;
-#[path = "load.rs"]
-mod load;
 #[path = "loaded.rs"]
 mod loaded;
 #[path = "mailing.rs"]
@@ -25,16 +19,16 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use rookery::clock::Clock;
-use rookery::ids::ConversationId;
+use rookery_base::clock::Clock;
+use rookery_base::ids::ConversationId;
 use sqlx::{Connection, PgConnection};
 
 use self::bounded::Bounded;
-use self::buffers::{Reader, reads};
-use self::cluster::{Cluster, Settings};
-use self::load::Loaded;
-use self::load::texts::{Dice, Vocabulary, WORDS};
 use self::mailing::Mailing;
+use rookery_world::cluster::{Cluster, Settings};
+use rookery_world::load::Loaded;
+use rookery_world::load::buffers::{Reader, reads};
+use rookery_world::load::texts::{Dice, Vocabulary, WORDS};
 
 const SMALL: usize = 10_000;
 const LISTS: usize = 300;
@@ -254,9 +248,10 @@ async fn print_growth(reader: &Reader, large: &Loaded, small: &Loaded) {
             missed.push(in_large.name);
         }
     }
-    match missed.is_empty() {
-        true => println!("every ratio is at most {MOST_GROWTH}"),
-        false => println!("MISSED (ratio above {MOST_GROWTH}): {}", missed.join(", ")),
+    if missed.is_empty() {
+        println!("every ratio is at most {MOST_GROWTH}");
+    } else {
+        println!("MISSED (ratio above {MOST_GROWTH}): {}", missed.join(", "));
     }
 }
 

@@ -4,18 +4,18 @@
 
 use std::time::Instant;
 
-use rookery::app::App;
-use rookery::clock::Clock;
-use rookery::config::Config;
-use rookery::conversations::search::{index, pending};
-use rookery::due::backoff::Aside;
-use rookery::random::Random;
-use rookery::store::db::MIGRATIONS;
+use rookery_base::app::App;
+use rookery_base::clock::Clock;
+use rookery_base::config::Config;
+use rookery_base::due::backoff::Aside;
+use rookery_base::random::Random;
+use rookery_base::store::db::MIGRATIONS;
+use rookery_core::conversations::search::{index, pending};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
-use super::cluster::Cluster;
-use super::load::{self, Loaded};
+use rookery_world::cluster::Cluster;
+use rookery_world::load::{self, Loaded};
 
 pub const DATABASE: &str = "rookery_bench";
 

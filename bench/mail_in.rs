@@ -4,11 +4,6 @@
 //!
 //!     cargo bench --bench mail_in -- [--count N] [--rounds N] [--assistants off|rules|hanging]
 
-#[path = "../tests/it/world/cluster.rs"]
-mod cluster;
-#[path = "../tests/it/world/mail/dns.rs"]
-mod dns;
-
 use std::collections::HashMap;
 use std::fs;
 use std::net::TcpListener;
@@ -19,8 +14,8 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
-use self::cluster::{Cluster, Settings};
-use self::dns::Zone;
+use rookery_world::cluster::{Cluster, Settings};
+use rookery_world::mail::dns::Zone;
 
 const SESSIONS: &str = "20";
 const BYTES: usize = 8 * 1024;
@@ -273,7 +268,7 @@ impl Postfix {
     /// Mail is held in the queue, so that nothing but taking it costs anything.
     fn start(folder: &Path) -> Self {
         let port = free_port();
-        let done = Command::new("tests/peers/postfix")
+        let done = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/peers/postfix"))
             .args(["start".as_ref(), folder.as_os_str()])
             .args([
                 &format!("127.0.0.1:{port}"),
@@ -294,7 +289,9 @@ impl Postfix {
 
 impl Drop for Postfix {
     fn drop(&mut self) {
-        let _ = Command::new("tests/peers/postfix").args(["stop".as_ref(), self.folder.as_os_str()]).status();
+        let _ = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/peers/postfix"))
+            .args(["stop".as_ref(), self.folder.as_os_str()])
+            .status();
     }
 }
 

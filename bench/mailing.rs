@@ -5,19 +5,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rookery::app::App;
-use rookery::clock::Clock;
-use rookery::config::Config;
-use rookery::conversations::search::index;
-use rookery::ids::{MailboxId, WorkspaceId};
-use rookery::incoming::authenticate::Dmarc;
-use rookery::incoming::delivery::Delivery;
-use rookery::incoming::receive::receive;
-use rookery::random::Random;
-use rookery::workspace::mailboxes;
+use rookery_base::app::App;
+use rookery_base::clock::Clock;
+use rookery_base::config::Config;
+use rookery_base::ids::{MailboxId, WorkspaceId};
+use rookery_base::random::Random;
+use rookery_core::conversations::search::index;
+use rookery_core::workspace::mailboxes;
+use rookery_mail::incoming::authenticate::Dmarc;
+use rookery_mail::incoming::delivery::Delivery;
+use rookery_mail::incoming::receive::receive;
 
-use super::load::Loaded;
-use super::load::texts::{Dice, Vocabulary};
+use rookery_world::load::Loaded;
+use rookery_world::load::texts::{Dice, Vocabulary};
 
 /// Mails that come between two looks of the indexer, and the pause after them: some forty a second.
 const TOGETHER: usize = 8;
@@ -67,7 +67,7 @@ async fn mail(url: &str, into: &Loaded, told: &AtomicBool) -> usize {
                 app.random.hex(16),
                 vocabulary.text(&mut dice, 5)
             );
-            let delivery = Delivery::of(mailbox.clone(), raw.into_bytes(), Dmarc::Pass);
+            let delivery = Delivery::from_raw(mailbox.clone(), raw.into_bytes(), Dmarc::Pass);
             receive(&app, workspace, delivery).await.expect("the mail is stored");
             mails += 1;
         }

@@ -5,16 +5,10 @@
 //!
 //!     cargo bench --bench nodes -- [--seconds N] [--replies N]
 
-#[path = "buffers.rs"]
-mod buffers;
-#[path = "../tests/it/world/cluster.rs"]
-mod cluster;
 #[path = "counted.rs"]
 mod counted;
 #[path = "cpu.rs"]
 mod cpu;
-#[path = "load.rs"]
-mod load;
 #[path = "loaded.rs"]
 mod loaded;
 #[path = "throughput.rs"]
@@ -26,22 +20,22 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use reqwest::{Client, RequestBuilder};
-use rookery::app::App;
-use rookery::clock::Clock;
-use rookery::config::Config;
-use rookery::ids::{PersonId, WorkspaceId};
-use rookery::random::Random;
-use rookery::webhooks::create::{Wanted, create};
-use rookery::webhooks::webhook::Scope;
-use rookery::workspace::access::By;
+use rookery_base::app::App;
+use rookery_base::clock::Clock;
+use rookery_base::config::Config;
+use rookery_base::ids::{PersonId, WorkspaceId};
+use rookery_base::random::Random;
+use rookery_core::workspace::access::By;
+use rookery_webhooks::create::{WebhookParameters, create};
+use rookery_webhooks::webhook::Scope;
 use serde_json::{Value, json};
 
-use self::buffers::Reader;
-use self::cluster::{Cluster, Settings};
 use self::counted::Counted;
 use self::cpu::{Cpu, Meter};
-use self::load::{Loaded, SECRET};
 use self::throughput::Server;
+use rookery_world::cluster::{Cluster, Settings};
+use rookery_world::load::buffers::Reader;
+use rookery_world::load::{Loaded, SECRET};
 
 const CONVERSATIONS: usize = 50_000;
 const SMALL: usize = 2_000;
@@ -114,7 +108,7 @@ async fn add_webhook(url: &str, of: &Loaded, port: u16) {
     let config = Config::load(None, given.into_iter()).expect("the settings are sound");
     let app = App::new(config, Clock::system(), Random::system()).expect("an app");
     let address = format!("http://127.0.0.1:{port}/");
-    let wanted = Wanted {
+    let wanted = WebhookParameters {
         maker: PersonId(of.audiences[1]),
         url: &address,
         livemode: true,

@@ -8,27 +8,27 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode, header};
 use futures::StreamExt;
 use futures::stream::iter;
-use rookery::app::App;
-use rookery::clock::Clock;
-use rookery::config::Config;
-use rookery::ids::{MailboxId, PersonId, WorkspaceId};
-use rookery::incoming::authenticate::Dmarc;
-use rookery::incoming::delivery::Delivery;
-use rookery::incoming::receive::receive;
-use rookery::random::Random;
 use rookery::routes;
-use rookery::webhooks::create::{Wanted, create};
-use rookery::webhooks::webhook::Scope;
 use rookery::worker;
-use rookery::workspace::access::By;
-use rookery::workspace::mailboxes;
+use rookery_base::app::App;
+use rookery_base::clock::Clock;
+use rookery_base::config::Config;
+use rookery_base::ids::{MailboxId, PersonId, WorkspaceId};
+use rookery_base::random::Random;
+use rookery_core::workspace::access::By;
+use rookery_core::workspace::mailboxes;
+use rookery_mail::incoming::authenticate::Dmarc;
+use rookery_mail::incoming::delivery::Delivery;
+use rookery_mail::incoming::receive::receive;
+use rookery_webhooks::create::{WebhookParameters, create};
+use rookery_webhooks::webhook::Scope;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use super::counted::Counted;
-use super::load::texts::{Dice, Vocabulary};
-use super::load::{Loaded, SECRET};
 use super::{at, shown};
+use rookery_world::load::texts::{Dice, Vocabulary};
+use rookery_world::load::{Loaded, SECRET};
 
 const CLIENTS: usize = 4;
 const MAILS: usize = 2_000;
@@ -52,7 +52,7 @@ pub async fn print(url: &str, all: &[Loaded]) {
     let large = WorkspaceId(all[0].workspace);
     let address = format!("http://127.0.0.1:{}/", received.port);
     let maker = PersonId(all[0].audiences[1]);
-    let wanted = Wanted { maker, url: &address, livemode: true, scope: Scope::Team, kinds: &[] };
+    let wanted = WebhookParameters { maker, url: &address, livemode: true, scope: Scope::Team, kinds: &[] };
     create(&app, large, &By::System, wanted).await.expect("a webhook");
     tokio::spawn(worker::run(app.clone()));
 
@@ -110,7 +110,7 @@ async fn mails(app: &App, all: &[Loaded]) -> impl Iterator<Item = (WorkspaceId, 
             vocabulary.text(&mut dice, 5),
             vocabulary.text(&mut dice, 60)
         );
-        mails.push((workspace, Delivery::of(mailbox, raw.into_bytes(), Dmarc::Pass)));
+        mails.push((workspace, Delivery::from_raw(mailbox, raw.into_bytes(), Dmarc::Pass)));
     }
     mails.into_iter()
 }

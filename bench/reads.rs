@@ -5,12 +5,6 @@
 //!     cargo bench --bench reads -- [--large N] [--small N] [--keep FOLDER] [--seconds S] [--connections C]
 //!         [--slowest N]
 
-#[path = "buffers.rs"]
-mod buffers;
-#[path = "../tests/it/world/cluster.rs"]
-mod cluster;
-#[path = "load.rs"]
-mod load;
 #[path = "loaded.rs"]
 mod loaded;
 #[path = "mailing.rs"]
@@ -22,13 +16,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use rookery::clock::Clock;
+use rookery_base::clock::Clock;
 
-use self::buffers::{Reader, reads};
-use self::cluster::{Cluster, Settings};
-use self::load::Loaded;
-use self::load::texts::{Dice, Vocabulary, WORDS};
 use self::mailing::Mailing;
+use rookery_world::cluster::{Cluster, Settings};
+use rookery_world::load::Loaded;
+use rookery_world::load::buffers::{Reader, reads};
+use rookery_world::load::texts::{Dice, Vocabulary, WORDS};
 
 const SEARCHES: usize = 400;
 const DOCUMENT_SEARCHES: usize = 100;
@@ -109,18 +103,20 @@ async fn print_buffers(reader: &Reader, large: &Loaded, small: &Loaded) {
         let few = reader.cost(&small.key, &in_small).await;
         let many = reader.cost(&large.key, in_large).await;
         let ratio = many.buffers as f64 / few.buffers as f64;
-        let rows = match few.rows == many.rows {
-            true => few.rows.to_string(),
-            false => format!("{} / {}", few.rows, many.rows),
+        let rows = if few.rows == many.rows {
+            few.rows.to_string()
+        } else {
+            format!("{} / {}", few.rows, many.rows)
         };
         println!("| {} | {rows} | {} | {} | {ratio:.2} |", in_large.name, few.buffers, many.buffers);
         if ratio >= MOST_GROWTH {
             missed.push(in_large.name);
         }
     }
-    match missed.is_empty() {
-        true => println!("every ratio is below {MOST_GROWTH}"),
-        false => println!("MISSED (ratio {MOST_GROWTH} or more): {}", missed.join(", ")),
+    if missed.is_empty() {
+        println!("every ratio is below {MOST_GROWTH}");
+    } else {
+        println!("MISSED (ratio {MOST_GROWTH} or more): {}", missed.join(", "));
     }
 }
 

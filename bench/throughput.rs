@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use rookery::clock::{Clock, written};
-use rookery::workspace::keys;
+use rookery_base::clock::{Clock, written};
+use rookery_core::workspace::keys;
 
-use super::buffers::Reader;
-use super::cluster::Cluster;
-use super::load::{Loaded, SECRET};
+use rookery_world::cluster::Cluster;
+use rookery_world::load::buffers::Reader;
+use rookery_world::load::{Loaded, SECRET};
 
 const ROUNDS: usize = 5;
 const LIMIT: u32 = 25;

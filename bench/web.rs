@@ -4,10 +4,6 @@
 //!
 //!     cargo bench --bench web -- [--large N] [--small N] [--keep FOLDER] [--streams N]
 
-#[path = "../tests/it/world/cluster.rs"]
-mod cluster;
-#[path = "load.rs"]
-mod load;
 #[path = "loaded.rs"]
 mod loaded;
 
@@ -16,23 +12,23 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use rookery::app::App;
-use rookery::clock::Clock;
-use rookery::config::Config;
-use rookery::ids::{ConversationId, PersonId, WorkspaceId};
-use rookery::incoming::authenticate::Dmarc;
-use rookery::incoming::delivery::{Delivery, Received};
-use rookery::incoming::receive::receive;
-use rookery::random::Random;
-use rookery::workspace::{mailboxes, sessions};
+use rookery_base::app::App;
+use rookery_base::clock::Clock;
+use rookery_base::config::Config;
+use rookery_base::ids::{ConversationId, PersonId, WorkspaceId};
+use rookery_base::random::Random;
+use rookery_core::workspace::{mailboxes, sessions};
+use rookery_mail::incoming::authenticate::Dmarc;
+use rookery_mail::incoming::delivery::{Delivery, Received};
+use rookery_mail::incoming::receive::receive;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use self::cluster::{Cluster, Settings};
-use self::load::texts::{Dice, Vocabulary, WORDS};
-use self::load::{Loaded, SECRET};
+use rookery_world::cluster::{Cluster, Settings};
+use rookery_world::load::texts::{Dice, Vocabulary, WORDS};
+use rookery_world::load::{Loaded, SECRET};
 
 const ASKED: usize = 400;
 const THREAD: usize = 1_000;
@@ -134,7 +130,8 @@ async fn long_thread(app: &App, workspace: &Loaded) -> String {
              Message-ID: <{number}.{run}@customer.test>\r\n\r\n{text}\r\n",
             mailbox.address
         );
-        let delivery = Delivery { joins, ..Delivery::of(mailbox.clone(), raw.into_bytes(), Dmarc::Pass) };
+        let delivery =
+            Delivery { joins, ..Delivery::from_raw(mailbox.clone(), raw.into_bytes(), Dmarc::Pass) };
         match receive(app, id, delivery).await.expect("the mail is stored") {
             Received::Stored(stored) => joins = Some(stored.conversation),
             other => panic!("{other:?}"),
@@ -320,7 +317,7 @@ async fn streams(
 }
 
 async fn browser(table: &Table, server: &Server, cookie: &str, thread: &str) {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/web/measure.mjs");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/web/measure.mjs");
     let mut node = std::process::Command::new("node");
     node.args([script, &server.address, cookie, thread]);
     // The server needs this runtime's threads meanwhile.

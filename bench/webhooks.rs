@@ -4,8 +4,6 @@
 //!
 //!     cargo bench --bench webhooks -- [--events N] [--rounds N] [--noisy N] [--quiet N]
 
-#[path = "../tests/it/world/cluster.rs"]
-mod cluster;
 #[path = "cpu.rs"]
 mod cpu;
 
@@ -15,24 +13,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use rookery::app::App;
-use rookery::clock::Clock;
-use rookery::config::Config;
-use rookery::events::event::{Event, Turn, TurnChanged};
-use rookery::events::record::{EventContext, record};
-use rookery::ids::{ConversationId, WorkspaceId};
-use rookery::random::Random;
-use rookery::store::db::MIGRATIONS;
-use rookery::webhooks::create::{Wanted, create};
-use rookery::webhooks::webhook::Scope;
 use rookery::worker;
-use rookery::workspace::access::{By, TEAM};
-use rookery::workspace::create::create as create_workspace;
-use rookery::workspace::plan::Plan;
+use rookery_base::app::App;
+use rookery_base::clock::Clock;
+use rookery_base::config::Config;
+use rookery_base::ids::{ConversationId, WorkspaceId};
+use rookery_base::random::Random;
+use rookery_base::store::db::MIGRATIONS;
+use rookery_core::events::event::{Event, Turn, TurnChanged};
+use rookery_core::events::record::{EventContext, record};
+use rookery_core::workspace::access::{By, TEAM};
+use rookery_core::workspace::create::create as create_workspace;
+use rookery_core::workspace::plan::Plan;
+use rookery_webhooks::create::{WebhookParameters, create};
+use rookery_webhooks::webhook::Scope;
 use sqlx::AssertSqlSafe;
 
-use self::cluster::{Cluster, Settings};
 use self::cpu::{Cpu, Meter};
+use rookery_world::cluster::{Cluster, Settings};
 
 const SECRET_KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 /// As many as a workspace may have.
@@ -88,7 +86,7 @@ impl Bench {
         let config = Config::load(None, given.into_iter().map(|(name, value)| (name.to_owned(), value)));
         let app = App::new(config.expect("settings"), Clock::system(), Random::system()).expect("an app");
         MIGRATIONS.run(&app.pool).await.expect("the schema");
-        rookery::store::partitions::maintain(&mut app.connection().await.expect("a connection"))
+        rookery_base::store::partitions::maintain(&mut app.connection().await.expect("a connection"))
             .await
             .expect("days");
         Self { app: Arc::new(app), folder }
@@ -108,7 +106,8 @@ impl Bench {
             }
             let (workspace, webhooks) = made.last_mut().expect("just pushed");
             let (maker, url) = (owner.expect("an owner"), url(number));
-            let wanted = Wanted { maker, url: &url, livemode: true, scope: Scope::Team, kinds: &[] };
+            let wanted =
+                WebhookParameters { maker, url: &url, livemode: true, scope: Scope::Team, kinds: &[] };
             webhooks
                 .push(create(&self.app, *workspace, &By::System, wanted).await.expect("a webhook").webhook.0);
         }
@@ -341,7 +340,7 @@ impl Bench {
     /// So many due deliveries for each webhook of a workspace.
     async fn load(&self, (workspace, webhooks): &(WorkspaceId, Vec<i64>), count: usize) {
         let webhooks: Vec<String> = webhooks.iter().map(i64::to_string).collect();
-        let first = rookery::ids::lowest_at(self.app.clock.now() - chrono::TimeDelta::hours(1));
+        let first = rookery_base::ids::lowest_at(self.app.clock.now() - chrono::TimeDelta::hours(1));
         let statement = format!(
             "insert into events
              select {workspace}, {first} + n, 'turn.changed', true, 0, null, now() - interval '1 hour', '{{\"id\":\"' || repeat('x', 380) || '\"}}'

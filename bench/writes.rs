@@ -3,8 +3,6 @@
 //!
 //!     cargo bench --bench writes -- [--count N] [--rounds N] [--clients N]
 
-#[path = "../tests/it/world/cluster.rs"]
-mod cluster;
 #[path = "cpu.rs"]
 mod cpu;
 
@@ -13,32 +11,33 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use clap::Parser;
-use rookery::api::input::Given;
-use rookery::api::registry::{OPERATIONS, Request};
-use rookery::app::App;
-use rookery::clock::Clock;
-use rookery::config::Config;
-use rookery::conversations::search::{index, pending};
-use rookery::due::backoff::Aside;
-use rookery::ids::{ConversationId, Id, WorkspaceId};
-use rookery::incoming::authenticate::Dmarc;
-use rookery::incoming::delivery::{Delivery, Received};
-use rookery::incoming::parse::{ParsedMail, parse};
-use rookery::incoming::receive::receive;
-use rookery::incoming::{quote, scam};
-use rookery::random::Random;
-use rookery::store::db::MIGRATIONS;
-use rookery::workspace::access::{Actor, By, MemberId, Scope};
-use rookery::workspace::agents::caps::Caps;
-use rookery::workspace::keys::{self, Agent};
-use rookery::workspace::mailboxes::Mailbox;
-use rookery::workspace::plan::Plan;
-use rookery::workspace::{create, mailboxes};
+use rookery_api::input::Given;
+use rookery_api::registry::{OPERATIONS, Request};
+use rookery_base::app::App;
+use rookery_base::clock::Clock;
+use rookery_base::config::Config;
+use rookery_base::due::backoff::Aside;
+use rookery_base::ids::{ConversationId, Id, WorkspaceId};
+use rookery_base::random::Random;
+use rookery_base::store::db::MIGRATIONS;
+use rookery_core::conversations::search::{index, pending};
+use rookery_core::workspace::access::{Actor, By, MemberId, Scope};
+use rookery_core::workspace::agents::caps::Caps;
+use rookery_core::workspace::keys::{self, Agent};
+use rookery_core::workspace::mailboxes::Mailbox;
+use rookery_core::workspace::plan::Plan;
+use rookery_core::workspace::{create, mailboxes};
+use rookery_mail::incoming::authenticate::Dmarc;
+use rookery_mail::incoming::delivery::{Delivery, Received};
+use rookery_mail::incoming::receive::receive;
+use rookery_mail::incoming::scam;
+use rookery_reading::mail::parse::{ParsedMail, parse};
+use rookery_reading::mail::quote;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, PgPool};
 
-use self::cluster::{Cluster, Settings};
 use self::cpu::{Cpu, Meter};
+use rookery_world::cluster::{Cluster, Settings};
 
 const MAIL_BYTES: usize = 8 * 1024;
 const NOTE_BYTES: usize = 300;
@@ -256,7 +255,8 @@ impl Bench {
         let (workspace, owner) = (made.workspace, made.owner);
         let mailbox =
             mailboxes::create(&app, workspace, &By::System, "help@acme.example", "Help", None).await;
-        let wanted = keys::Wanted { name: "bot", scopes: &Scope::ALL, livemode: true, caps: Caps::default() };
+        let wanted =
+            keys::KeyChoices { name: "bot", scopes: &Scope::ALL, livemode: true, caps: Caps::default() };
         let key = keys::create(&app, workspace, &By::System, owner, wanted).await.expect("a key");
         let mut conn = app.connection().await.expect("a connection");
         let mailbox = mailboxes::live(&mut conn, workspace, mailbox.expect("an inbox")).await.expect("it");
@@ -270,7 +270,7 @@ impl Bench {
             private_of: owner,
         };
         let agent = Agent { actor, id: key.agent, plan: Plan::Pro, stopped: false, caps: Caps::default() };
-        let bare = rookery::store::db::pool(&url, arguments.clients as u32).expect("a pool");
+        let bare = rookery_base::store::db::pool(&url, arguments.clients as u32).expect("a pool");
         let each_round = arguments.count;
         let bench = Self { app, bare, workspace, mailbox, agent, words, base: 1 << 40, each_round, folder };
         bench.fill(2 * (arguments.rounds + 1) * each_round).await;
@@ -391,7 +391,7 @@ impl Bench {
             }
             _ => {
                 let mailbox = self.mailbox.clone();
-                let delivery = Delivery::of(mailbox, raw, Dmarc::Pass);
+                let delivery = Delivery::from_raw(mailbox, raw, Dmarc::Pass);
                 let outcome = receive(&self.app, self.workspace, delivery).await.expect("the pipeline works");
                 let Received::Stored(stored) = outcome else { panic!("not stored: {outcome:?}") };
                 let joined = (self.base..self.base << 1).contains(&stored.conversation.0);

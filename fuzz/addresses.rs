@@ -6,9 +6,9 @@
 use libfuzzer_sys::fuzz_target;
 use mail_builder::MessageBuilder;
 use mail_builder::headers::address::Address as Written;
-use rookery_fuzz::app_mail::reference;
-use rookery_fuzz::incoming::parse::{Address, parse};
 use rookery_fuzz::{is_unseen, let_panics_unwind, quickly, with_line_ends};
+use rookery_reading::mail::parse::{Address, parse};
+use rookery_reading::mail::plus_tag;
 
 fuzz_target!(init: let_panics_unwind(), |value: &[u8]| {
     // Folded, so that all of it stays in its field.
@@ -63,7 +63,7 @@ fn comes_back(address: &Address) {
 fn tag_is_a_reference_or_nothing(address: &Address) {
     let (local, domain) = address.email.split_once('@').expect("an @");
     let inbox = format!("{}@{domain}", local.split('+').next().unwrap_or(local));
-    if let Some(reference) = reference::tag_of(&address.email, &inbox).and_then(reference::of) {
+    if let Some(reference) = plus_tag::tag_of(&address.email, &inbox).and_then(plus_tag::parse) {
         assert!((1..=40).contains(&reference.len()) && reference.bytes().any(|byte| byte.is_ascii_digit()));
         let is_plain =
             |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-');

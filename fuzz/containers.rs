@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rookery_fuzz::reading::files::{archive, office, picture};
 use rookery_fuzz::{let_panics_unwind, quickly};
+use rookery_reading::files::{archive, office, picture};
 
 const MOST: usize = 100_000;
 

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rookery_fuzz::incoming::listen::data::{Data, Flaw};
+use rookery_reading::mail::data::{Data, Flaw};
 
 /// The mail and its flaw, and where it ended. What is left of a mail with a flaw is nobody's.
 type Read = (Vec<u8>, Option<Flaw>, Option<usize>);

@@ -1,57 +1,7 @@
-//! The files of the program that read what strangers send, and nothing else of it. They need neither a database
-//! nor a network, so the targets build in a minute, optimised, with the parsers below them instrumented too.
+//! What the fuzz targets share. What strangers send is read by `rookery_reading` alone, which needs neither a database nor a
+//! network, so the targets build in minutes, optimised, with the parsers below it instrumented too.
 
 use std::time::{Duration, Instant};
-
-#[path = "../src/secrets"]
-pub mod secrets {
-    pub mod hashes;
-}
-
-#[path = "../src/text.rs"]
-pub mod text;
-
-#[path = "../src/app_mail"]
-pub mod app_mail {
-    pub mod reference;
-}
-
-#[path = "../src/incoming"]
-pub mod incoming {
-    pub mod parse;
-    pub mod quote;
-
-    pub mod listen {
-        pub mod data;
-    }
-}
-
-#[path = "../src/reading"]
-pub mod reading {
-    pub mod amounts;
-    pub mod dates;
-    pub mod fields;
-    pub mod files {
-        pub mod archive;
-        pub mod einvoice;
-        pub mod office;
-        pub mod picture;
-        pub mod sheet;
-        pub mod words;
-        pub mod xml;
-    }
-    pub mod folded;
-    pub mod found;
-    pub mod kinds;
-    pub mod labels;
-    pub mod met;
-    pub mod page;
-    pub mod parties;
-    pub mod reference;
-    pub mod sums;
-    pub mod title;
-    pub mod vendor;
-}
 
 /// No mail may keep us longer than this.
 const SLOW: Duration = Duration::from_secs(1);
@@ -90,5 +40,5 @@ pub fn is_blank(line: &str) -> bool {
 }
 
 pub fn is_unseen(c: char) -> bool {
-    c.is_whitespace() || incoming::parse::is_deceptive(c)
+    c.is_whitespace() || rookery_reading::mail::parse::is_deceptive(c)
 }

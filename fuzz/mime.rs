@@ -4,11 +4,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rookery_fuzz::incoming::parse::{
-    Attachment, MAX_ADDRESSES, MAX_MESSAGE_ID_CHARS, MAX_PARTS, MAX_REFERENCES, MAX_SUBJECT_CHARS,
+use rookery_fuzz::{is_unseen, let_panics_unwind, quickly, with_line_ends};
+use rookery_reading::mail::parse::{
+    MAX_ADDRESSES, MAX_MESSAGE_ID_CHARS, MAX_PARTS, MAX_REFERENCES, MAX_SUBJECT_CHARS, MimeAttachment,
     ParsedMail, parse,
 };
-use rookery_fuzz::{is_unseen, let_panics_unwind, quickly, with_line_ends};
 
 const MAX_LINKS: usize = 200;
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
@@ -47,7 +47,7 @@ fn caps_hold(mail: &ParsedMail, raw: &[u8]) {
     assert!(files.map(|file| file.content.len()).sum::<usize>() <= raw.len(), "files larger than the mail");
 }
 
-fn file_is_clean(file: &Attachment) {
+fn file_is_clean(file: &MimeAttachment) {
     let name = &file.filename;
     assert!(!name.is_empty() && name.chars().count() <= MAX_FILE_NAME_CHARS, "{name:?}");
     assert!(

@@ -4,14 +4,14 @@
 
 use libfuzzer_sys::fuzz_target;
 use rookery_fuzz::quickly;
-use rookery_fuzz::reading::files::{einvoice, words};
-use rookery_fuzz::reading::page::Page;
-use rookery_fuzz::reading::{fields, kinds, title};
+use rookery_reading::files::{einvoice, words};
+use rookery_reading::page::TextPage;
+use rookery_reading::{fields, kinds, title};
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = quickly(|| einvoice::read(bytes));
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(20_000)]);
-    for page in [Page::of_text(1, &text), words::page(1, &text)] {
+    for page in [TextPage::of_text(1, &text), words::page(1, &text)] {
         let pages = [page];
         let found = quickly(|| fields::find(&pages));
         let kind = quickly(|| kinds::of_text(&pages));

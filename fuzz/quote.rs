@@ -4,9 +4,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rookery_fuzz::incoming::parse::parse;
-use rookery_fuzz::incoming::quote::{own_words, without_history};
 use rookery_fuzz::{is_blank, let_panics_unwind, quickly};
+use rookery_reading::mail::parse::parse;
+use rookery_reading::mail::quote::{own_words, without_history};
 
 const HEADER: &[u8] = b"Content-Type: text/plain; charset=utf-8\n\n";
 

@@ -11,14 +11,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use chrono::TimeDelta;
 use futures::{Stream, StreamExt, TryStreamExt, future, stream};
-use rookery::error::{Error, Result};
-use rookery::secrets::hashes::sha256;
-use rookery::store::blobs::{Blob, Written};
+use rookery_base::error::{Error, Result};
+use rookery_base::secrets::hashes::sha256;
+use rookery_base::store::blobs::{Blob, StoredBlob};
 
 use rookery::worker::sweep::OWNERS;
 use serde_json::json;
 
-use crate::world::{Mode, Workspace, World, s3, story};
+use rookery_world::{Mode, Workspace, World, s3, story};
 
 const PIECE: usize = 64 * 1024;
 /// Much less than the file.
@@ -40,7 +40,7 @@ fn content(count: usize) -> Vec<u8> {
     (0..count).flat_map(|number| piece(number).to_vec()).collect()
 }
 
-async fn write(workspace: &Workspace<'_>, content: Vec<u8>, at_most: u64) -> Result<Written> {
+async fn write(workspace: &Workspace<'_>, content: Vec<u8>, at_most: u64) -> Result<StoredBlob> {
     let content = stream::iter([Ok::<Bytes, Error>(content.into())]);
     workspace.world.app.blobs.write(workspace.id, "file", content, at_most).await
 }

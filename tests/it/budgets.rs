@@ -2,13 +2,11 @@
 //! count may grow with the workspace. `just bench-reads` asks the same of a million conversations.
 
 mod agents;
-#[path = "../../bench/buffers.rs"]
-pub mod buffers;
+mod bounded;
 #[path = "../../bench/due.rs"]
 mod due;
 mod finding;
-#[path = "../../bench/load.rs"]
-mod load;
+mod gone;
 mod paging;
 mod repeating;
 mod reports;
@@ -19,22 +17,23 @@ mod writes;
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
-use rookery::clock::Clock;
-use rookery::conversations::filter::Cursor;
-use rookery::conversations::search::index;
-use rookery::conversations::views::view::{Asked, Name, Order};
-use rookery::conversations::views::{counts, rows};
-use rookery::ids::{ConversationId, MailboxId};
-use rookery::replies::leaving::{self, List};
-use rookery::replies::queue::list as queue;
-use rookery::web::door::PAGES;
 use rookery::worker;
-use rookery::workspace::access::By;
-use rookery::workspace::{mailboxes, people};
+use rookery_base::clock::Clock;
+use rookery_base::ids::{ConversationId, MailboxId};
+use rookery_core::conversations::filter::ConversationCursor;
+use rookery_core::conversations::search::index;
+use rookery_core::conversations::views::view::{AskedView, InboxView, Order};
+use rookery_core::conversations::views::{counts, rows};
+use rookery_core::workspace::access::By;
+use rookery_core::workspace::{mailboxes, people};
+use rookery_product::replies::leaving::{self, List};
+use rookery_product::replies::queue::list as queue;
+use rookery_web::door::PAGES;
 use sqlx::PgConnection;
 
-use self::buffers::{Reader, reads};
-use crate::world::{Message, Mode, Workspace, World, story_of_one_role};
+use rookery_world::load;
+use rookery_world::load::buffers::{self, Reader, reads};
+use rookery_world::{Message, Mode, Workspace, World, story_of_one_role};
 
 const SMALL: usize = 2_000;
 const LARGE: usize = 12_000;
@@ -88,7 +87,7 @@ async fn a_claim_costs_the_same_however_many_messages_are_due_later() {
         let (taken, statements) = reader.explain(claim).await;
         let buffers: i64 = statements.iter().map(|statement| statement.buffers).sum();
         println!("a claim of {taken}: {buffers} buffers of {}", due::BUDGET);
-        assert!(statements.iter().any(|statement| statement.uses_index("messages_due")));
+        assert!(statements.iter().any(|statement| statement.uses_index("messages_due_by_workspace")));
         assert_eq!(taken, 100);
         assert!(buffers <= due::BUDGET, "{buffers} buffers");
     })
@@ -142,7 +141,7 @@ async fn every_page_does_with_one_connection() {
             let (status, _) = reader.page(page.method.clone(), &token, &path).await;
             assert!(!status.is_server_error(), "{} {path}: {status}", page.method);
         }
-        let make = async |app: &rookery::app::App| {
+        let make = async |app: &rookery_base::app::App| {
             mailboxes::create(app, acme.id, &By::System, "made@acme.example", "Made", None).await
         };
         let (made, _) = reader.explain_in(make).await;
@@ -181,7 +180,7 @@ async fn indexing_a_mail_costs_the_same_however_many_came_before_it() {
         let mut indexing = async || {
             number += 1;
             answer(&acme, support, "acme", number, &text).await;
-            let index = async |app: &rookery::app::App| {
+            let index = async |app: &rookery_base::app::App| {
                 let mut tx = app.begin(acme.id).await.expect("a transaction");
                 let indexed = index::index(&mut tx, index::OF_THE_WORKER).await.expect("it is indexed");
                 tx.commit().await.expect("a commit");
@@ -281,9 +280,9 @@ async fn page_400_of_the_list_costs_what_page_1_costs() {
         let place = async |nth: usize| {
             let at = sqlx::query_scalar("select last_message_at from conversations where id = $1");
             let at = at.bind(made[nth].0).fetch_one(&world.app.pool).await.unwrap();
-            Cursor { at, id: made[nth] }
+            ConversationCursor { at, id: made[nth] }
         };
-        let cost = async |asked: &Asked, before: Option<Cursor>| {
+        let cost = async |asked: &AskedView, before: Option<ConversationCursor>| {
             let filter = asked.filter(&olga, before, EACH).unwrap();
             let page = async |conn: &mut PgConnection| {
                 rows::page(conn, &olga, world.now(), &filter, asked.order).await.unwrap().rows.len()
@@ -294,10 +293,10 @@ async fn page_400_of_the_list_costs_what_page_1_costs() {
             statements.iter().map(|statement| statement.buffers).sum::<i64>()
         };
         for (name, asked) in [
-            ("open", Asked::default()),
-            ("open, oldest first", Asked { order: Order::Oldest, ..Asked::default() }),
-            ("open in one inbox", Asked { mailbox: Some(support), ..Asked::default() }),
-            ("unassigned", Asked { view: Name::Unassigned, ..Asked::default() }),
+            ("open", AskedView::default()),
+            ("open, oldest first", AskedView { order: Order::Oldest, ..AskedView::default() }),
+            ("open in one inbox", AskedView { mailbox: Some(support), ..AskedView::default() }),
+            ("unassigned", AskedView { view: InboxView::Unassigned, ..AskedView::default() }),
         ] {
             let first = cost(&asked, None).await;
             let nth =
@@ -307,7 +306,7 @@ async fn page_400_of_the_list_costs_what_page_1_costs() {
             assert!(deep <= first + first / 10, "{name}: {first} buffers of page 1, {deep} of page 400");
             assert!(first <= 1_000, "{name}: {first} buffers");
         }
-        let side = async |conn: &mut PgConnection| counts::of(conn, &olga, world.now()).await.unwrap();
+        let side = async |conn: &mut PgConnection| counts::load(conn, &olga, world.now()).await.unwrap();
         reader.explain(side).await;
         let (told, statements) = reader.explain(side).await;
         let buffers: i64 = statements.iter().map(|statement| statement.buffers).sum();
@@ -315,7 +314,7 @@ async fn page_400_of_the_list_costs_what_page_1_costs() {
         assert_eq!((told.unassigned, told.waiting), (counts::MOST, counts::MOST));
         assert!(buffers <= 150, "{buffers} buffers");
         let unread = async |conn: &mut PgConnection| {
-            let filter = Asked::default().filter(&olga, None, EACH).unwrap();
+            let filter = AskedView::default().filter(&olga, None, EACH).unwrap();
             rows::unread_page(conn, &olga, world.now(), &filter, Order::Newest).await.unwrap()
         };
         reader.explain(unread).await;
@@ -379,7 +378,7 @@ async fn what_a_loop_does_next_is_known_at_the_same_cost_however_much_waits() {
         world.sql(WAITING).await;
         world.sql("analyze").await;
         let reader = Reader::explained(&world.app.config.database_url.0, Clock::set_to(world.now()));
-        let ask = async |app: &rookery::app::App| worker::metrics::text(app).await;
+        let ask = async |app: &rookery_base::app::App| worker::metrics::text(app).await;
         reader.explain_in(ask).await;
         let (told, statements) = reader.explain_in(ask).await;
         for waiting in ["fan out events", "index words", "fold counts", "send"] {

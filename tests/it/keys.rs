@@ -3,30 +3,30 @@
 
 use std::time::Duration;
 
-use rookery::app::App;
-use rookery::app_mail::adapters::Provider;
-use rookery::app_mail::connect;
 use rookery::cli::reseal;
-use rookery::clock::Clock;
-use rookery::config::Config;
-use rookery::erasures::list;
-use rookery::exports::ask as exports;
-use rookery::ids::{ErasureId, WorkspaceId};
-use rookery::incoming::return_path;
-use rookery::outgoing::{dkim, domain};
-use rookery::random::Random;
-use rookery::secrets::key_ring::KeyRing;
-use rookery::secrets::sealed;
-use rookery::webhooks::create::{Wanted, create};
-use rookery::webhooks::webhook::Scope;
-use rookery::webhooks::{manage, secret};
-use rookery::workspace::access::By;
-use rookery::workspace::{audit, people};
+use rookery_base::app::App;
+use rookery_base::clock::Clock;
+use rookery_base::config::Config;
+use rookery_base::ids::{ErasureId, WorkspaceId};
+use rookery_base::random::Random;
+use rookery_base::secrets::key_ring::KeyRing;
+use rookery_base::secrets::sealed;
+use rookery_core::workspace::access::By;
+use rookery_core::workspace::{audit, people};
+use rookery_mail::incoming::return_path;
+use rookery_mail::outgoing::{dkim, domain};
+use rookery_product::app_mail::adapters::Provider;
+use rookery_product::app_mail::connect;
+use rookery_upkeep::erasures::list;
+use rookery_upkeep::exports::ask as exports;
+use rookery_webhooks::create::{WebhookParameters, create};
+use rookery_webhooks::webhook::Scope;
+use rookery_webhooks::{manage, secret};
 use serde_json::{Value, json};
 
-use crate::world::mail::post::{mail, post_with};
-use crate::world::site::{SECRET_KEY, Site, text};
-use crate::world::{Message, World, story_with};
+use rookery_world::mail::post::{mail, post_with};
+use rookery_world::site::{SECRET_KEY, Site, text};
+use rookery_world::{Message, World, story_with};
 
 /// 32 times 1, and 32 times 2.
 const OLD: &str = "old:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
@@ -44,10 +44,10 @@ fn with_keys(world: &World, keys: &[&str]) -> App {
 }
 
 /// One of each kind of secret in a workspace: a DKIM key, a webhook's two, one of the sandbox, a service's two.
-async fn furnish(app: &App, workspace: &crate::world::Workspace<'_>) {
+async fn furnish(app: &App, workspace: &rookery_world::Workspace<'_>) {
     domain::add(app, workspace.id, &By::System, "acme.example").await.expect("a domain");
     for livemode in [true, false] {
-        let wanted = Wanted {
+        let wanted = WebhookParameters {
             maker: workspace.owner,
             url: "http://127.0.0.1:9/",
             livemode,
@@ -59,7 +59,7 @@ async fn furnish(app: &App, workspace: &crate::world::Workspace<'_>) {
             manage::rotate(app, workspace.id, &By::System, made.webhook).await.expect("a new secret");
         }
     }
-    let wanted = connect::Wanted {
+    let wanted = connect::WantedService {
         person: workspace.owner,
         name: "Mailer",
         content_url: "http://127.0.0.1:9/",
@@ -123,7 +123,7 @@ async fn a_new_key_takes_over_everything_and_the_old_one_can_go() {
 
         // The world's own node has the old key alone, and looks at the audit logs while that opens them.
         world.work().await;
-        let told = reseal::reseal(&both).await.unwrap().told(&ring(&[NEW, OLD]));
+        let told = reseal::reseal(&both).await.unwrap().summarize(&ring(&[NEW, OLD]));
         assert_eq!(told.left, None);
         assert_eq!(
             told.object,
@@ -136,7 +136,7 @@ async fn a_new_key_takes_over_everything_and_the_old_one_can_go() {
             words(later),
             "the same words without the old key"
         );
-        let again = reseal::reseal(&both).await.unwrap().told(&ring(&[NEW, OLD]));
+        let again = reseal::reseal(&both).await.unwrap().summarize(&ring(&[NEW, OLD]));
         assert_eq!((&again.object["moved"], again.left), (&json!(0), None), "nothing is sealed twice");
     })
     .await;
@@ -168,7 +168,7 @@ async fn a_single_bare_key_opens_what_was_sealed_before_keys_had_ids() {
         let bare = opened(world, keys).await;
         assert!(bare.iter().all(|(_, _, key)| key.is_none()));
         assert_eq!(words(bare), words(before.clone()));
-        let told = reseal::reseal(&world.app).await.unwrap().told(keys);
+        let told = reseal::reseal(&world.app).await.unwrap().summarize(keys);
         assert_eq!((&told.object["moved"], told.left), (&json!(7), None));
         assert_eq!(opened(world, keys).await, before);
     })
@@ -186,7 +186,7 @@ async fn what_no_key_opens_is_told_by_its_place_and_stops_nothing() {
         sqlx::query("update sending_services set token = 'nonsense'").execute(&world.app.pool).await.unwrap();
         world.work().await;
         let both = with_keys(world, &[NEW, OLD]);
-        let told = reseal::reseal(&both).await.unwrap().told(&ring(&[NEW, OLD]));
+        let told = reseal::reseal(&both).await.unwrap().summarize(&ring(&[NEW, OLD]));
         assert!(
             told.left.as_deref().is_some_and(|left| left.starts_with("2 stored secrets")),
             "{:?}",
@@ -216,11 +216,11 @@ async fn nothing_is_written_to_a_workspace_that_is_being_moved() {
         };
         fence("now()").await;
         let (both, keys) = (with_keys(world, &[NEW, OLD]), ring(&[NEW, OLD]));
-        let told = reseal::reseal(&both).await.unwrap().told(&keys);
+        let told = reseal::reseal(&both).await.unwrap().summarize(&keys);
         assert_eq!((&told.object["moved"], &told.object["fenced"]), (&json!(0), &json!([acme.id])));
         assert!(told.left.is_some());
         fence("null").await;
-        assert_eq!(reseal::reseal(&both).await.unwrap().told(&keys).left, None);
+        assert_eq!(reseal::reseal(&both).await.unwrap().summarize(&keys).left, None);
     })
     .await;
 }
@@ -230,7 +230,7 @@ async fn nothing_is_written_to_a_workspace_that_is_being_moved() {
 async fn sealing_anew_while_secrets_are_rotated_loses_none() {
     story_with(&[("SECRET_KEY", OLD), LOCAL], async |world| {
         let acme = world.workspace("Acme").await;
-        let wanted = Wanted {
+        let wanted = WebhookParameters {
             maker: acme.owner,
             url: "http://127.0.0.1:9/",
             livemode: true,
@@ -257,7 +257,7 @@ async fn sealing_anew_while_secrets_are_rotated_loses_none() {
 }
 
 async fn current(world: &World, keys: &KeyRing, workspace: WorkspaceId) -> String {
-    let (id, sealed): (rookery::ids::WebhookId, Vec<u8>) =
+    let (id, sealed): (rookery_base::ids::WebhookId, Vec<u8>) =
         sqlx::query_as("select id, secret from webhooks").fetch_one(&world.app.pool).await.unwrap();
     secret::decrypt(&sealed, keys, workspace, id).unwrap().text()
 }
@@ -346,7 +346,7 @@ async fn erasures_and_exports_are_sealed_anew_with_the_rest() {
         let erasure = ErasureId(1);
         list::keep(&world.app, acme.id, erasure, &[7; 32]).await.unwrap();
         let both = with_keys(world, &[NEW, OLD]);
-        let told = reseal::reseal(&both).await.unwrap().told(&ring(&[NEW, OLD]));
+        let told = reseal::reseal(&both).await.unwrap().summarize(&ring(&[NEW, OLD]));
         assert_eq!(told.left, None, "{}", told.line);
         assert_eq!(told.object["sealedWith"], json!({ "new": 3, "old": 0 }), "audit log, export and list");
         let entry = list::read(&world.app.blobs, acme.id, erasure).await.unwrap();
@@ -360,7 +360,7 @@ async fn erasures_and_exports_are_sealed_anew_with_the_rest() {
         let file =
             world.files().into_iter().find(|file| file.to_string_lossy().contains("/erasures/")).unwrap();
         std::fs::write(&file, "{").unwrap();
-        let told = reseal::reseal(&both).await.unwrap().told(&ring(&[NEW, OLD]));
+        let told = reseal::reseal(&both).await.unwrap().summarize(&ring(&[NEW, OLD]));
         assert!(
             told.line.contains(&format!("the erasure {erasure} in {}, in the blob store", acme.id)),
             "{}",

@@ -12,7 +12,7 @@ use crate::tidy::source::{File, tree};
 #[test]
 fn every_proof_stands_on_a_test_and_names_a_requirement() {
     let list = requirements(LIST);
-    let (proofs, mut problems) = read_proofs(&tree(&["src", "tests"]));
+    let (proofs, mut problems) = read_proofs(&tree(&["crates", "tests"]));
     problems.extend(unknown(&proofs, &list));
     assert!(problems.is_empty(), "proofs that prove nothing:\n  {}", problems.join("\n  "));
 }
@@ -33,7 +33,7 @@ fn the_list_of_requirements_is_whole() {
 /// What `just requirements` shows.
 #[test]
 fn each_requirement_is_printed_with_its_tests() {
-    let (proofs, _) = read_proofs(&tree(&["src", "tests"]));
+    let (proofs, _) = read_proofs(&tree(&["crates", "tests"]));
     let report = report(&requirements(LIST), &areas(LIST), &proofs);
     println!("{report}");
     assert!(report.lines().count() > 413);

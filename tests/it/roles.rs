@@ -3,12 +3,12 @@
 //! way there.
 
 use rookery::cli::migrate::GRANTS;
-use rookery::store::partitions;
+use rookery_base::store::partitions;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
-use crate::world::site::{Site, text};
-use crate::world::{Mode, story};
+use rookery_world::site::{Site, text};
+use rookery_world::{Mode, story};
 
 /// The service's role cannot change the schema.
 #[tokio::test]

@@ -1,56 +1,40 @@
-//! Holds the tree to the house rules of ARCHITECTURE.md: direction of imports, file headers, table
+//! Holds the tree to the house rules that the compiler does not know: order of rooms in a crate, file headers, table
 //! ownership, forbidden names, one clock and one source of randomness, file length, reasoned dependencies.
 //! Each rule is a function over files, so that tidy/refused.rs can try it on bad snippets too.
 
+mod connections;
+mod declared;
+mod log_lines;
 mod refused;
 mod rooms;
 pub mod source;
 mod styles;
+mod tuple_parameters;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use source::{File, tables_of, tree, writes};
 
-/// Rooms of the base, beside the files directly in src/. They may import each other; circles of files are refused.
-const BASE: &[&str] =
-    &["confined", "due", "figures", "html", "limits", "live", "net", "reading", "relay", "secrets", "store"];
-
-/// A module imports only what stands above it, never its neighbours on the same line. Above the first line: the base.
-const ORDER: &[&[&str]] = &[
-    &["workspace"],
-    &["events", "rules"],
-    &["conversations"],
-    &["documents", "app_mail", "bookings"],
-    &["replies"],
-    &["incoming"],
-    &["sandbox"],
-    &["outgoing"],
-    &["demo"],
-    &["assistants", "webhooks"],
-    &["exports"],
-    &["departures", "erasures"],
-    &["backups", "moves"],
-    &["doctor"],
-    &["http"],
-    &["api", "web", "worker"],
-    &["site"],
-    &["routes"],
-    &["fleet"],
-    &["cli"],
+/// The order of rooms that share a crate: a room imports only those before it, and never its neighbours on the same line.
+/// Between crates the compiler keeps the order; the rooms of `base` and `reading` may import each other, but not in circles.
+const ORDER: &[(&str, &[&[&str]])] = &[
+    ("core", &[&["workspace"], &["events", "rules"], &["conversations"]]),
+    ("product", &[&["documents", "app_mail", "bookings"], &["replies"]]),
+    ("mail", &[&["incoming"], &["sandbox"], &["outgoing"]]),
+    ("upkeep", &[&["demo"], &["exports"], &["departures", "erasures"], &["backups", "moves"], &["doctor"]]),
+    ("rookery", &[&["worker"], &["routes"], &["fleet"], &["cli"]]),
 ];
 
-/// Imports against the order that are meant: (file, module). Every entry needs its reason beside it.
-const EXCEPTIONS: &[(&str, &str)] = &[];
-
-/// Who writes a table: a folder of src/, or the name of a file directly in src/.
+/// Which room writes a table.
 const OWNERS: &[(&str, &[&str])] = &[
-    ("limits", &["rate_blocks"]),
+    ("limits", &["rate_blocks", "stranger_mail"]),
     (
         "store",
         &[
             "directory.workspaces",
             "directory.api_keys",
             "directory.addresses",
+            "directory.domains",
             "directory.first_run_links",
             "directory.cells",
             "directory.moves",
@@ -198,13 +182,24 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("exports", &["exports"]),
     ("erasures", &["erasures"]),
     ("moves", &["move_marks"]),
-    ("webhooks", &["webhooks", "webhook_lanes", "webhook_hours", "deliveries", "delivery_log"]),
+    (
+        "webhooks",
+        &[
+            "webhooks",
+            "webhook_lanes",
+            "webhook_hours",
+            "deliveries",
+            "delivery_log",
+            "redeliveries",
+            "failed_events",
+        ],
+    ),
 ];
 
 /// It names the partitions of tables it is given, and moves rows only within a table.
-const MOVES_ROWS_BETWEEN_DAYS: &str = "src/store/partitions.rs";
+const MOVES_ROWS_BETWEEN_DAYS: &str = "crates/base/src/store/partitions.rs";
 /// It takes whole workspaces to another database, all their tables, and fences them meanwhile.
-const MOVES_WORKSPACES: &str = "src/moves/";
+const MOVES_WORKSPACES: &str = "crates/upkeep/src/moves/";
 
 const FORBIDDEN_NAMES: &[&str] =
     &["util", "utils", "common", "helper", "helpers", "manager", "service", "misc"];
@@ -218,112 +213,119 @@ const CHANCE_CALLS: &[[&str; 2]] = &[
     ["rand", "random"],
     ["rand", "make_rng"],
 ];
-const CHANCE_FILES: &[&str] = &["src/clock.rs", "src/random.rs"];
+const CHANCE_FILES: &[&str] = &["crates/base/src/clock.rs", "crates/base/src/random.rs"];
 
 const LONGEST_FILE: usize = 600;
 
 #[test]
-fn modules_import_only_leftwards() {
-    assert_tidy(imports(&tree(&["src"])));
+fn rooms_of_a_crate_import_only_what_stands_before_them() {
+    assert_tidy(imports(&tree(&["crates"])));
 }
 
 #[test]
 fn every_file_opens_with_its_rule() {
-    assert_tidy(headers(&tree(&["src", "tests", "fuzz"])));
+    assert_tidy(headers(&tree(&["crates", "tests", "fuzz"])));
 }
 
 #[test]
 fn each_table_is_written_only_by_its_owner() {
-    assert_tidy(ownership(&tree(&["src"]), &tree(&["migrations"]), OWNERS));
+    assert_tidy(ownership(&tree(&["crates"]), &tree(&["migrations"]), OWNERS));
 }
 
 #[test]
 fn no_file_or_module_has_a_name_that_says_nothing() {
-    assert_tidy(names(&tree(&["src", "tests", "bench", "fuzz"])));
+    assert_tidy(names(&tree(&["crates", "tests", "bench", "fuzz"])));
+}
+
+#[test]
+fn no_more_than_three_public_types_share_a_name() {
+    assert_tidy(declared::crowded_types(&tree(&["crates"])));
+}
+
+#[test]
+fn no_function_has_a_name_that_says_nothing() {
+    assert_tidy(declared::riddles(&tree(&["crates"])));
 }
 
 #[test]
 fn time_and_chance_come_from_one_place() {
-    assert_tidy(time_and_chance(&tree(&["src"])));
+    assert_tidy(time_and_chance(&tree(&["crates"])));
+}
+
+#[test]
+fn no_line_of_the_log_has_a_name_twice() {
+    assert_tidy(log_lines::twice_named_fields(&tree(&["crates"])));
+}
+
+#[test]
+fn no_function_takes_a_tuple() {
+    assert_tidy(tuple_parameters::tuple_parameters(&tree(&["crates"])));
 }
 
 #[test]
 fn zones_are_reckoned_in_one_place() {
-    assert_tidy(zones(&tree(&["src"])));
+    assert_tidy(zones(&tree(&["crates"])));
 }
 
 #[test]
 fn no_file_imports_what_imports_it() {
-    assert_tidy(rooms::circles(&tree(&["src"])));
+    assert_tidy(rooms::circles(&tree(&["crates"])));
 }
 
 #[test]
 fn no_room_is_crowded() {
-    assert_tidy(rooms::crowds(&tree(&["src", "tests", "bench", "fuzz", "docs"])));
+    assert_tidy(rooms::crowds(&tree(&["crates", "tests", "bench", "fuzz", "docs"])));
 }
 
 #[test]
 fn every_decision_that_is_cited_by_number_is_written_down() {
     let page = include_str!("../../docs/decisions/by-number.md");
-    assert_tidy(rooms::decisions(page, &tree(&["src", "tests", "bench", "fuzz", "migrations"])));
+    assert_tidy(rooms::decisions(page, &tree(&["crates", "tests", "bench", "fuzz", "migrations"])));
 }
 
 #[test]
 fn no_file_is_too_long() {
-    assert_tidy(lengths(&tree(&["src", "tests", "bench", "fuzz"])));
+    assert_tidy(lengths(&tree(&["crates", "tests", "bench", "fuzz"])));
 }
 
 #[test]
 fn every_dependency_has_its_reason() {
     let page = include_str!("../../docs/dependencies.md");
-    let manifests = [include_str!("../../Cargo.toml"), include_str!("../../fuzz/Cargo.toml")].concat();
-    assert_tidy(dependencies(&manifests, page));
+    let mut manifests = tree(&["fuzz"]);
+    manifests.retain(|file| file.path.ends_with("Cargo.toml"));
+    let all: String = manifests.iter().map(|file| file.text.as_str()).collect();
+    assert_tidy(dependencies(&[include_str!("../../Cargo.toml"), &all].concat(), page));
 }
 
 #[test]
 fn every_attack_in_the_security_page_has_its_test() {
-    assert_tidy(attacks(include_str!("../../SECURITY.md"), &tree(&["src", "tests"])));
+    assert_tidy(attacks(include_str!("../../SECURITY.md"), &tree(&["crates", "tests"])));
 }
 
 fn imports(files: &[File]) -> Vec<String> {
-    let modules: BTreeSet<&str> = files.iter().map(|file| file.top()).collect();
     let mut problems = Vec::new();
     for file in files.iter().filter(|file| file.is_rust()) {
-        let in_folder = file.path.matches('/').count() > 1;
-        if in_folder && rank(file.top()) == 0 && !BASE.contains(&file.top()) {
-            problems.push(format!("{}: its folder has no place in BASE or ORDER", file.path));
-        }
-        let below = file.module().into_iter().next();
+        let Some((_, order)) = ORDER.iter().find(|(name, _)| *name == file.crate_name()) else {
+            continue;
+        };
+        let place_of = |room: &str| order.iter().position(|line| line.contains(&room));
+        let room = file.room();
+        let Some(place) = place_of(&room) else {
+            // The crate's own `lib.rs` and `main.rs` name all of its rooms.
+            if !room.is_empty() {
+                problems.push(format!("{}: its room has no place in ORDER", file.path));
+            }
+            continue;
+        };
         for (path, line) in file.paths() {
-            // A path that stays in the file's own room needs no leave.
-            let Some(target) = path.into_iter().next().filter(|target| Some(target) != below.as_ref()) else {
-                continue;
-            };
-            let excepted = EXCEPTIONS.contains(&(file.path.as_str(), target.as_str()));
-            let place = format!("{}:{line}", file.path);
-            if !modules.contains(target.as_str()) {
-                problems.push(format!(
-                    "{place}: `crate::{target}` is no module: import a name from where it is defined"
-                ));
-            } else if !may_import(file.top(), &target) && !excepted {
-                problems.push(format!("{place}: {} imports {target}", file.top()));
+            let target = path.first().filter(|target| **target != room);
+            let Some(target) = target else { continue };
+            if place_of(target).is_some_and(|before| before >= place) {
+                problems.push(format!("{}:{line}: {room} imports {target}", file.path));
             }
         }
     }
     problems
-}
-
-fn may_import(from: &str, target: &str) -> bool {
-    let roots = ["main", "lib"];
-    from == target
-        || roots.contains(&from)
-        || rank(target) < rank(from)
-        || (rank(from) == 0 && rank(target) == 0 && !roots.contains(&target))
-}
-
-fn rank(module: &str) -> usize {
-    let line = ORDER.iter().position(|line| line.contains(&module));
-    line.map_or(0, |line| line + 1)
 }
 
 fn headers(files: &[File]) -> Vec<String> {
@@ -331,8 +333,9 @@ fn headers(files: &[File]) -> Vec<String> {
     for file in files.iter().filter(|file| file.is_rust()) {
         let opening = file.text.lines().take_while(|line| line.starts_with("//!"));
         let count = opening.count();
-        if file.path.starts_with("src/") && !(2..=6).contains(&count) {
-            problems.push(format!("{}: opens with {count} lines of `//!`, wanted are two to six", file.path));
+        let wanted = if file.path.ends_with("/src/lib.rs") { 5..=15 } else { 2..=6 };
+        if file.path.contains("/src/") && !wanted.contains(&count) {
+            problems.push(format!("{}: opens with {count} lines of `//!`, wanted are {wanted:?}", file.path));
         } else if count == 0 {
             problems.push(format!("{}: does not open with `//!`", file.path));
         }
@@ -366,7 +369,7 @@ fn ownership(files: &[File], migrations: &[File], owners: &[(&str, &[&str])]) ->
                 problems
                     .push(format!("{}: writes to a table whose name is put together at run time", file.path));
             } else if let Some(owner) = owner_of.get(table.as_str())
-                && *owner != file.top()
+                && *owner != file.room()
             {
                 problems.push(format!("{}: writes {table}, {owner} owns it", file.path));
             }
@@ -416,7 +419,11 @@ fn zones(files: &[File]) -> Vec<String> {
         for (n, line) in file.text.lines().enumerate() {
             let named = line.to_lowercase();
             if named.split("at time zone").skip(1).any(|rest| !rest.trim_start().starts_with("'utc'")) {
-                problems.push(format!("{}:{}: a zone in a statement; src/zone.rs reckons", file.path, n + 1));
+                problems.push(format!(
+                    "{}:{}: a zone in a statement; crates/base/src/zone.rs reckons",
+                    file.path,
+                    n + 1
+                ));
             }
         }
     }
@@ -444,7 +451,8 @@ fn dependencies(manifest: &str, page: &str) -> Vec<String> {
         if line.starts_with('[') {
             in_section = line.ends_with("dependencies]");
         } else if in_section
-            && !line.starts_with('#')
+            && !line.starts_with(['#', ' '])
+            && !line.starts_with("rookery")
             && let Some((name, _)) = line.split_once([' ', '.', '='])
         {
             used.insert(name);

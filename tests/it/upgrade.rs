@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rookery::store::db::MIGRATIONS;
+use rookery_base::store::db::MIGRATIONS;
 use sqlx::PgPool;
 
-use crate::world::cluster::cluster;
-use crate::world::site::{Site, until};
+use rookery_world::cluster::cluster;
+use rookery_world::site::{Site, until};
 
 /// A database as an earlier version has it.
-async fn as_of(version: i64) -> (crate::world::cluster::TestDatabase, PgPool) {
+async fn as_of(version: i64) -> (rookery_world::cluster::TestDatabase, PgPool) {
     let database = cluster().database("template1").await;
     let pool = PgPool::connect(database.url()).await.unwrap();
     MIGRATIONS.run_to(version, &pool).await.unwrap();
@@ -112,7 +112,8 @@ async fn what_was_asked_for_becomes_rows_in_its_order() {
     pool.close().await;
 }
 
-/// An index is made beside whoever reads and writes, and then waits for those who were there before.
+/// An index is made beside whoever reads and writes, and then waits for those who were there before, however long: whoever gave up
+/// would make it anew each time, and beside reader after reader would never be done.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_index_that_was_begun_beside_a_backup_is_finished_after_it() {
     let site = Arc::new(Site::empty().await);
@@ -129,11 +130,16 @@ async fn an_index_that_was_begun_beside_a_backup_is_finished_after_it() {
         move || site.run(&["migrate"])
     });
     until(&pool, "select exists (select from pg_index where not indisvalid)").await;
+    let begun = "select indexrelid::bigint from pg_index where not indisvalid";
+    let begun: i64 = sqlx::query_scalar(begun).fetch_one(&pool).await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
     backup.rollback().await.unwrap();
     let done = migrating.await.unwrap();
     assert!(done.status.success(), "{done:?}");
-    assert!(String::from_utf8_lossy(&done.stdout).contains("Trying again"), "{done:?}");
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert!(!said.contains("Trying again") && said.contains("waits for whoever was there before"), "{said}");
+    let finished = "select 'contacts_without_words'::regclass::oid::bigint";
+    assert_eq!(sqlx::query_scalar::<_, i64>(finished).fetch_one(&pool).await.unwrap(), begun, "made once");
     let made = "select indisvalid from pg_index where indexrelid = 'contacts_without_words'::regclass";
     assert!(sqlx::query_scalar::<_, bool>(made).fetch_one(&pool).await.unwrap());
 }
@@ -170,4 +176,54 @@ async fn a_migration_waits_for_a_reader_without_making_others_wait() {
     let done = migrating.await.unwrap();
     assert!(done.status.success(), "{done:?}");
     assert!(String::from_utf8_lossy(&done.stdout).contains("Trying again"), "{done:?}");
+}
+
+/// The way back after an upgrade: the older package runs its own `migrate` before it serves.
+#[tokio::test]
+async fn an_older_version_migrates_and_serves_what_a_later_one_has_migrated() {
+    let site = Site::migrated().await;
+    let pool = PgPool::connect(site.database.url()).await.unwrap();
+    // What a later version has begun to build is not this one's to drop.
+    sqlx::raw_sql(
+        "insert into _sqlx_migrations (version, description, success, checksum, execution_time)
+             values (9000, 'later', true, '\\x00', 0);
+         create index unfinished on people (name);
+         update pg_index set indisvalid = false where indexrelid = 'unfinished'::regclass",
+    )
+    .execute(&pool)
+    .await
+    .unwrap();
+    let done = site.run(&["migrate"]);
+    assert!(done.status.success(), "{done:?}");
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert!(said.contains("schema of a later version") && said.contains("serves it as it is"), "{said}");
+    let kept = "select to_regclass('unfinished') is not null";
+    assert!(sqlx::query_scalar::<_, bool>(kept).fetch_one(&pool).await.unwrap());
+    site.serve("older", &[]).await;
+}
+
+/// Reading ahead is asked for when a connection begins. A host may refuse what the question needs.
+#[tokio::test]
+async fn a_database_that_does_not_tell_its_size_is_served() {
+    let site = Site::migrated().await;
+    let pool = PgPool::connect(site.database.url()).await.unwrap();
+    sqlx::raw_sql(
+        "create function pg_temp_refuse() returns bigint language plpgsql as
+             $$ begin raise insufficient_privilege; end $$;
+         create schema hidden;
+         create function hidden.pg_database_size(name) returns bigint language sql as $$ select pg_temp_refuse() $$",
+    )
+    .execute(&pool)
+    .await
+    .unwrap();
+    // The tests' role is a superuser, to whom nothing is refused: another function of that name refuses it instead.
+    let database: String =
+        sqlx::query_scalar("select quote_ident(current_database())").fetch_one(&pool).await.unwrap();
+    sqlx::raw_sql(sqlx::AssertSqlSafe(format!(
+        "alter database {database} set search_path = hidden, pg_catalog, public"
+    )))
+    .execute(&pool)
+    .await
+    .unwrap();
+    site.serve("one", &[]).await;
 }

@@ -77,6 +77,9 @@ story(test, 'the bar says how many are picked', async () => {
     await until(`${n + 1} picked`, async () => (await bar.innerText()).includes(`${n + 1} picked`));
   }
   await bar.getByRole('button', { name: 'Approve' }).click();
+  await page.getByRole('heading', { name: 'Send these 2 mails?' }).waitFor();
+  await page.getByText('Yes, too.').waitFor();
+  await page.getByRole('button', { name: 'Approve and send 2' }).click();
   await until('both leave', async () => (await page.locator('.item', { hasText: 'Pick one' }).count()) === 0);
 });
 
@@ -186,6 +189,7 @@ story(test, 'what came of several drafts is told once, for as long as the page i
   await page.goto('/approvals');
   await page.locator('.item').filter({ hasText: 'Batch one' }).getByRole('checkbox').check();
   await page.getByRole('toolbar', { name: 'With the picked drafts' }).getByRole('button', { name: 'Approve' }).click();
+  await page.getByRole('button', { name: 'Approve and send it' }).click();
   await page.getByText('1 approved.').waitFor();
   assert.doesNotMatch(page.url(), /many|approved/);
   const asked = page.waitForRequest((request) => request.headers()['x-live']);

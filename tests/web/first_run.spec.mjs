@@ -197,6 +197,6 @@ story(test, 'an automatic reply is written, and answers the next mail by itself'
   assert.deepEqual(await violations(page), []);
   await page.goto('/welcome');
   await page.getByRole('button', { name: /Tom Okafor/ }).click();
-  await page.getByText('Automatic reply').waitFor();
+  await page.getByText('Automatic reply').first().waitFor();
   await page.getByText('We answer within a day.').waitFor();
 });

@@ -105,9 +105,9 @@ class Workspace {
   }
 
   async person(name, role = 'member') {
-    const local = name.split(' ')[0].toLowerCase().replace(/[^a-z]/g, '');
-    const made = await admin('create-user', '--workspace', this.id, '--email', `${local}@larkfield.test`, '--name', name, '--role', role);
-    return (this.people[name.split(' ')[0]] = { id: made.user, name });
+    const email = `${name.split(' ')[0].toLowerCase().replace(/[^a-z]/g, '')}@larkfield.test`;
+    const made = await admin('create-user', '--workspace', this.id, '--email', email, '--name', name, '--role', role);
+    return (this.people[name.split(' ')[0]] = { id: made.user, name, email });
   }
 
   /** The address has to be new on the whole service, so it carries the workspace's name. */
@@ -215,7 +215,7 @@ export function find(key, words) {
 
 /** The scripts of the tree instead of those in the binary, joined as build.rs does it: no build between two tries. */
 async function scripts() {
-  const top = path.join(import.meta.dirname, '../../static');
+  const top = path.join(import.meta.dirname, '../../crates/web/static');
   const all = [];
   for (const folder of ['vendor', 'js']) {
     for (const name of (await readdir(path.join(top, folder))).filter((one) => one.endsWith('.js')).sort()) all.push(await readFile(path.join(top, folder, name), 'utf8'));

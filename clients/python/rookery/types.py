@@ -620,6 +620,7 @@ class AgentDay(TypedDict):
     reads: int
     writes: int
     refused: int
+    capped: bool
     sends: int
     drafts: int
     limits: Limits

@@ -964,6 +964,8 @@ export interface components {
             writes: number;
             /** @description Calls that were refused. */
             refused: number;
+            /** @description Whether the day has 10,000 calls or more: the three numbers before are then of its newest 10,000. */
+            capped: boolean;
             /** @description Messages written to leave with nobody's approval. */
             sends: number;
             /** @description Messages written to wait for a person. */

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use rookery::assistants::corrections::correct;
-use rookery::assistants::settings::Engine;
-use rookery::assistants::sort::ask;
-use rookery::conversations::sorting::said::Field;
-use rookery::ids::ConversationId;
-use rookery::incoming::delivery::Received;
-use rookery::replies::merge::merge;
+use rookery_assistants::corrections::correct;
+use rookery_assistants::settings::Engine;
+use rookery_assistants::sort::ask;
+use rookery_base::ids::ConversationId;
+use rookery_core::conversations::sorting::said::Field;
+use rookery_mail::incoming::delivery::Received;
+use rookery_product::replies::merge::merge;
 use serde_json::{Value, json};
 
 use super::{agrees, desk, owner, told, wrote};
-use crate::world::model_server::{Does, ModelServer};
-use crate::world::{Workspace, story, story_with};
+use rookery_world::model_server::{Does, ModelServer};
+use rookery_world::{Workspace, story, story_with};
 
 const WHERE_IS_IT: &str = "Hello, where is my order? The tracking has not moved for a week.";
 
@@ -75,7 +75,7 @@ async fn a_model_that_answers_after_a_person_changes_nothing() {
             let from = format!("c{number}@customer.example");
             all.push(acme.mail(inbox, &from, "Order 4411", WHERE_IS_IT).await);
         }
-        rookery::assistants::sort::sort(&world.app, acme.id, 100).await.unwrap();
+        rookery_assistants::sort::sort(&world.app, acme.id, 100).await.unwrap();
         let asking = ask::ask_due(&world.app, 4);
         let speaking = async {
             for id in &all {
@@ -103,7 +103,7 @@ async fn an_invented_topic_is_refused_and_a_hidden_conversation_is_not_there() {
     story(async |world| {
         let acme = world.workspace("Acme").await;
         let (inbox, _) = desk(&acme).await;
-        let mia = acme.person("Mia Member", rookery::workspace::people::Role::Member).await;
+        let mia = acme.person("Mia Member", rookery_core::workspace::people::Role::Member).await;
         let private = acme.private_mailbox("mia@acme.example", "Mia", mia).await;
         let id = acme.mail(inbox, "ada@customer.example", "Hi", "Hello").await;
         let hers = acme.mail(private, "ada@customer.example", "Hi", "Hello").await;

@@ -1,14 +1,14 @@
 //! The drafting assistant writes drafts and nothing else: at most one for a mail, for a person to approve, under its name.
 //! Held, closed, answered and automatic mail gets none, and neither does anybody when assistants or agents are stopped.
 
-use rookery::assistants::settings::Engine;
-use rookery::assistants::stop;
-use rookery::workspace::agents::stop as agents;
+use rookery_assistants::settings::Engine;
+use rookery_assistants::stop;
+use rookery_core::workspace::agents::stop as agents;
 use serde_json::{Value, json};
 
 use super::{agrees, desk, owner};
-use crate::world::model_server::{Does, ModelServer};
-use crate::world::{Workspace, story_with};
+use rookery_world::model_server::{Does, ModelServer};
+use rookery_world::{Workspace, story_with};
 
 const TEXT: &str = "Hello, when do you open on Saturday?";
 
@@ -48,7 +48,7 @@ async fn a_draft_waits_for_a_person_and_says_what_it_relied_on() {
         }
         let message: i64 =
             world.scalar("select id from messages where origin = 'assistant' and status = 'draft'").await;
-        let message = rookery::ids::MessageId(message);
+        let message = rookery_base::ids::MessageId(message);
         let approved = browser.post(&format!("/messages/{message}/approve"), &[]).await;
         assert_eq!(approved.status, 303);
         assert!(approved.location().contains("done=approved"), "{}", approved.location());
@@ -66,7 +66,7 @@ async fn mail_that_needs_no_answer_gets_no_draft() {
     story_with(&model.settings(), async |world| {
         let acme = world.workspace("Acme").await;
         let (inbox, key) = desk(&acme).await;
-        let send = acme.key("sender", "write,draft,send", crate::world::Mode::Live).await;
+        let send = acme.key("sender", "write,draft,send", rookery_world::Mode::Live).await;
         agrees(&acme, inbox, Engine::Rules, Engine::Model).await;
         let other = acme.mailbox("other@acme.example", "Other").await;
         acme.mail(other, "z@customer.example", "Saturday", TEXT).await;

@@ -1,14 +1,14 @@
 //! A hundred mails that tell the model what to do, and a model that obeys every one of them: nothing is sent or released,
 //! nothing foreign leaves without a second confirmation, and no risk is lowered.
 
-use rookery::assistants::settings::Engine;
-use rookery::ids::{ConversationId, MessageId};
-use rookery::incoming::delivery::Received;
+use rookery_assistants::settings::Engine;
+use rookery_base::ids::{ConversationId, MessageId};
+use rookery_mail::incoming::delivery::Received;
 use serde_json::{Value, json};
 
 use super::{agrees, desk, wrote};
-use crate::world::model_server::{Does, ModelServer};
-use crate::world::story_with;
+use rookery_world::model_server::{Does, ModelServer};
+use rookery_world::story_with;
 
 /// Does what the mail says: the draft is the mail's own text, the topic what it names, and nothing is ever suspicious.
 fn obeys(material: &str, form: &Value) -> Value {

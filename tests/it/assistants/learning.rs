@@ -1,14 +1,14 @@
 //! Learning from corrections, and from nothing else: a topic of the workspace's own is said once it is known well, and what
 //! was erased is forgotten.
 
-use rookery::assistants::corrections::correct;
-use rookery::assistants::{scores, settings};
-use rookery::conversations::sorting::said::Field;
+use rookery_assistants::corrections::correct;
+use rookery_assistants::{scores, settings};
+use rookery_core::conversations::sorting::said::Field;
 use serde_json::{Value, json};
 
 use super::{desk, owner, told};
-use crate::world::{Workspace, story};
-use rookery::ids::MailboxId;
+use rookery_base::ids::MailboxId;
+use rookery_world::{Workspace, story};
 
 const DEPOSIT: [&str; 4] = [
     "When do we get our deposit for the flat?",

@@ -10,12 +10,12 @@ mod sorting;
 mod spending;
 mod wire;
 
-use rookery::assistants::settings::{self, Engine};
-use rookery::ids::{ConversationId, MailboxId};
-use rookery::workspace::people::{self, Person};
+use rookery_assistants::settings::{self, Engine, Engines};
+use rookery_base::ids::{ConversationId, MailboxId};
+use rookery_core::workspace::people::{self, Person};
 use serde_json::{Value, json};
 
-use crate::world::{Key, Message, Mode, ToolAnswer, Workspace};
+use rookery_world::{Key, Message, Mode, ToolAnswer, Workspace};
 
 pub async fn owner(acme: &Workspace<'_>) -> Person {
     let app = &acme.world.app;
@@ -28,7 +28,8 @@ pub async fn agrees(acme: &Workspace<'_>, inbox: MailboxId, sorting: Engine, dra
     let mut tx = app.begin(acme.id).await.unwrap();
     settings::agree(app, &mut tx, &olga, &[inbox]).await.unwrap();
     settings::limit(&mut tx, &olga, 100, 10_000).await.unwrap();
-    settings::choose(app, &mut tx, &olga, (sorting, drafting, Engine::Rules)).await.unwrap();
+    let engines = Engines { sorting, drafting, reading: Engine::Rules };
+    settings::choose(app, &mut tx, &olga, engines).await.unwrap();
     tx.commit().await.unwrap();
 }
 

@@ -1,15 +1,15 @@
 //! Documents are read as the workspace chose: not at all, by rules, or by rules and then by a model for what they leave
 //! empty. What a model says counts only where it stands in the document, and never over a person's word.
 
-use rookery::assistants::settings::{self, Engine};
-use rookery::documents::correct;
-use rookery::ids::{DocumentId, MailboxId};
+use rookery_assistants::settings::{self, Engine, Engines};
+use rookery_base::ids::{DocumentId, MailboxId};
+use rookery_product::documents::correct;
 use serde_json::{Value, json};
 
 use super::{desk, owner};
-use crate::documents::reading::with_file;
-use crate::world::model_server::{Does, ModelServer};
-use crate::world::{Key, Workspace, story, story_with};
+use rookery_world::model_server::{Does, ModelServer};
+use rookery_world::papers::with_file;
+use rookery_world::{Key, Workspace, story, story_with};
 
 /// The rules find a bill in it, but not who sent it: the name is in the middle of a sentence.
 const BILL: &str = "Invoice\nInvoice number: A-77\nInvoice date: 2031-01-06\nTotal: 120.50 EUR\n\
@@ -22,7 +22,8 @@ async fn chooses(acme: &Workspace<'_>, inbox: Option<MailboxId>, reading: Engine
         settings::agree(app, &mut tx, &olga, &[inbox]).await.unwrap();
         settings::limit(&mut tx, &olga, 100, 10_000).await.unwrap();
     }
-    settings::choose(app, &mut tx, &olga, (Engine::Off, Engine::Off, reading)).await.unwrap();
+    let engines = Engines { sorting: Engine::Off, drafting: Engine::Off, reading };
+    settings::choose(app, &mut tx, &olga, engines).await.unwrap();
     tx.commit().await.unwrap();
 }
 

@@ -1,14 +1,14 @@
 //! New mail gets a topic and an urgency, by rules or by a model; a model that misbehaves changes nothing, and no mail waits
 //! for any of it.
 
-use rookery::assistants::settings::{self, Engine};
-use rookery::incoming::delivery::Received;
-use rookery::replies::merge::merge;
+use rookery_assistants::settings::{self, Engine, Engines};
+use rookery_mail::incoming::delivery::Received;
+use rookery_product::replies::merge::merge;
 use serde_json::{Value, json};
 
 use super::{agrees, desk, owner, told, wrote};
-use crate::world::model_server::{Does, ModelServer};
-use crate::world::{Mode, story, story_with};
+use rookery_world::model_server::{Does, ModelServer};
+use rookery_world::{Mode, story, story_with};
 
 const WHERE_IS_IT: &str = "Hello, where is my order? The tracking has not moved for a week.";
 
@@ -53,7 +53,7 @@ async fn who_turned_sorting_off_gets_none() {
         let (inbox, key) = desk(&acme).await;
         let olga = owner(&acme).await;
         let mut tx = world.app.begin(acme.id).await.unwrap();
-        let off = (Engine::Off, Engine::Off, Engine::Off);
+        let off = Engines { sorting: Engine::Off, drafting: Engine::Off, reading: Engine::Off };
         settings::choose(&world.app, &mut tx, &olga, off).await.unwrap();
         tx.commit().await.unwrap();
         let id = acme.mail(inbox, "ada@customer.example", "Order 4411", WHERE_IS_IT).await;
@@ -152,7 +152,7 @@ async fn without_an_agreement_nothing_is_shown_to_anybody() {
         let (inbox, _) = desk(&acme).await;
         let olga = owner(&acme).await;
         let mut tx = world.app.begin(acme.id).await.unwrap();
-        let wanted = (Engine::Model, Engine::Model, Engine::Rules);
+        let wanted = Engines { sorting: Engine::Model, drafting: Engine::Model, reading: Engine::Rules };
         let refused = settings::choose(&world.app, &mut tx, &olga, wanted).await.unwrap_err();
         assert!(refused.to_string().contains("agree"), "{refused}");
         drop(tx);
@@ -189,7 +189,7 @@ async fn mail_of_an_inbox_that_nobody_agreed_to_is_not_shown_after_a_merge() {
         tx.commit().await.unwrap();
         world.work().await;
         wrote(&acme, kept, "We got it.", "ours@acme.example").await;
-        rookery::assistants::stop::discard_all(&world.app, &olga).await.unwrap();
+        rookery_assistants::stop::discard_all(&world.app, &olga).await.unwrap();
         let raw = "Message-ID: <more@customer.example>\nIn-Reply-To: <ours@acme.example>\nFrom: \
                    ada@customer.example\nTo: help@acme.example\nSubject: Re: Order 4411\n\nAny news?\n";
         acme.receives(inbox, raw).await;
@@ -214,7 +214,7 @@ async fn what_a_person_released_is_not_marked_again_by_a_model() {
         agrees(&acme, inbox, Engine::Model, Engine::Off).await;
         let released = acme.mail(inbox, "ada@customer.example", "Order 4411", WHERE_IS_IT).await;
         let marked = acme.mail(inbox, "bob@customer.example", "Order 4412", WHERE_IS_IT).await;
-        rookery::assistants::sort::sort(&world.app, acme.id, 100).await.unwrap();
+        rookery_assistants::sort::sort(&world.app, acme.id, 100).await.unwrap();
         world.wait(chrono::TimeDelta::seconds(1));
         world
             .sql(&format!(

@@ -2,16 +2,16 @@
 //! everything falls back to rules.
 
 use futures::future::join_all;
-use rookery::app::App;
-use rookery::assistants::settings::{self, Engine};
-use rookery::assistants::spend::{self, NotTaken};
-use rookery::config::Config;
-use rookery::random::Random;
+use rookery_assistants::settings::{self, Engine};
+use rookery_assistants::spend::{self, NotTaken};
+use rookery_base::app::App;
+use rookery_base::config::Config;
+use rookery_base::random::Random;
 use serde_json::json;
 
 use super::{agrees, desk, owner, told};
-use crate::world::model_server::{Does, ModelServer};
-use crate::world::{World, story, story_with};
+use rookery_world::model_server::{Does, ModelServer};
+use rookery_world::{World, story, story_with};
 
 /// Another node on the same database and clock.
 fn another_node(world: &World) -> App {

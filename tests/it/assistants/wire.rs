@@ -1,9 +1,9 @@
 //! The wire to a real model server, which tests/peers/model starts. Whether its answers are any good is not asked.
 
-use rookery::assistants::model::Model;
-use rookery::assistants::sort::{ask, topics};
+use rookery_assistants::model::Model;
+use rookery_assistants::sort::{ask, topics};
 
-use crate::world::story_with;
+use rookery_world::story_with;
 
 #[tokio::test]
 #[ignore = "needs a model server: tests/peers/model"]

@@ -24,7 +24,7 @@ async fn the_lines_that_restore_onto_an_empty_machine_work() {
     let url = backed.site.database.url().replace(backed.site.database.name(), &name);
     let bin = backed.site.folder.join("bin");
     std::fs::create_dir(&bin).unwrap();
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_rookery"), bin.join("rookery")).unwrap();
+    std::os::unix::fs::symlink(rookery_world::program(), bin.join("rookery")).unwrap();
     let settings = backed.command(&[]);
     let mut shell = Command::new("sh");
     for (name, value) in settings.get_envs() {

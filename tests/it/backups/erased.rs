@@ -2,7 +2,7 @@
 //! them again before the command ends.
 
 use super::{Backed, Fresh};
-use crate::world::canary::{CANARY, rows_with_it};
+use rookery_world::canary::{CANARY, rows_with_it};
 
 async fn left_of(fresh: &Fresh) -> Vec<String> {
     let pool = sqlx::PgPool::connect(fresh.database.url()).await.unwrap();

@@ -6,7 +6,7 @@ use std::time::Instant;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use super::{Backed, Fresh};
-use crate::world::cluster::{Cluster, Settings};
+use rookery_world::cluster::{Cluster, Settings};
 
 /// A file for each hundredth message, of so many bytes.
 const FILE: usize = 50_000;

@@ -17,9 +17,9 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
-use crate::world::canary::CANARY;
-use crate::world::cluster::{Cluster, TestDatabase, cluster};
-use crate::world::site::{SECRET_KEY, Site};
+use rookery_world::canary::CANARY;
+use rookery_world::cluster::{Cluster, TestDatabase, cluster};
+use rookery_world::site::{SECRET_KEY, Site};
 
 const BACKUP_KEY: &str = "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=";
 

@@ -1,17 +1,17 @@
 //! What a backup brings back: every row and every file, on another machine, also of an older version and with other roles.
 
-use rookery::app::App;
-use rookery::backups::{create, verify};
-use rookery::clock::Clock;
-use rookery::config::Config;
-use rookery::random::Random;
-use rookery::store::db::MIGRATIONS;
+use rookery_base::app::App;
+use rookery_base::clock::Clock;
+use rookery_base::config::Config;
+use rookery_base::random::Random;
+use rookery_base::store::db::MIGRATIONS;
+use rookery_upkeep::backups::{create, verify};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
 
 use super::{BACKUP_KEY, Backed, Fresh, complaint, files, rows};
-use crate::world::canary::CANARY;
-use crate::world::cluster::cluster;
-use crate::world::site::SECRET_KEY;
+use rookery_world::canary::CANARY;
+use rookery_world::cluster::cluster;
+use rookery_world::site::SECRET_KEY;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_backup_is_restored_with_every_row_and_every_file() {

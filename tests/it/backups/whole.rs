@@ -4,19 +4,19 @@
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use rookery::app::App;
-use rookery::backups::lists::{FILES, Lines};
-use rookery::backups::manifest::{Manifest, Part};
-use rookery::backups::place::Place;
-use rookery::backups::sealed_file::Writer;
-use rookery::backups::{create, verify};
-use rookery::clock::Clock;
-use rookery::config::Config;
-use rookery::random::Random;
+use rookery_base::app::App;
+use rookery_base::clock::Clock;
+use rookery_base::config::Config;
+use rookery_base::random::Random;
+use rookery_upkeep::backups::lists::{FILES, Lines};
+use rookery_upkeep::backups::manifest::{BackupPart, Manifest};
+use rookery_upkeep::backups::place::BackupPlace;
+use rookery_upkeep::backups::sealed_file::Writer;
+use rookery_upkeep::backups::{create, verify};
 use serde_json::Value;
 
 use super::{BACKUP_KEY, Backed, Fresh, complaint, files};
-use crate::world::site::SECRET_KEY;
+use rookery_world::site::SECRET_KEY;
 
 /// The files of the site that rows name.
 fn stored(backed: &Backed) -> Vec<PathBuf> {
@@ -121,7 +121,7 @@ async fn rows_that_name_a_file_which_is_in_no_list_are_found() {
     let backed = Backed::start().await;
     let name = backed.create();
     let app = app(&backed);
-    let place = Place::of(&app.config).unwrap();
+    let place = BackupPlace::from_config(&app.config).unwrap();
     let mut manifest = Manifest::read(&place, &name).unwrap();
     let key = manifest.key(&place.keys).unwrap();
     let mut lines = Lines::open(&place, &manifest, FILES).await.unwrap();
@@ -136,7 +136,7 @@ async fn rows_that_name_a_file_which_is_in_no_list_are_found() {
     for line in &all {
         list.add(format!("{line}\n").as_bytes()).await.unwrap();
     }
-    manifest.files.list = Part::from(list.finish().await.unwrap());
+    manifest.files.list = BackupPart::from(list.finish().await.unwrap());
     manifest.files.count -= 1;
     manifest.files.bytes -= left_out.split(' ').next().unwrap().parse::<u64>().unwrap();
     manifest.write(&place.of_backup(&name), key).unwrap();

@@ -1,13 +1,13 @@
 //! Bookings for machines: what can be booked, what is booked, and a link for a conversation, by REST and by MCP. Nothing of a
 //! visitor is told, private inboxes stay private, and the sandbox has none.
 
-use rookery::bookings::setter::Setter;
-use rookery::bookings::types::settings::Settings;
-use rookery::bookings::types::{self, State};
-use rookery::workspace::people::Role;
+use rookery_core::workspace::people::Role;
+use rookery_product::bookings::setter::Setter;
+use rookery_product::bookings::types::settings::Settings;
+use rookery_product::bookings::types::{self, BookingTypeState};
 use serde_json::{Value, json};
 
-use crate::world::{Mode, story};
+use rookery_world::{Mode, story};
 
 #[tokio::test]
 async fn an_agent_offers_times_and_sees_what_was_booked() {
@@ -101,7 +101,7 @@ async fn what_is_private_paused_or_not_live_is_not_there() {
         assert_eq!(test.refused(&simulated, "booking-links", "offer_times", body.clone()).await.0, 404);
 
         let mut tx = world.app.begin(acme.id).await.unwrap();
-        types::turn(&mut tx, Setter::Operator, call, State::Paused).await.unwrap();
+        types::turn(&mut tx, Setter::Operator, call, BookingTypeState::Paused).await.unwrap();
         tx.commit().await.unwrap();
         let (_, listed) = team.read("/booking-types", "list_booking_types", json!({})).await;
         assert_eq!(listed[0]["active"], false);

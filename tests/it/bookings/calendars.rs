@@ -8,18 +8,18 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use chrono::TimeDelta;
-use rookery::app::App;
-use rookery::bookings::busy::read::read_due;
-use rookery::bookings::busy::{self, Kind, Typed};
-use rookery::config::Config;
-use rookery::error::Result;
-use rookery::ids::{BusySourceId, PersonId};
-use rookery::random::Random;
-use rookery::workspace::people::{self, Role};
+use rookery_base::app::App;
+use rookery_base::config::Config;
+use rookery_base::error::Result;
+use rookery_base::ids::{BusySourceId, PersonId};
+use rookery_base::random::Random;
+use rookery_core::workspace::people::{self, Role};
+use rookery_product::bookings::busy::read::read_due;
+use rookery_product::bookings::busy::{self, CalendarForm, CalendarKind};
 use tokio::net::TcpListener;
 
-use super::house::at;
-use crate::world::{Workspace, World, story, story_with};
+use rookery_world::verbs::house::at;
+use rookery_world::{Workspace, World, story, story_with};
 
 const INSIDE: &[(&str, &str)] = &[("WEBHOOK_ALLOW", "127.0.0.0/8")];
 const ADDRESS: &str = "/zanzibar-secret/feed.ics";
@@ -71,11 +71,16 @@ fn event(from: &str, to: &str, more: &str) -> String {
     ))
 }
 
-async fn connect(acme: &Workspace<'_>, person: PersonId, kind: Kind, address: &str) -> Result<BusySourceId> {
+async fn connect(
+    acme: &Workspace<'_>,
+    person: PersonId,
+    kind: CalendarKind,
+    address: &str,
+) -> Result<BusySourceId> {
     let app = &acme.world.app;
     let person = people::teammate(&mut app.connection().await.unwrap(), acme.id, person).await?;
-    let (name, password) = if kind == Kind::Caldav { ("olga", "pass:word") } else { ("", "") };
-    busy::connect(app, &person, Typed { kind, address, name, password }).await
+    let (name, password) = if kind == CalendarKind::Caldav { ("olga", "pass:word") } else { ("", "") };
+    busy::connect(app, &person, CalendarForm { kind, address, name, password }).await
 }
 
 async fn spans(world: &World) -> Vec<String> {
@@ -95,7 +100,8 @@ async fn what_is_in_a_feed_is_not_offered_and_only_its_times_are_kept() {
         acme.mailbox("help@acme.example", "Help").await;
         let call = acme.bookable("Call").await;
         let feed = Server::start(&event("20310106T130000Z", "20310106T133000Z", "")).await;
-        let id = connect(&acme, acme.owner, Kind::Feed, &format!("{}{ADDRESS}", feed.url)).await.unwrap();
+        let id =
+            connect(&acme, acme.owner, CalendarKind::Feed, &format!("{}{ADDRESS}", feed.url)).await.unwrap();
         assert_eq!(acme.free_times(call).await[0], at("2031-01-06T13:00:00Z"));
         world.work().await;
         assert_eq!(spans(world).await, ["01-06 13:00/01-06 13:30"]);
@@ -133,7 +139,9 @@ async fn a_calendar_server_is_asked_for_free_and_busy_times() {
             "BEGIN:VFREEBUSY\nFREEBUSY;FBTYPE=BUSY:20310106T130000Z/20310106T133000Z\nEND:VFREEBUSY",
         );
         let server = Server::start(&answer).await;
-        connect(&acme, acme.owner, Kind::Caldav, &format!("{}/olga/work/", server.url)).await.unwrap();
+        connect(&acme, acme.owner, CalendarKind::Caldav, &format!("{}/olga/work/", server.url))
+            .await
+            .unwrap();
         world.work().await;
         assert_eq!(spans(world).await, ["01-06 13:00/01-06 13:30"]);
         let (method, uri, headers, body) = server.asked.lock().unwrap()[0].clone();
@@ -167,7 +175,7 @@ async fn feeds_to_private_addresses_are_refused_when_entered_and_when_read() {
             "ftp://calendar.example/x",
             "",
         ] {
-            let refused = connect(&acme, acme.owner, Kind::Feed, address).await.unwrap_err();
+            let refused = connect(&acme, acme.owner, CalendarKind::Feed, address).await.unwrap_err();
             assert_eq!(refused.status(), 400, "{address}: {refused}");
         }
         assert_eq!(world.scalar("select count(*) from busy_sources").await, 0);
@@ -177,7 +185,7 @@ async fn feeds_to_private_addresses_are_refused_when_entered_and_when_read() {
     story_with(INSIDE, async |world| {
         let acme = world.workspace("Acme").await;
         let feed = Server::start(&event("20310106T130000Z", "20310106T133000Z", "")).await;
-        connect(&acme, acme.owner, Kind::Feed, &format!("{}/x", feed.url)).await.unwrap();
+        connect(&acme, acme.owner, CalendarKind::Feed, &format!("{}/x", feed.url)).await.unwrap();
         let config = Config { webhook_allow: Vec::new(), ..world.app.config.clone() };
         let strict = App::new(config, world.app.clock.clone(), Random::seeded(9)).unwrap();
         read_due(&strict, 1).await.unwrap();
@@ -199,7 +207,7 @@ async fn hostile_calendars_end_soon_and_change_nothing() {
         acme.bookable("Call").await;
         let good = event("20310106T130000Z", "20310106T133000Z", "");
         let feed = Server::start(&good).await;
-        connect(&acme, acme.owner, Kind::Feed, &format!("{}/x", feed.url)).await.unwrap();
+        connect(&acme, acme.owner, CalendarKind::Feed, &format!("{}/x", feed.url)).await.unwrap();
         world.work().await;
         let kept = ["01-06 13:00/01-06 13:30"];
         assert_eq!(spans(world).await, kept);
@@ -256,7 +264,7 @@ async fn a_host_whose_calendar_is_out_of_reach_for_an_hour_is_told_once() {
         acme.mailbox("help@acme.example", "Help").await;
         acme.bookable("Call").await;
         let feed = Server::start(&event("20310106T130000Z", "20310106T133000Z", "")).await;
-        connect(&acme, acme.owner, Kind::Feed, &format!("{}{ADDRESS}", feed.url)).await.unwrap();
+        connect(&acme, acme.owner, CalendarKind::Feed, &format!("{}{ADDRESS}", feed.url)).await.unwrap();
         world.work().await;
         feed.says(503, "");
         let told = async || world.scalar("select count(*) from notices where kind = 'calendar'").await;
@@ -296,10 +304,10 @@ async fn calendars_are_their_owners_alone() {
         let max = acme.person("Max", Role::Member).await;
         let feed = Server::start("").await;
         for _ in 0..busy::MOST_SOURCES {
-            connect(&acme, max, Kind::Feed, &format!("{}/x", feed.url)).await.unwrap();
+            connect(&acme, max, CalendarKind::Feed, &format!("{}/x", feed.url)).await.unwrap();
         }
         assert_eq!(
-            connect(&acme, max, Kind::Feed, &format!("{}/x", feed.url)).await.unwrap_err().status(),
+            connect(&acme, max, CalendarKind::Feed, &format!("{}/x", feed.url)).await.unwrap_err().status(),
             400
         );
         let mut tx = world.app.begin(acme.id).await.unwrap();

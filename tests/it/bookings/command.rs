@@ -1,6 +1,6 @@
 //! A booking type that an operator makes: its page is there at once, and what cannot be leaves nothing behind.
 
-use crate::world::site::{Site, text};
+use rookery_world::site::{Site, text};
 
 async fn hours(site: &Site) -> Vec<(String, i16, i16, i64)> {
     let pool = sqlx::PgPool::connect(site.database.url()).await.unwrap();

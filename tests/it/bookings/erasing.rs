@@ -1,15 +1,14 @@
 //! Whoever is erased is forgotten by what they booked, and what was to come is cancelled without a mail. Exports tell of bookings.
 
 use chrono::TimeDelta;
-use rookery::bookings::{cancel, link};
-use rookery::ids::ErasureId;
-use rookery::workspace::people::Role;
+use rookery_base::ids::ErasureId;
+use rookery_core::workspace::people::Role;
+use rookery_product::bookings::{cancel, link};
 
-use super::house::at;
-use crate::erasing::contact::erases;
-use crate::erasing::exports::{made, unpacked};
-use crate::web::customer::Customer;
-use crate::world::story;
+use rookery_world::pages::customer::Customer;
+use rookery_world::story;
+use rookery_world::verbs::erasing::{erases, made, unpacked};
+use rookery_world::verbs::house::at;
 
 const ADA: &str = "ada@customer.example";
 

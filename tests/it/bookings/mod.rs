@@ -4,9 +4,8 @@
 mod api;
 mod calendars;
 mod command;
-pub mod engine;
+mod engine;
 mod erasing;
-mod house;
 mod pages;
 mod peers;
 mod rsvp;

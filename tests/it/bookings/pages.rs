@@ -1,10 +1,10 @@
 //! Bookings in the browser: a type from nothing to its page, hours, days that are otherwise, other calendars, what is booked and
 //! cancelling it, offering times in a reply. Nobody changes what is not theirs.
 
-use rookery::bookings::types::settings::Settings;
-use rookery::workspace::people::Role;
+use rookery_core::workspace::people::Role;
+use rookery_product::bookings::types::settings::Settings;
 
-use crate::world::story;
+use rookery_world::story;
 
 const FIELDS: &[(&str, &str)] = &[
     ("name", "First <call>"),

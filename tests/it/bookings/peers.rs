@@ -4,12 +4,12 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use rookery::bookings::busy::{self, Kind, Typed};
-use rookery::bookings::invitation::{Invitation, Method, People, uid};
-use rookery::workspace::people;
+use rookery_core::workspace::people;
+use rookery_product::bookings::busy::{self, CalendarForm, CalendarKind};
+use rookery_product::bookings::invitation::{Invitation, Method, People, uid};
 
-use super::house::at;
-use crate::world::{story, story_with};
+use rookery_world::verbs::house::at;
+use rookery_world::{story, story_with};
 
 fn setting(name: &str) -> String {
     std::env::vars().find(|(own, _)| own == name).expect("`just caldav` sets it").1
@@ -59,11 +59,11 @@ async fn a_real_calendar_says_the_same_as_a_feed_and_when_asked() {
             assert_eq!(put.status(), 201, "{name}");
         }
         let acme = world.workspace("Acme").await;
-        for kind in [Kind::Caldav, Kind::Feed] {
+        for kind in [CalendarKind::Caldav, CalendarKind::Feed] {
             world.sql("delete from busy_sources").await;
             let owner =
                 people::teammate(&mut world.app.connection().await.unwrap(), acme.id, acme.owner).await.unwrap();
-            let typed = Typed { kind, address: &calendar, name: "olga", password: "secret" };
+            let typed = CalendarForm { kind, address: &calendar, name: "olga", password: "secret" };
             busy::connect(&world.app, &owner, typed).await.unwrap();
             world.work().await;
             let spans: Vec<String> = sqlx::query_scalar(

@@ -1,11 +1,11 @@
 //! What visitors' calendar programs answer: accepting is kept, declining cancels, and what anybody could have written is mail
 //! like any other.
 
-use rookery::ids::{BookingId, BookingTypeId, ConversationId, MailboxId};
-use rookery::incoming::delivery::Received;
+use rookery_base::ids::{BookingId, BookingTypeId, ConversationId, MailboxId};
+use rookery_mail::incoming::delivery::Received;
 use serde_json::json;
 
-use crate::world::{Mode, Workspace, World, story};
+use rookery_world::{Mode, Workspace, World, story};
 
 const ADA: &str = "ada@customer.example";
 
@@ -35,7 +35,7 @@ async fn booked(world: &World) -> House<'_> {
     let call = acme.bookable("Call").await;
     let talk = acme.mail(help, ADA, "A call?", "When can we talk?").await;
     let booking = acme.books(call, ADA, "2031-01-07T09:00:00Z", Some(talk)).await.id;
-    let uid = rookery::bookings::invitation::uid(booking, &world.app.config.mail_name());
+    let uid = rookery_product::bookings::invitation::uid(booking, &world.app.config.mail_name());
     House { acme, help, call, talk, booking, uid }
 }
 
@@ -82,7 +82,7 @@ async fn declining_cancels_and_frees_the_time() {
     story(async |world| {
         let house = booked(world).await;
         let key = house.acme.key("Bot", "read", Mode::Live).await;
-        let nine = super::house::at("2031-01-07T09:00:00Z");
+        let nine = rookery_world::verbs::house::at("2031-01-07T09:00:00Z");
         assert!(!house.acme.free_times(house.call).await.contains(&nine));
         house.hears(&mail(ADA, &house.uid, 0, "DECLINED", ADA)).await;
         assert_eq!(house.state().await, ("cancelled".into(), None, Some("reply".into())));
@@ -106,7 +106,7 @@ async fn forged_and_outdated_answers_are_mail_like_any_other() {
         let received = house.acme.receives(house.help, &own.replace("DECLINED-0", "unproven")).await;
         assert!(matches!(received, Received::Stored(_)), "{received:?}");
         let other_uid = house.uid.replace(&world.app.config.mail_name(), "elsewhere.example");
-        let host_uid = rookery::bookings::invitation::uid_of_host(
+        let host_uid = rookery_product::bookings::invitation::uid_of_host(
             house.booking,
             house.acme.owner,
             &world.app.config.mail_name(),
@@ -145,14 +145,14 @@ async fn an_answer_to_what_was_booked_on_the_public_page_counts_too() {
         let help = acme.mailbox("help@acme.example", "Help").await;
         let call = acme.bookable("Call").await;
         let booking = acme.books(call, ADA, "2031-01-07T09:00:00Z", None).await.id;
-        let uid = rookery::bookings::invitation::uid(booking, &world.app.config.mail_name());
+        let uid = rookery_product::bookings::invitation::uid(booking, &world.app.config.mail_name());
         acme.receives_confirmed(help, &mail(ADA, &uid, 0, "DECLINED", ADA)).await;
         assert_eq!(world.scalar("select count(*) from bookings where ended_by = 'reply'").await, 1);
         // Another workspace's mail reaches no booking of this one.
         let other = world.workspace("Other").await;
         let theirs = other.mailbox("help@other.example", "Help").await;
         let again = acme.books(call, ADA, "2031-01-08T09:00:00Z", None).await.id;
-        let uid = rookery::bookings::invitation::uid(again, &world.app.config.mail_name());
+        let uid = rookery_product::bookings::invitation::uid(again, &world.app.config.mail_name());
         other.receives_confirmed(theirs, &mail(ADA, &uid, 0, "DECLINED", ADA)).await;
         assert_eq!(world.scalar("select count(*) from bookings where ended_by = 'reply'").await, 1);
     })
@@ -163,7 +163,7 @@ async fn an_answer_to_what_was_booked_on_the_public_page_counts_too() {
 async fn what_the_hosts_calendar_answers_is_no_customers_mail_and_declining_cancels() {
     story(async |world| {
         let house = booked(world).await;
-        let host_uid = rookery::bookings::invitation::uid_of_host(
+        let host_uid = rookery_product::bookings::invitation::uid_of_host(
             house.booking,
             house.acme.owner,
             &world.app.config.mail_name(),

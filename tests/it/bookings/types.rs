@@ -1,18 +1,18 @@
 //! Setting up what can be booked: who may, what is refused, what the audit log keeps, and what happens when a host leaves.
 
-use rookery::bookings::hosts::{self, Week};
-use rookery::bookings::setter::Setter;
-use rookery::bookings::types::settings::Settings;
-use rookery::bookings::types::{self, State};
-use rookery::departures::remove::{HandOver, remove};
-use rookery::error::Error;
-use rookery::ids::PersonId;
-use rookery::workspace::access::By;
-use rookery::workspace::inbox_settings::hours::Span;
-use rookery::workspace::people::{self, Role};
+use rookery_base::error::Error;
+use rookery_base::ids::PersonId;
+use rookery_core::workspace::access::By;
+use rookery_core::workspace::inbox_settings::hours::HoursSpan;
+use rookery_core::workspace::people::{self, Role};
+use rookery_product::bookings::hosts::{self, Week};
+use rookery_product::bookings::setter::Setter;
+use rookery_product::bookings::types::settings::Settings;
+use rookery_product::bookings::types::{self, BookingTypeState};
+use rookery_upkeep::departures::remove::{HandOver, remove};
 
-use super::house::at;
-use crate::world::{Workspace, story};
+use rookery_world::verbs::house::at;
+use rookery_world::{Workspace, story};
 
 async fn set_week(
     acme: &Workspace<'_>,
@@ -25,6 +25,25 @@ async fn set_week(
     let person = people::teammate(&mut tx, acme.id, by).await.unwrap();
     hosts::set_week(&mut tx, Setter::Person(&person), of, zone, week).await?;
     tx.commit().await
+}
+
+/// Nobody could be mailed what became of it: neither an invitation nor a link to cancel.
+#[tokio::test]
+async fn what_its_inbox_cannot_confirm_cannot_be_booked() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        acme.mailbox("help@acme.example", "Help").await;
+        let call = acme.bookable("Call").await;
+        let times = acme.free_times(call).await;
+        assert!(!times.is_empty());
+        world.sql("update mailboxes set unproven_at = now() where kind = 'team'").await;
+        assert!(acme.free_times(call).await.is_empty());
+        let page = world.browser_with("").get("/book/acme/call").await;
+        assert!(page.status == 200 && !page.html.contains("?at="), "{}", page.html);
+        world.sql("update mailboxes set unproven_at = null").await;
+        assert_eq!(acme.free_times(call).await, times);
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -50,8 +69,11 @@ async fn members_set_up_what_only_they_host_and_admins_everything() {
         let setter = Setter::Person(&member);
         let taken_over = Settings::new("Mine now", "", 30, max);
         assert_eq!(types::change(&mut tx, setter, theirs, taken_over).await.unwrap_err().status(), 403);
-        assert_eq!(types::turn(&mut tx, setter, theirs, State::Removed).await.unwrap_err().status(), 403);
-        types::turn(&mut tx, setter, own, State::Paused).await.unwrap();
+        assert_eq!(
+            types::turn(&mut tx, setter, theirs, BookingTypeState::Removed).await.unwrap_err().status(),
+            403
+        );
+        types::turn(&mut tx, setter, own, BookingTypeState::Paused).await.unwrap();
         tx.commit().await.unwrap();
 
         assert_eq!(set_week(&acme, max, mia, "UTC", Week::usual()).await.unwrap_err().status(), 403);
@@ -91,9 +113,12 @@ async fn an_address_is_one_types_until_that_is_removed() {
         other.bookable_with(Settings { hosts: vec![other.owner], ..settings.clone() }).await.unwrap();
 
         let mut tx = world.app.begin(acme.id).await.unwrap();
-        types::turn(&mut tx, Setter::Operator, first, State::Removed).await.unwrap();
+        types::turn(&mut tx, Setter::Operator, first, BookingTypeState::Removed).await.unwrap();
         assert_eq!(
-            types::turn(&mut tx, Setter::Operator, first, State::Active).await.unwrap_err().status(),
+            types::turn(&mut tx, Setter::Operator, first, BookingTypeState::Active)
+                .await
+                .unwrap_err()
+                .status(),
             404
         );
         tx.commit().await.unwrap();
@@ -121,7 +146,7 @@ async fn hours_days_and_pauses_are_what_can_be_booked() {
         assert_eq!(acme.free_times(call).await.first(), Some(&at("2031-01-06T13:00:00Z")));
 
         let mut week = Week::default();
-        week.0[1] = vec![Span(600, 660), Span(780, 840)];
+        week.0[1] = vec![HoursSpan(600, 660), HoursSpan(780, 840)];
         set_week(&acme, acme.owner, acme.owner, "Europe/Berlin", week).await.unwrap();
         let free = acme.free_times(call).await;
         let tuesday = ["09:00", "09:15", "09:30", "12:00", "12:15", "12:30"];
@@ -132,24 +157,24 @@ async fn hours_days_and_pauses_are_what_can_be_booked() {
         let closed = "2031-01-07".parse().unwrap();
         hosts::set_day(&mut tx, Setter::Operator, acme.owner, closed, Some(Vec::new())).await.unwrap();
         let open = "2031-01-08".parse().unwrap();
-        hosts::set_day(&mut tx, Setter::Operator, acme.owner, open, Some(vec![Span(480, 510)]))
+        hosts::set_day(&mut tx, Setter::Operator, acme.owner, open, Some(vec![HoursSpan(480, 510)]))
             .await
             .unwrap();
         tx.commit().await.unwrap();
         assert_eq!(acme.free_times(call).await[..1], [at("2031-01-08T07:00:00Z")]);
         let mut tx = world.app.begin(acme.id).await.unwrap();
         hosts::set_day(&mut tx, Setter::Operator, acme.owner, closed, None).await.unwrap();
-        types::turn(&mut tx, Setter::Operator, call, State::Paused).await.unwrap();
+        types::turn(&mut tx, Setter::Operator, call, BookingTypeState::Paused).await.unwrap();
         tx.commit().await.unwrap();
         assert!(acme.free_times(call).await.is_empty());
         let mut tx = world.app.begin(acme.id).await.unwrap();
-        types::turn(&mut tx, Setter::Operator, call, State::Active).await.unwrap();
+        types::turn(&mut tx, Setter::Operator, call, BookingTypeState::Active).await.unwrap();
         tx.commit().await.unwrap();
         assert_eq!(acme.free_times(call).await[0], tuesday[0]);
 
         for week in [
-            vec![Span(600, 660), Span(650, 700)],
-            vec![Span(0, 1), Span(2, 3), Span(4, 5), Span(6, 7), Span(8, 9)],
+            vec![HoursSpan(600, 660), HoursSpan(650, 700)],
+            vec![HoursSpan(0, 1), HoursSpan(2, 3), HoursSpan(4, 5), HoursSpan(6, 7), HoursSpan(8, 9)],
         ] {
             let mut wrong = Week::default();
             wrong.0[0] = week;

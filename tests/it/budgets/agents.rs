@@ -1,14 +1,14 @@
 //! What the pages about agents cost: the same for an agent that wrote twenty thousand messages in a year as for one that
 //! wrote thirty.
 
-use rookery::clock::Clock;
-use rookery::replies::agents::activity;
-use rookery::workspace::agents::{days, list};
-use rookery::workspace::people;
+use rookery_base::clock::Clock;
+use rookery_core::workspace::agents::{days, list};
+use rookery_core::workspace::people;
+use rookery_product::replies::agents::activity;
 use sqlx::PgConnection;
 
-use super::buffers::Reader;
-use crate::world::{Mode, story_of_one_role};
+use rookery_world::load::buffers::Reader;
+use rookery_world::{Mode, story_of_one_role};
 
 const WROTE: i64 = 20_000;
 

@@ -1,12 +1,12 @@
 //! What finding somebody costs: contacts by address and words, and conversations by operators, in a workspace that is full.
 
-use rookery::clock::Clock;
-use rookery::search_terms;
-use rookery::store::db::pool;
+use rookery_base::clock::Clock;
+use rookery_base::search_terms;
+use rookery_base::store::db::pool;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
-use super::buffers::Reader;
-use crate::world::{Mode, story_of_one_role};
+use rookery_world::load::buffers::Reader;
+use rookery_world::{Mode, story_of_one_role};
 
 /// Five hundred contacts, found and held. To read past all that have their words takes more than four thousand.
 const WAITING: i64 = 2_000;

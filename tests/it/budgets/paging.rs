@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use rookery::clock::Clock;
+use rookery_base::clock::Clock;
 
-use super::buffers::Reader;
-use crate::world::{Mode, story_of_one_role};
+use rookery_world::load::buffers::Reader;
+use rookery_world::{Mode, story_of_one_role};
 
 /// The page whose cost is compared with the first one's.
 const FAR: usize = 400;

@@ -1,10 +1,10 @@
 //! What an Idempotency-Key costs: nothing without one, and with one a lock, a lookup and a row.
 
-use rookery::clock::Clock;
+use rookery_base::clock::Clock;
 use serde_json::json;
 
-use super::buffers::Reader;
-use crate::world::{Mode, story_of_one_role};
+use rookery_world::load::buffers::Reader;
+use rookery_world::{Mode, story_of_one_role};
 
 #[tokio::test]
 async fn a_write_without_a_key_asks_nothing_of_the_memory_and_one_with_a_key_three_things() {

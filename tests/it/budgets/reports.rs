@@ -1,12 +1,12 @@
 //! What the reports page costs: the same after a million mails as after a thousand, because nothing is counted then.
 
-use rookery::clock::Clock;
-use rookery::conversations::reports::weeks;
-use rookery::workspace::people;
+use rookery_base::clock::Clock;
+use rookery_core::conversations::reports::weeks;
+use rookery_core::workspace::people;
 use sqlx::PgConnection;
 
-use super::buffers::Reader;
-use crate::world::story_of_one_role;
+use rookery_world::load::buffers::Reader;
+use rookery_world::story_of_one_role;
 
 /// Ten inboxes, each with every row it can have: twelve thousand, of which many stand on one page.
 const FULL: i64 = 7_000;

@@ -1,19 +1,19 @@
 //! What rules cost mail: with none, not one statement; with a hundred that do not match, the one that reads them.
 
-use rookery::app::App;
-use rookery::clock::Clock;
-use rookery::conversations::ruled::trial;
-use rookery::ids::{ConversationId, MailboxId, WorkspaceId};
-use rookery::incoming::authenticate::Dmarc;
-use rookery::incoming::delivery::{Delivery, Received};
-use rookery::incoming::receive::receive;
-use rookery::rules::definition::Test;
-use rookery::workspace::{mailboxes, people};
+use rookery_base::app::App;
+use rookery_base::clock::Clock;
+use rookery_base::ids::{ConversationId, MailboxId, WorkspaceId};
+use rookery_core::conversations::ruled::trial;
+use rookery_core::rules::definition::ConditionKind;
+use rookery_core::workspace::{mailboxes, people};
+use rookery_mail::incoming::authenticate::Dmarc;
+use rookery_mail::incoming::delivery::{Delivery, Received};
+use rookery_mail::incoming::receive::receive;
 use sqlx::PgConnection;
 
-use super::buffers::{Reader, Statement};
-use crate::rules::{is, on_mail, rule, tag};
-use crate::world::{World, story_of_one_role};
+use rookery_world::load::buffers::{Reader, Statement};
+use rookery_world::verbs::rules::{is, on_mail, rule, tag};
+use rookery_world::{World, story_of_one_role};
 
 /// What a mail may cost more than without rules, in buffers: the look whether there are any.
 const LOOK: i64 = 3;
@@ -30,7 +30,10 @@ async fn arrive(app: &App, workspace: WorkspaceId, mailbox: MailboxId, number: u
     let raw = format!(
         "Message-ID: <b{number}@x.example>\r\nFrom: a@x.example\r\nSubject: Case {number}\r\n\r\n{words}\r\n"
     );
-    match receive(app, workspace, Delivery::of(mailbox, raw.into_bytes(), Dmarc::Unknown)).await.unwrap() {
+    match receive(app, workspace, Delivery::from_raw(mailbox, raw.into_bytes(), Dmarc::Unknown))
+        .await
+        .unwrap()
+    {
         Received::Stored(stored) => stored.conversation,
         other => panic!("{other:?}"),
     }
@@ -78,7 +81,8 @@ async fn mail_costs_the_same_without_rules_and_little_more_with_a_hundred() {
         assert_eq!(beside.0, statements);
         assert!(beside.1 <= buffers + LOOK + 20, "{buffers} buffers, then {}", beside.1);
         for n in 0..100 {
-            let words = is(Test::Words { words: (0..10).map(|w| format!("nowhere{n}x{w}")).collect() });
+            let words =
+                is(ConditionKind::Words { words: (0..10).map(|w| format!("nowhere{n}x{w}")).collect() });
             rule(&acme, acme.owner, &format!("R{n}"), on_mail(vec![words], vec![tag("x")])).await;
         }
         world.sql("vacuum (analyze) rules").await;
@@ -97,14 +101,16 @@ async fn mail_costs_the_same_without_rules_and_little_more_with_a_hundred() {
 /// Matching is done in memory, on the thread that stores mail: a hundred rules of the longest kind take no time to speak of.
 #[test]
 fn a_hundred_rules_are_matched_in_milliseconds() {
-    use rookery::rules::matching::{Facts, LOOKED_AT, Seen};
+    use rookery_core::rules::matching::{Facts, LOOKED_AT, Seen};
     let text = "lorem ipsum dolor sit amet ".repeat(LOOKED_AT / 20);
     let words = |n: usize| {
-        is(Test::Words { words: (0..10).map(|w| format!("dolor sit amet nowhere {n} {w}")).collect() })
+        is(ConditionKind::Words {
+            words: (0..10).map(|w| format!("dolor sit amet nowhere {n} {w}")).collect(),
+        })
     };
     let rules: Vec<_> = (0..100).map(|n| on_mail(vec![words(n)], vec![tag("x")])).collect();
     let began = std::time::Instant::now();
-    let facts = Facts::of(Seen {
+    let facts = Facts::from_mail(Seen {
         sender: None,
         subject: "",
         text: &text,

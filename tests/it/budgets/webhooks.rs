@@ -2,17 +2,17 @@
 //! buffers, and so does the picture of its last day.
 
 use chrono::TimeDelta;
-use rookery::app::App;
-use rookery::clock::Clock;
-use rookery::ids::{DeliveryId, WebhookId, lowest_at};
-use rookery::store::db::{Handle, Snapshot};
-use rookery::webhooks::health;
-use rookery::webhooks::log::{self, Filter, Place, Status};
-use rookery::workspace::access::By;
+use rookery_base::app::App;
+use rookery_base::clock::Clock;
+use rookery_base::ids::{DeliveryId, WebhookId, lowest_at};
+use rookery_base::store::db::{Handle, Snapshot};
+use rookery_core::workspace::access::By;
+use rookery_webhooks::health;
+use rookery_webhooks::log::{self, LogFilter, LogPlace, Status};
 use sqlx::AssertSqlSafe;
 
-use super::buffers::Reader;
-use crate::world::{Workspace, story_of_one_role};
+use rookery_world::load::buffers::Reader;
+use rookery_world::{Workspace, story_of_one_role};
 
 const MANY: i64 = 100_000;
 /// The most that a page of the log may cost, whatever it is asked for: a look at every day's end for every state and kind.
@@ -58,19 +58,19 @@ async fn a_page_of_a_log_of_100_000_deliveries_costs_what_one_of_a_thousand_does
         let (few, many) = (busy(&acme, 101, 1_000).await, busy(&acme, 102, MANY).await);
         world.sql("vacuum analyze delivery_log").await;
         let reader = Reader::explained(&world.app.config.database_url.0, Clock::set_to(world.now()));
-        let middle = Place::Ended(DeliveryId(lowest_at(world.now() - TimeDelta::days(15))));
-        type Asks = fn(Place) -> Filter;
+        let middle = LogPlace::Ended(DeliveryId(lowest_at(world.now() - TimeDelta::days(15))));
+        type Asks = fn(LogPlace) -> LogFilter;
         let asked: [(&str, Asks); 6] = [
-            ("newest", |_| Filter::default()),
-            ("failed", |_| Filter { outcome: Some(Status::Failed), ..Filter::default() }),
-            ("of a kind", |_| Filter { kind: Some("message.sent".into()), ..Filter::default() }),
-            ("of a kind that never came", |_| Filter { kind: Some("scout.held".into()), ..Filter::default() }),
-            ("in the middle", |middle| Filter { before: Some(middle), ..Filter::default() }),
-            ("failed of a kind in the middle", |middle| Filter {
+            ("newest", |_| LogFilter::default()),
+            ("failed", |_| LogFilter { outcome: Some(Status::Failed), ..LogFilter::default() }),
+            ("of a kind", |_| LogFilter { kind: Some("message.sent".into()), ..LogFilter::default() }),
+            ("of a kind that never came", |_| LogFilter { kind: Some("scout.held".into()), ..LogFilter::default() }),
+            ("in the middle", |middle| LogFilter { before: Some(middle), ..LogFilter::default() }),
+            ("failed of a kind in the middle", |middle| LogFilter {
                 outcome: Some(Status::Failed),
                 kind: Some("turn.changed".into()),
                 before: Some(middle),
-                ..Filter::default()
+                ..LogFilter::default()
             }),
         ];
         for (name, filter) in asked {
@@ -78,7 +78,7 @@ async fn a_page_of_a_log_of_100_000_deliveries_costs_what_one_of_a_thousand_does
                 let ask = async |app: &App| {
                     let conn = app.connection().await.expect("the connection");
                     let mut instant = Snapshot::begin(conn, app.frame(acme.id)).await.expect("an instant");
-                    let filter = Filter { most: 10, ..filter(middle) };
+                    let filter = LogFilter { most: 10, ..filter(middle) };
                     let read = log::read(&mut instant, &By::System, webhook, &filter).await.expect("a page");
                     instant.finish().await.expect("the end");
                     read.len()

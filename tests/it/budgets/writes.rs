@@ -2,14 +2,14 @@
 //! retention, which reads by such an index, looks at nothing that is not old.
 
 use chrono::TimeDelta;
-use rookery::app::App;
-use rookery::clock::Clock;
-use rookery::conversations::keeping::retention;
+use rookery_base::app::App;
+use rookery_base::clock::Clock;
+use rookery_core::conversations::keeping::retention::{self, Round};
 use serde_json::json;
 
-use super::buffers::Reader;
-use crate::erasing::retention::keeps;
-use crate::world::{Mode, story_of_one_role};
+use rookery_world::load::buffers::Reader;
+use rookery_world::verbs::erasing::keeps;
+use rookery_world::{Mode, story_of_one_role};
 
 /// A conversation that is found by its key and changed in its place, and a row with an index. One that were entered into
 /// all indexes anew would take 25.
@@ -66,7 +66,7 @@ async fn retention_reads_what_is_old_and_not_the_inbox() {
         let reader = Reader::explained(&world.app.config.database_url.0, Clock::set_to(now));
         let fill = async |app: &App| {
             let mut tx = app.begin(acme.id).await.unwrap();
-            assert!(!retention::fill(&mut tx).await.unwrap(), "that was all");
+            retention::go_round(&mut tx, Round::INBOXES).await.unwrap();
         };
         // The first time a session reads what its functions are.
         reader.explain_in(fill).await;

@@ -3,19 +3,19 @@
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use rookery::ids::WorkspaceId;
+use rookery_base::ids::WorkspaceId;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use url::form_urlencoded;
 
 use super::fleet::{Fleet, Serves, Tenant};
-use crate::client_sign_in::{VERIFIER, challenge, parameter, way_back};
-use crate::world::Reply;
-use crate::world::mail::client::Client;
-use crate::world::mail::dns::Zone;
-use crate::world::ports;
-use crate::world::site::{Node, text};
+use rookery_world::Reply;
+use rookery_world::mail::client::Client;
+use rookery_world::mail::dns::Zone;
+use rookery_world::ports;
+use rookery_world::programs::client_sign_in::{VERIFIER, challenge, parameter, way_back};
+use rookery_world::site::{Node, text};
 
 async fn get(fleet: &Fleet, node: &Node, path: &str, key: &str) -> Reply {
     fleet.site.get(node, path, key).await
@@ -81,7 +81,7 @@ async fn what_reaches_a_node_of_another_cell_is_sent_on_once() {
     );
     let known = fleet.run(&["cells", "add", "west", "--address", &west.address, "--mail-address", &lmtp]);
     assert!(known.status.success(), "{known:?}");
-    tokio::time::sleep(rookery::cells::REMEMBERED_FOR).await;
+    tokio::time::sleep(rookery_base::cells::REMEMBERED_FOR).await;
 
     // Programs.
     let me = get(&fleet, &main, "/api/v1/me", &there.live).await;
@@ -110,6 +110,17 @@ async fn what_reaches_a_node_of_another_cell_is_sent_on_once() {
     let cookie = signed_in.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
     let inbox = Reply::of(browser.get(format!("{}/inbox", main.address)).header("cookie", &cookie)).await;
     assert_eq!(inbox.status, 200, "{}", inbox.text);
+    // What else names a workspace leads nobody away from their own.
+    for (path, name, value) in [
+        (format!("/inbox?next={}", here.id), "x-workspace", String::new()),
+        ("/inbox".to_owned(), "authorization", format!("Bearer {}.{}", here.id, "0".repeat(64))),
+        ("/inbox".to_owned(), "cookie", format!("theme={}.0; rookery_half={}.0", here.id, here.id)),
+        (format!("/search?q={}", here.id), "referer", format!("/upload/{}", here.id)),
+    ] {
+        let request = browser.get(format!("{}{path}", main.address)).header("cookie", &cookie);
+        let page = Reply::of(request.header(name, &value)).await;
+        assert_eq!(page.status, 200, "{path} {name}: {value}");
+    }
 
     // Programs that people sign in to: whichever node they ask, for whatever.
     let site = &fleet.site.http;

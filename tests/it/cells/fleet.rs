@@ -4,18 +4,29 @@
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
+use rookery_base::ids::WorkspaceId;
+use rookery_base::secrets::secret::Secret;
+use rookery_base::store::directory::Directory;
+use rookery_upkeep::moves::Side;
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, PgPool};
 
-use crate::world::cluster::{Cluster, Settings, TestDatabase};
-use crate::world::site::{Node, Site, text};
+use rookery_world::cluster::{Cluster, Settings, TestDatabase};
+use rookery_world::site::{Node, Site, text};
 
 /// Servers that can replicate, one for each cell. Apart from the one of all other tests, because a slot waits for every
 /// transaction of its server.
 fn servers() -> &'static [Cluster; 2] {
     static SERVERS: OnceLock<[Cluster; 2]> = OnceLock::new();
     SERVERS.get_or_init(|| {
-        let more = &["wal_level = logical", "max_replication_slots = 20", "max_wal_senders = 20"];
+        let more = &[
+            "wal_level = logical",
+            "max_replication_slots = 20",
+            "max_wal_senders = 20",
+            // Each move that is under way takes three, and stories run side by side.
+            "max_worker_processes = 24",
+            "max_logical_replication_workers = 16",
+        ];
         [(); 2].map(|()| Cluster::start(&Settings { more, ..Settings::test() }))
     })
 }
@@ -128,9 +139,60 @@ impl Fleet {
         self.site.serve(name, &settings).await
     }
 
+    pub fn url(&self, cell: &str) -> &str {
+        if cell == "main" { self.site.database.url() } else { self.west.url() }
+    }
+
     pub async fn pool(&self, cell: &str) -> PgPool {
-        let url = if cell == "main" { self.site.database.url() } else { self.west.url() };
-        PgPool::connect(url).await.expect("the cell can be reached")
+        PgPool::connect(self.url(cell)).await.expect("the cell can be reached")
+    }
+
+    pub async fn directory(&self) -> Directory {
+        Directory::new(self.pool("main").await)
+    }
+
+    pub async fn side(&self, cell: &str) -> Side {
+        Side::connect(cell, &Secret(self.url(cell).to_owned())).await.expect("the cell can be reached")
+    }
+
+    pub async fn run_sql(&self, cell: &str, statements: impl Into<String>) {
+        sqlx::raw_sql(AssertSqlSafe(statements.into())).execute(&self.pool(cell).await).await.unwrap();
+    }
+
+    /// All rows that a cell has of a workspace are kept as a backup would.
+    pub async fn back_up(&self, cell: &str, tenant: &Tenant) {
+        let mut statements = vec![format!(
+            "begin isolation level repeatable read; drop schema if exists backed_up cascade; create schema backed_up;
+             create table backed_up.workspaces as select * from workspaces where id = {}",
+            tenant.number()
+        )];
+        for table in self.tables(cell).await {
+            let of = tenant.number();
+            statements.push(format!(
+                "create table backed_up.{table} as select * from {table} where workspace_id = {of}"
+            ));
+        }
+        statements.push("commit".to_owned());
+        self.run_sql(cell, statements.join(";")).await;
+    }
+
+    /// They come back, whatever has happened since.
+    pub async fn restore(&self, cell: &str) {
+        let mut statements = vec!["set session_replication_role = replica".to_owned()];
+        let pool = self.pool(cell).await;
+        for table in ["workspaces".to_owned()].into_iter().chain(self.tables(cell).await) {
+            let columns: String = sqlx::query_scalar(
+                "select string_agg(format('%I', attname), ', ' order by attnum) from pg_attribute
+                 where attrelid = $1::regclass and attnum > 0 and not attisdropped and attgenerated = ''",
+            )
+            .bind(&table)
+            .fetch_one(&pool)
+            .await
+            .unwrap();
+            statements
+                .push(format!("insert into {table} ({columns}) overriding system value select {columns} from backed_up.{table}"));
+        }
+        self.run_sql(cell, statements.join(";")).await;
     }
 
     /// Where the directory says a workspace lives.
@@ -144,18 +206,22 @@ impl Fleet {
             .expect("the directory knows it")
     }
 
-    /// How many rows of a workspace a cell has, in all its tables.
-    pub async fn rows(&self, cell: &str, tenant: &Tenant) -> i64 {
-        let pool = self.pool(cell).await;
-        let tables: Vec<String> = sqlx::query_scalar(
+    /// Those with rows of workspaces.
+    async fn tables(&self, cell: &str) -> Vec<String> {
+        sqlx::query_scalar(
             "select c.relname::text from pg_class c join pg_attribute a on a.attrelid = c.oid and attname = 'workspace_id'
              where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition",
         )
-        .fetch_all(&pool)
+        .fetch_all(&self.pool(cell).await)
         .await
-        .unwrap();
+        .unwrap()
+    }
+
+    /// How many rows of a workspace a cell has, in all its tables.
+    pub async fn rows(&self, cell: &str, tenant: &Tenant) -> i64 {
+        let pool = self.pool(cell).await;
         let mut rows = 0;
-        for table in tables {
+        for table in self.tables(cell).await {
             let count = format!("select count(*) from {table} where workspace_id = {}", tenant.number());
             rows += sqlx::query_scalar::<_, i64>(AssertSqlSafe(count)).fetch_one(&pool).await.unwrap();
         }
@@ -171,7 +237,11 @@ pub struct Tenant {
 }
 
 impl Tenant {
+    pub fn workspace(&self) -> WorkspaceId {
+        self.id.parse().expect("an id")
+    }
+
     pub fn number(&self) -> i64 {
-        self.id.parse::<rookery::ids::WorkspaceId>().expect("an id").0
+        self.workspace().0
     }
 }

@@ -7,8 +7,8 @@ use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 
 use super::fleet::{Fleet, Serves, Tenant};
-use crate::world::Reply;
-use crate::world::site::{Node, text};
+use rookery_world::Reply;
+use rookery_world::site::{Node, text};
 
 /// A node looks every ten seconds where the workspaces of its streams are.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,182 +1,20 @@
 //! A workspace moves to another cell while it is used: what was acknowledged is there after it, whatever was killed on the
 //! way; readers notice nothing, and writers are refused for a moment.
 
-use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use rookery_upkeep::moves::{self, Sides};
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
-use tokio::task::JoinHandle;
 
 use super::fleet::{Fleet, Serves, Tenant};
-use crate::world::Reply;
-use crate::world::site::{Node, until};
+use super::load::{Load, Outside, conversation, ledger, settle};
+use rookery_world::Reply;
+use rookery_world::site::until;
 
 /// What a move says at the beginning of each step.
 const STEPS: [&str; 5] = ["copying", "comparing", "switching", "opening", "cleaning up"];
-
-/// Somebody who writes, reads and sends without a pause, and remembers what they were promised.
-struct Load {
-    stop: Arc<AtomicBool>,
-    writers: Vec<JoinHandle<Written>>,
-    readers: Vec<JoinHandle<Refused>>,
-}
-
-#[derive(Default)]
-struct Written {
-    notes: BTreeSet<String>,
-    replies: BTreeSet<String>,
-    refused: Refused,
-}
-
-#[derive(Default)]
-struct Refused {
-    times: usize,
-    since: Option<Instant>,
-    longest: Duration,
-}
-
-impl Refused {
-    fn saw(&mut self, fine: bool) {
-        match (fine, self.since) {
-            (true, Some(since)) => {
-                self.longest = self.longest.max(since.elapsed());
-                self.since = None;
-            }
-            (false, None) => self.since = Some(Instant::now()),
-            _ => {}
-        }
-        self.times += usize::from(!fine);
-    }
-}
-
-async fn conversation(fleet: &Fleet, node: &Node, key: &str) -> String {
-    let mail = json!({ "from": "carla@customer.test", "subject": "Order", "text": "Hello" });
-    let request = fleet.site.http.post(format!("{}/api/v1/sandbox/inbound", node.address));
-    let answer = Reply::of(request.bearer_auth(key).json(&mail)).await;
-    assert_eq!(answer.status, 201, "{}", answer.text);
-    answer.json()["conversationId"].as_str().unwrap().to_owned()
-}
-
-impl Load {
-    /// On every node: one who writes notes and replies that leave, one who reads.
-    async fn begin(fleet: &Fleet, nodes: &[Node], tenant: &Tenant) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let (mut writers, mut readers) = (Vec::new(), Vec::new());
-        for (number, node) in nodes.iter().enumerate() {
-            let conversation = conversation(fleet, node, &tenant.test).await;
-            let at = format!("{}/api/v1/conversations/{conversation}", node.address);
-            let (http, key, ended) = (fleet.site.http.clone(), tenant.test.clone(), stop.clone());
-            let address = at.clone();
-            writers.push(tokio::spawn(async move {
-                let mut written = Written::default();
-                for turn in 0.. {
-                    if ended.load(Ordering::Relaxed) {
-                        break;
-                    }
-                    let words = format!("note {number} {turn}");
-                    let note = http.post(format!("{address}/notes")).bearer_auth(&key);
-                    let done = Reply::try_of(note.json(&json!({ "body": words }))).await;
-                    let fine = done.is_ok_and(|answer| answer.status == 201);
-                    written.refused.saw(fine);
-                    if fine {
-                        written.notes.insert(words);
-                    }
-                    if turn % 5 == 0 {
-                        let reply = http.post(format!("{address}/replies")).bearer_auth(&key);
-                        let reply = reply.json(&json!({ "body": format!("reply {turn}"), "send": true }));
-                        if let Ok(answer) = Reply::try_of(reply).await
-                            && answer.status == 201
-                        {
-                            written.replies.insert(answer.json()["messageId"].as_str().unwrap().to_owned());
-                        }
-                    }
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
-                written
-            }));
-            let (http, key, ended) = (fleet.site.http.clone(), tenant.test.clone(), stop.clone());
-            readers.push(tokio::spawn(async move {
-                let mut refused = Refused::default();
-                while !ended.load(Ordering::Relaxed) {
-                    let read = Reply::try_of(http.get(&at).bearer_auth(&key)).await;
-                    refused.saw(read.is_ok_and(|answer| answer.status == 200));
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
-                refused
-            }));
-        }
-        Self { stop, writers, readers }
-    }
-
-    async fn end(self) -> (Written, Refused) {
-        self.stop.store(true, Ordering::Relaxed);
-        let (mut all, mut reading) = (Written::default(), Refused::default());
-        for writer in self.writers {
-            let written = writer.await.expect("a writer ends");
-            all.notes.extend(written.notes);
-            all.replies.extend(written.replies);
-            all.refused.times += written.refused.times;
-            all.refused.longest = all.refused.longest.max(written.refused.longest);
-        }
-        for reader in self.readers {
-            let refused = reader.await.expect("a reader ends");
-            reading.times += refused.times;
-            reading.longest = reading.longest.max(refused.longest);
-        }
-        (all, reading)
-    }
-}
-
-/// What was promised is there, each once; what was to leave has left, each once.
-async fn ledger(fleet: &Fleet, tenant: &Tenant, written: &Written) {
-    let pool = fleet.pool(&fleet.lives_in(tenant).await).await;
-    let id = tenant.number();
-    let notes = format!("select body from notes where workspace_id = {id} and body like 'note %'");
-    let notes: Vec<String> = sqlx::query_scalar(AssertSqlSafe(notes)).fetch_all(&pool).await.unwrap();
-    let kept: BTreeSet<String> = notes.iter().cloned().collect();
-    assert_eq!(kept.len(), notes.len(), "a note is there twice");
-    let lost: Vec<&String> = written.notes.difference(&kept).collect();
-    assert!(lost.is_empty(), "acknowledged and not there: {lost:?}");
-
-    let unsent = format!(
-        "select count(*) from messages where workspace_id = {id} and direction = 'outbound' and status <> 'sent'"
-    );
-    for _ in 0..300 {
-        if sqlx::query_scalar::<_, i64>(AssertSqlSafe(unsent.clone())).fetch_one(&pool).await.unwrap() == 0 {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
-    let sent: Vec<(i64, i64)> = sqlx::query_as(AssertSqlSafe(format!(
-        "select m.id, (select count(*) from sandbox_mail s where s.workspace_id = m.workspace_id and s.message_id = m.id)
-         from messages m where workspace_id = {id} and direction = 'outbound'"
-    )))
-    .fetch_all(&pool)
-    .await
-    .unwrap();
-    let promised: BTreeSet<i64> =
-        written.replies.iter().map(|text| text.parse::<rookery::ids::MessageId>().unwrap().0).collect();
-    let there: BTreeSet<i64> = sent.iter().map(|(message, _)| *message).collect();
-    assert!(promised.is_subset(&there), "a reply was promised and is not there");
-    let wrong: Vec<_> = sent.iter().filter(|(_, times)| *times != 1).collect();
-    assert!(wrong.is_empty(), "message and how often it left: {wrong:?}");
-    let drifted: i64 = sqlx::query_scalar(AssertSqlSafe(format!(
-        "select count(*) from (select mailbox_id, audience, count(*) as n from conversations
-             where workspace_id = {id} and view = 'open' group by 1, 2) counted
-         join counts on workspace_id = {id} and what = 'open' and subject_id = mailbox_id
-              and counts.audience = counted.audience
-         where counts.n + coalesce((select sum(c.change) from count_changes c where c.workspace_id = {id} and c.what = 'open'
-              and c.subject_id = mailbox_id and c.audience = counted.audience), 0) <> counted.n"
-    )))
-    .fetch_one(&pool)
-    .await
-    .unwrap();
-    assert_eq!(drifted, 0, "counts have moved twice or not at all");
-}
 
 /// Runs a move. It is killed when it says this step, so many milliseconds later; else it must end well.
 fn run_move(fleet: &Fleet, tenant: &Tenant, to: &str, killed: Option<(&str, u64)>) -> Vec<Value> {
@@ -212,10 +50,17 @@ async fn a_workspace_moves_there_and_back_under_load_and_nothing_is_lost_or_done
     let tenant = fleet.workspace("Acme");
     let from = fleet.lives_in(&tenant).await;
     let to = if from == "main" { "west" } else { "main" };
-    let nodes =
-        [fleet.serve("one", Serves::Both, &QUICK).await, fleet.serve("two", Serves::Both, &QUICK).await];
+    let sink = Outside::sink().await;
+    let relay = sink.relay();
+    let settings = [&QUICK[..], &Outside::settings(&relay)].concat();
+    let nodes = [
+        fleet.serve("one", Serves::Both, &settings).await,
+        fleet.serve("two", Serves::Both, &settings).await,
+    ];
     let load = Load::begin(&fleet, &nodes, &tenant).await;
-    let said = tokio::task::block_in_place(|| run_move(&fleet, &tenant, to, None));
+    let outside = Outside::begin(&fleet, &nodes[0], &tenant, sink).await;
+    // Another command tries to give the first one's move up.
+    let closed = moves_all_the_same(&fleet, &tenant, to, "switching", Befalls::GivenUp).await;
     assert_eq!(fleet.lives_in(&tenant).await, to);
     assert_eq!(fleet.rows(&from, &tenant).await, 0, "nothing is left in the old cell");
     // Killed at one step on the way back, and run again.
@@ -226,11 +71,11 @@ async fn a_workspace_moves_there_and_back_under_load_and_nothing_is_lost_or_done
     assert_eq!(fleet.lives_in(&tenant).await, from);
     assert_eq!(fleet.rows(to, &tenant).await, 0, "nothing is left in the old cell");
     let (written, reading) = load.end().await;
+    let ended = outside.end().await;
     println!(
-        "{} notes, {} replies; closed for {:?} s; writes refused {} times, {:?} at most; reads refused {} times",
+        "{} notes, {} replies; closed for {closed:?} s; writes refused {} times, {:?} at most; reads refused {} times",
         written.notes.len(),
         written.replies.len(),
-        closed_seconds(&said),
         written.refused.times,
         written.refused.longest,
         reading.times
@@ -238,6 +83,10 @@ async fn a_workspace_moves_there_and_back_under_load_and_nothing_is_lost_or_done
     assert!(written.notes.len() > 20 && !written.replies.is_empty(), "there was a load");
     assert_eq!(reading.times, 0, "readers notice nothing");
     ledger(&fleet, &tenant, &written).await;
+    let settled = settle(&fleet, &nodes[0], &tenant, &ended).await;
+    println!("{settled:?}");
+    assert!(settled.mails > 10 && settled.events > 10 && settled.files > 1, "there was a load: {settled:?}");
+    assert_eq!(settled.twice, [""; 0], "nothing left or was heard twice");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -291,55 +140,121 @@ async fn refuses_to_migrate(fleet: &Fleet) {
     assert!(done.status.success(), "there is nothing to migrate: {done:?}");
 }
 
+/// What befalls a command at a step.
+#[derive(Clone, Copy, Debug)]
+enum Befalls {
+    /// It is killed so many milliseconds later, and run again.
+    Killed(u64),
+    /// Another is begun that does the same.
+    Again,
+    /// Another is begun that gives the move up.
+    GivenUp,
+}
+
+/// A move to its end, whatever befalls it at this step. Gives for how long it was closed.
+async fn moves_all_the_same(fleet: &Fleet, tenant: &Tenant, to: &str, step: &str, what: Befalls) -> Vec<f64> {
+    let from = fleet.lives_in(tenant).await;
+    let arguments = ["cells", "--json", "move", "--workspace", &tenant.id, "--to", to];
+    if let Befalls::Killed(after) = what {
+        return tokio::task::block_in_place(|| {
+            let mut said = run_move(fleet, tenant, to, Some((step, after)));
+            // Cleaned up to the end before it was killed, it has nothing left to do.
+            let again = fleet.run(&arguments);
+            let over = String::from_utf8_lossy(&again.stderr).contains("already");
+            assert!(again.status.success() || over, "{again:?}");
+            let text = String::from_utf8(again.stdout).unwrap();
+            said.extend(
+                text.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line is JSON")),
+            );
+            closed_seconds(&said).into_iter().collect()
+        });
+    }
+    let directory = fleet.directory().await;
+    let mut first = fleet.begin(&arguments);
+    let (mut said, mut second, mut stale) = (Vec::new(), None, None);
+    for line in BufReader::new(first.stdout.take().unwrap()).lines() {
+        let line: Value = serde_json::from_str(&line.unwrap()).expect("a line is JSON");
+        if line["step"] == step {
+            // One that has read the step and is slow to connect, and one that is not.
+            stale = directory.move_of(tenant.workspace()).await.unwrap();
+            let give_up = ["cells", "move", "--workspace", &tenant.id, "--abort"];
+            second = Some(fleet.begin(if matches!(what, Befalls::GivenUp) { &give_up } else { &arguments }));
+        }
+        said.push(line);
+    }
+    tokio::task::block_in_place(|| {
+        assert!(first.wait().unwrap().success(), "{said:?}");
+        let ended = second.expect("the step was said").wait().unwrap();
+        assert!(!ended.success(), "a second command has nothing to do");
+    });
+    if let Some(stale) = stale {
+        let mut sides = Sides { from: fleet.side(&from).await, to: fleet.side(to).await };
+        moves::give_up(&directory, &mut sides, &stale).await.expect_err("what was read before is over");
+    }
+    closed_seconds(&said).into_iter().collect()
+}
+
 /// The long one: `just fault-moves`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "takes long; just fault-moves"]
-async fn twenty_moves_under_load_with_a_kill_at_every_step_lose_nothing() {
+async fn twenty_moves_under_load_with_kills_second_commands_and_a_restore_lose_nothing_and_do_nothing_twice()
+{
     let fleet = Fleet::new().await;
     let tenant = fleet.workspace("Acme");
+    let sink = Outside::sink().await;
+    let relay = sink.relay();
+    let settings = [&QUICK[..], &Outside::settings(&relay)].concat();
     let mut nodes = Vec::new();
     for name in ["one", "two"] {
-        nodes.push(fleet.serve(name, Serves::Both, &QUICK).await);
+        nodes.push(fleet.serve(name, Serves::Both, &settings).await);
     }
     let load = Load::begin(&fleet, &nodes, &tenant).await;
-    let mut closed = Vec::new();
+    let outside = Outside::begin(&fleet, &nodes[0], &tenant, sink).await;
+    let (mut closed, mut restored) = (Vec::new(), String::new());
     for turn in 0..20 {
         let from = fleet.lives_in(&tenant).await;
         let to = if from == "main" { "west" } else { "main" };
         let began = Instant::now();
-        // Every step four times, each time a little later in it.
-        let (step, after) = (STEPS[turn % 5], (turn / 5 * 150) as u64);
-        tokio::task::block_in_place(|| {
-            let said = run_move(&fleet, &tenant, to, Some((step, after)));
-            closed.extend(closed_seconds(&said));
-            // Cleaned up to the end before it was killed, it has nothing left to do.
-            let again = fleet.run(&["cells", "--json", "move", "--workspace", &tenant.id, "--to", to]);
-            let said = String::from_utf8(again.stdout.clone()).unwrap();
-            closed.extend(
-                said.lines()
-                    .filter_map(|line| serde_json::from_str::<Value>(line).ok()?["closedSeconds"].as_f64()),
-            );
-            let over = String::from_utf8_lossy(&again.stderr).contains("already");
-            assert!(again.status.success() || over, "{again:?}");
-        });
+        if turn == 19 {
+            fleet.back_up(&from, &tenant).await;
+            restored.clone_from(&from);
+        }
+        let what = [Befalls::Killed(0), Befalls::Again, Befalls::GivenUp, Befalls::Killed(300)][turn / 5];
+        let step = STEPS[turn % 5];
+        closed.extend(moves_all_the_same(&fleet, &tenant, to, step, what).await);
         assert_eq!(fleet.lives_in(&tenant).await, to);
         assert_eq!(fleet.rows(&from, &tenant).await, 0);
-        println!("move {turn}: killed {step} +{after} ms, {:.1} s in all", began.elapsed().as_secs_f64());
+        println!("move {turn}: {step} {what:?}, {:.1} s in all", began.elapsed().as_secs_f64());
     }
     let (written, reading) = load.end().await;
+    let ended = outside.end().await;
+    // The old cell comes back as it was before the last move, with everything that was in hand there.
+    for mut node in nodes {
+        node.terminate();
+        node.ended().await;
+    }
+    fleet.restore(&restored).await;
+    let node = fleet.serve("three", Serves::Both, &settings).await;
+    // Longer than the leases that came back.
+    tokio::time::sleep(Duration::from_secs(40)).await;
     closed.sort_by(f64::total_cmp);
+    ledger(&fleet, &tenant, &written).await;
+    let settled = settle(&fleet, &node, &tenant, &ended).await;
     println!(
-        "{} notes and {} replies acknowledged; closed {:?} s; writes refused {} times, at most {:.2} s in a row; \
-         reads refused {} times",
+        "{} notes and {} replies acknowledged; {} mails, {} events, {} files; twice: {:?}; closed {closed:?} s; writes refused \
+         {} times, at most {:.2} s in a row; reads refused {} times",
         written.notes.len(),
         written.replies.len(),
-        closed,
+        settled.mails,
+        settled.events,
+        settled.files,
+        settled.twice,
         written.refused.times,
         written.refused.longest.as_secs_f64(),
         reading.times
     );
     assert_eq!(reading.times, 0, "readers notice nothing");
-    ledger(&fleet, &tenant, &written).await;
+    assert_eq!(settled.twice, [""; 0], "nothing left or was heard twice");
 }
 
 /// Both were begun by somebody who died: the export under a lease, the erasure at its first conversation.

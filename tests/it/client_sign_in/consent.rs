@@ -1,12 +1,13 @@
 //! The page on which a person lets a program in: asked each time, of owners and admins, on this site only; what the program says
 //! of itself is shown as what a stranger says.
 
-use rookery::workspace::people::Role;
+use rookery_core::workspace::people::Role;
 use serde_json::json;
 
-use super::{CONSENT, Program, address, agents, decided, leads_to, parameter, registers};
-use crate::world::browser::Shown;
-use crate::world::{Mode, story};
+use super::{CONSENT, Program, address, agents, decided, leads_to, registers};
+use rookery_world::browser::Shown;
+use rookery_world::programs::client_sign_in::parameter;
+use rookery_world::{Mode, story};
 
 /// Confused deputy: a yes to one program, or an earlier one, is no yes to the next.
 #[tokio::test]

@@ -9,8 +9,9 @@ use axum::response::{IntoResponse, Redirect};
 use axum::routing::get;
 use serde_json::{Value, json};
 
-use super::{Program, Tokens, address, decided, leads_to, opens, parameter};
-use crate::world::{story, story_with};
+use super::{Program, Tokens, address, decided, leads_to, opens};
+use rookery_world::programs::client_sign_in::parameter;
+use rookery_world::{story, story_with};
 
 const OPEN: &[(&str, &str)] = &[("WEBHOOK_ALLOW", "127.0.0.0/8")];
 

@@ -1,12 +1,12 @@
 //! What ends a program's way in: its agent is revoked, its maker leaves, nobody lets it in. And how many strangers can register.
 
 use chrono::TimeDelta;
-use rookery::store::clients::MOST_UNUSED;
-use rookery::workspace::people::Role;
+use rookery_base::store::clients::MOST_UNUSED;
+use rookery_core::workspace::people::Role;
 use serde_json::json;
 
 use super::{Program, agents, opens, refusal, registers};
-use crate::world::story;
+use rookery_world::story;
 
 #[tokio::test]
 async fn revoking_the_agent_ends_its_tokens_at_once() {

@@ -3,10 +3,9 @@
 use chrono::TimeDelta;
 use serde_json::json;
 
-use super::{
-    DOOR, ISSUER, Program, REDIRECT, RESOURCE, Tokens, agents, asks, leads_to, opens, parameter, registers,
-};
-use crate::world::{Mode, Reply, story};
+use super::{DOOR, ISSUER, Program, REDIRECT, RESOURCE, Tokens, agents, asks, leads_to, opens, registers};
+use rookery_world::programs::client_sign_in::parameter;
+use rookery_world::{Mode, Reply, story};
 
 /// proves: VER-6
 #[tokio::test]

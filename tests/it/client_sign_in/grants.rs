@@ -3,8 +3,9 @@
 use chrono::TimeDelta;
 use serde_json::json;
 
-use super::{Program, RESOURCE, Tokens, VERIFIER, agents, asks, opens, refusal, token};
-use crate::world::{Mode, Reply, World, story};
+use super::{Program, RESOURCE, Tokens, agents, asks, opens, refusal, token};
+use rookery_world::programs::client_sign_in::VERIFIER;
+use rookery_world::{Mode, Reply, World, story};
 
 async fn exchange(world: &World, code: &str, client: &str, redirect: &str, verifier: &str) -> Reply {
     let fields = [
@@ -81,7 +82,7 @@ async fn a_code_is_good_for_its_own_client_verifier_and_place_only() {
             (Program::registered(world, "Helper").await, Program::registered(world, "Other").await);
         let code = program.code(&owner).await;
         let wrong = "w".repeat(43);
-        let challenge = super::challenge(VERIFIER);
+        let challenge = rookery_world::programs::client_sign_in::challenge(VERIFIER);
         for (client, redirect, verifier) in [
             (&other.id, super::REDIRECT, VERIFIER),
             (&program.id, "http://127.0.0.1:51235/callback", VERIFIER),

@@ -8,24 +8,18 @@ mod flow;
 mod grants;
 mod redirects;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use url::{Url, form_urlencoded};
 
-use crate::world::browser::{Browser, Shown};
-use crate::world::{Reply, World};
+use rookery_world::browser::{Browser, Shown};
+use rookery_world::programs::client_sign_in::{VERIFIER, challenge, parameter, way_back};
+use rookery_world::{Reply, World};
 
 const CONSENT: &str = "/oauth/authorize";
 const DOOR: &str = "/mcp/sign-in";
 const RESOURCE: &str = "https://rookery.example/mcp/sign-in";
 const ISSUER: &str = "https://rookery.example/oauth";
 const REDIRECT: &str = "http://127.0.0.1:51234/callback";
-pub const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
-
-pub fn challenge(verifier: &str) -> String {
-    URL_SAFE_NO_PAD.encode(rookery::secrets::hashes::sha256(verifier))
-}
 
 /// A program that has registered.
 struct Program<'w> {
@@ -72,17 +66,6 @@ fn leads_to(shown: &Shown) -> Url {
     way_back(&shown.html)
 }
 
-#[track_caller]
-pub fn way_back(page: &str) -> Url {
-    let (_, rest) = page.split_once("content=\"0;url=").unwrap_or_else(|| panic!("{page}"));
-    let address = rest.split('"').next().unwrap().replace("&#38;", "&").replace("&amp;", "&");
-    address.parse().expect("an address")
-}
-
-pub fn parameter(url: &Url, name: &str) -> Option<String> {
-    url.query_pairs().find(|(own, _)| own == name).map(|(_, value)| value.into_owned())
-}
-
 /// The sentence of an OAuth refusal's kind.
 #[track_caller]
 fn refusal(reply: &Reply) -> String {
@@ -118,9 +101,8 @@ impl<'w> Program<'w> {
     fn asked_but(&self, name: &str, value: Option<&str>) -> Vec<(&'static str, String)> {
         let asked = self.asked().into_iter();
         asked
-            .filter_map(|(own, old)| match own == name {
-                true => value.map(|value| (own, value.to_owned())),
-                false => Some((own, old)),
+            .filter_map(|(own, old)| {
+                if own == name { value.map(|value| (own, value.to_owned())) } else { Some((own, old)) }
             })
             .collect()
     }

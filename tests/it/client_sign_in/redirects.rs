@@ -3,8 +3,9 @@
 
 use serde_json::json;
 
-use super::{Program, RESOURCE, address, agents, challenge, decided, leads_to, refusal, registers, token};
-use crate::world::{World, story};
+use super::{Program, RESOURCE, address, agents, decided, leads_to, refusal, registers, token};
+use rookery_world::programs::client_sign_in::challenge;
+use rookery_world::{World, story};
 
 #[tokio::test]
 async fn only_https_and_the_own_machine_can_be_registered() {
@@ -128,7 +129,7 @@ async fn a_parameter_that_comes_twice_is_refused() {
             ("code", code.as_str()),
             ("code", "x"),
             ("client_id", &program.id),
-            ("code_verifier", super::VERIFIER),
+            ("code_verifier", rookery_world::programs::client_sign_in::VERIFIER),
         ];
         assert_eq!(refusal(&token(world, &fields).await), "invalid_request");
     })
@@ -143,12 +144,12 @@ async fn a_token_is_for_this_server_also_when_nobody_says_so_and_never_for_anoth
         let owner = world.browser(acme.id, acme.owner).await;
         let program = Program::registered(world, "Helper").await;
         let back = leads_to(&decided(&owner, &program.asked_but("resource", None), &[("name", "One")]).await);
-        let code = super::parameter(&back, "code").unwrap();
+        let code = rookery_world::programs::client_sign_in::parameter(&back, "code").unwrap();
         let other = [
             ("grant_type", "authorization_code"),
             ("code", code.as_str()),
             ("client_id", &program.id),
-            ("code_verifier", super::VERIFIER),
+            ("code_verifier", rookery_world::programs::client_sign_in::VERIFIER),
             ("resource", "https://other.example/mcp"),
         ];
         assert_eq!(refusal(&token(world, &other).await), "invalid_target");
@@ -162,5 +163,8 @@ async fn a_token_is_for_this_server_also_when_nobody_says_so_and_never_for_anoth
 
 #[test]
 fn the_example_of_the_standard_is_what_we_reckon() {
-    assert_eq!(challenge(super::VERIFIER), "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
+    assert_eq!(
+        challenge(rookery_world::programs::client_sign_in::VERIFIER),
+        "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+    );
 }

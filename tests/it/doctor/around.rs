@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use rookery::doctor::given::Given;
+use rookery_upkeep::doctor::given::Given;
 
 use super::healthy::Healthy;
 

@@ -1,7 +1,7 @@
 //! What stands beside the service, broken one at a time.
 
-use rookery::confined::run::Confined;
-use rookery::doctor::given::Given;
+use rookery_base::confined::run::Confined;
+use rookery_upkeep::doctor::given::Given;
 
 use super::healthy::Healthy;
 

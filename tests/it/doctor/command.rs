@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::world::site::Site;
+use rookery_world::site::Site;
 
 fn rows(stdout: &[u8]) -> Vec<Value> {
     let text = std::str::from_utf8(stdout).unwrap();
@@ -42,6 +42,6 @@ async fn the_command_tells_rows_an_exit_code_and_what_changed() {
     assert!(told.contains("WRONG  backup ") && told.contains("ok     migrations"), "{told}");
     let again = String::from_utf8(plain.stderr).unwrap();
     assert!(!again.contains("Since the last run"), "nothing changed: {again}");
-    let secrets = [crate::world::site::SECRET_KEY, site.database.url()];
+    let secrets = [rookery_world::site::SECRET_KEY, site.database.url()];
     assert!(secrets.iter().all(|secret| !told.contains(secret)), "{told}");
 }

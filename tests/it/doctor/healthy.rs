@@ -9,29 +9,29 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use rookery::app::App;
-use rookery::backups::{create as backup, verify};
-use rookery::cells::Cells;
-use rookery::clock::Clock;
-use rookery::config::Config;
-use rookery::confined::run::Confined;
-use rookery::doctor::examine::examine;
-use rookery::doctor::given::Given;
-use rookery::doctor::row::Report;
-use rookery::erasures::list;
-use rookery::http::connections::Connections;
-use rookery::http::serve;
-use rookery::ids::{ErasureId, Id, WorkspaceId};
-use rookery::incoming::listen::{Door, Protocol};
-use rookery::outgoing::domain::{self, Domain};
-use rookery::random::Random;
 use rookery::routes;
-use rookery::store::db::MIGRATIONS;
-use rookery::store::partitions;
 use rookery::worker;
-use rookery::workspace::access::By;
-use rookery::workspace::plan::Plan;
-use rookery::workspace::{create, mailboxes};
+use rookery_base::app::App;
+use rookery_base::cells::Cells;
+use rookery_base::clock::Clock;
+use rookery_base::config::Config;
+use rookery_base::confined::run::Confined;
+use rookery_base::ids::{ErasureId, Id, WorkspaceId};
+use rookery_base::random::Random;
+use rookery_base::store::db::MIGRATIONS;
+use rookery_base::store::partitions;
+use rookery_core::workspace::access::By;
+use rookery_core::workspace::plan::Plan;
+use rookery_core::workspace::{create, mailboxes};
+use rookery_http::connections::Connections;
+use rookery_http::serve;
+use rookery_mail::incoming::listen::{Door, Protocol};
+use rookery_mail::outgoing::domain::{self, Domain};
+use rookery_upkeep::backups::{create as backup, verify};
+use rookery_upkeep::doctor::examine::examine;
+use rookery_upkeep::doctor::given::Given;
+use rookery_upkeep::doctor::row::DoctorReport;
+use rookery_upkeep::erasures::list;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -40,9 +40,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-use crate::world::cluster::{Cluster, Settings, TestDatabase};
-use crate::world::sink::Sink;
-use crate::world::zone::Zone;
+use rookery_world::cluster::{Cluster, Settings, TestDatabase};
+use rookery_world::sink::Sink;
+use rookery_world::zone::Zone;
 
 pub const OLD_KEY: &str = "old:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
 pub const NEW_KEY: &str = "new:AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=";
@@ -133,7 +133,7 @@ impl Healthy {
         tokio::spawn(front(proxy, acceptor(folder.path(), "site"), plain_at, renames.clone()));
         tokio::spawn(front(short, acceptor(folder.path(), "short"), plain_at, Arc::default()));
         let router = routes::router(app.clone());
-        tokio::spawn(serve::serve(plain, router, Connections::of(&app.config), app.stop.clone()));
+        tokio::spawn(serve::serve(plain, router, Connections::from_config(&app.config), app.stop.clone()));
         tokio::spawn(
             Door::open(Arc::new(Cells::new(vec![app.clone()])), Protocol::Smtp).unwrap().serve(smtp),
         );
@@ -222,15 +222,15 @@ impl Healthy {
         let changed = changed.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let settings: Vec<_> = kept.cloned().chain(changed).collect();
         let mut app = app(&settings);
-        app.confined = Confined::by(env!("CARGO_BIN_EXE_rookery").into());
+        app.confined = Confined::by(rookery_world::program());
         app
     }
 
-    pub async fn examine(&self, changed: &[(&str, &str)], given: &Given) -> Report {
+    pub async fn examine(&self, changed: &[(&str, &str)], given: &Given) -> DoctorReport {
         self.examine_app(self.app(changed), given).await
     }
 
-    pub async fn examine_app(&self, app: App, given: &Given) -> Report {
+    pub async fn examine_app(&self, app: App, given: &Given) -> DoctorReport {
         let _ = app.loop_lags.set(|app| Box::pin(worker::metrics::lags(app)));
         let report = examine(&app, given).await;
         app.pool.close().await;

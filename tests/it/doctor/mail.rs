@@ -1,10 +1,10 @@
 //! Mail in and out, and the domains it is of, broken one at a time.
 
-use rookery::workspace::access::By;
-use rookery::workspace::mailboxes;
+use rookery_core::workspace::access::By;
+use rookery_core::workspace::mailboxes;
 
 use super::healthy::Healthy;
-use crate::world::sink::{Does, Sink, Step};
+use rookery_world::sink::{Does, Sink, Step};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mail_that_comes_in() {

@@ -10,7 +10,7 @@ mod page;
 mod server;
 mod work;
 
-use rookery::doctor::examine::NAMES;
+use rookery_upkeep::doctor::examine::NAMES;
 
 use self::healthy::Healthy;
 

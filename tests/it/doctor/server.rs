@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use rookery::doctor::given::Given;
+use rookery_upkeep::doctor::given::Given;
 use sqlx::{Connection, PgConnection};
 
 use super::healthy::{Healthy, NEW_KEY, OLD_KEY, slow};
@@ -70,6 +70,13 @@ async fn the_database_and_what_is_in_it() {
     healthy.sql(&format!("update directory.cells set mail_address = '{nodes}' where name = 'west'")).await;
     healthy.is_well_with(&[("CELL", "main")]).await;
 
+    healthy.sql("update directory.workspaces set cell = 'west'").await;
+    healthy.breaks("places", &[("CELL", "main")]).await;
+    let lost = "insert into directory.workspaces (id, slug, cell) values (2, 'lost', 'main')";
+    healthy.sql(&format!("update directory.workspaces set cell = 'main'; {lost}")).await;
+    healthy.breaks("places", &[("CELL", "main")]).await;
+    healthy.sql("delete from directory.workspaces where id = 2").await;
+
     let begun = "insert into directory.moves (workspace_id, from_cell, to_cell, begun_at)";
     healthy
         .sql(&format!(
@@ -86,6 +93,29 @@ async fn the_database_and_what_is_in_it() {
         .await;
     healthy.only("days").await;
     healthy.sql("select keep_day('events')").await;
+    healthy.is_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whose_the_domains_are() {
+    let healthy = Healthy::start().await;
+    healthy
+        .sql(
+            "insert into mailbox_aliases (workspace_id, mailbox_id, address, created_at)
+              select workspace_id, id, 'postmaster@mail.acme.example', now() from mailboxes where kind = 'team'",
+        )
+        .await;
+    healthy.only("reserved-addresses").await;
+    healthy.sql("delete from mailbox_aliases").await;
+
+    // Only on a server with several workspaces does a domain have to be somebody's.
+    healthy
+        .sql("insert into directory.workspaces (id, slug, cell) values (3, 'second', 'main');
+              insert into workspaces (id, name, slug, plan, created_at) values (3, 'Second', 'second', 'pro', now());
+              update directory.domains set proof = 'kept'")
+        .await;
+    healthy.only("unproven-domains").await;
+    healthy.sql("delete from workspaces where id = 3; delete from directory.workspaces where id = 3").await;
     healthy.is_well().await;
 }
 

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use chrono::TimeDelta;
-use rookery::backups::{create, verify};
-use rookery::clock::Clock;
-use rookery::doctor::given::Given;
+use rookery_base::clock::Clock;
+use rookery_upkeep::backups::{create, verify};
+use rookery_upkeep::doctor::given::Given;
 
 use super::healthy::{Healthy, NEW_KEY, OLD_KEY};
 

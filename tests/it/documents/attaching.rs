@@ -4,13 +4,13 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
-use rookery::ids::{ConversationId, MailboxId};
-use rookery::incoming::delivery::Received;
-use rookery::workspace::people::Role;
+use rookery_base::ids::{ConversationId, MailboxId};
+use rookery_core::workspace::people::Role;
+use rookery_mail::incoming::delivery::Received;
 use serde_json::{Value, json};
 
-use crate::erasing::contact::erases;
-use crate::world::{Key, Message, Mode, Reply, Workspace, World, story};
+use rookery_world::verbs::erasing::erases;
+use rookery_world::{Key, Message, Mode, Reply, Workspace, World, story};
 
 const PDF: &str = "%PDF-1.4 the contract";
 const HIDDEN: &str = "No such document.";
@@ -97,7 +97,7 @@ async fn an_address_gives_the_file_to_whoever_has_it_for_a_quarter_of_an_hour_an
         mail_with_files(&acme, inbox, "first", None).await;
         let document = only_document(&key).await;
         let given = address(&key, &document).await;
-        assert_eq!(given["endsAt"], rookery::clock::written(world.now() + TimeDelta::minutes(15)));
+        assert_eq!(given["endsAt"], rookery_base::clock::written(world.now() + TimeDelta::minutes(15)));
         assert_eq!((&given["filename"], &given["size"]), (&json!("contract.pdf"), &json!(PDF.len())));
         let url = given["url"].as_str().unwrap();
         assert!(url.contains(&acme.id.to_string()), "a fleet finds its cell by it: {url}");

@@ -5,24 +5,24 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use rookery::confined::job::{Job, Simulate};
-use rookery::confined::run::{Broken, Confined, Outcome};
-use rookery::random::Random;
-use rookery::reading::whole::{Reading, State};
+use rookery_base::confined::job::{Job, Simulate};
+use rookery_base::confined::run::{Broken, Confined, RunOutcome};
+use rookery_base::random::Random;
+use rookery_reading::whole::{FileReading, ReadingState};
 use tokio::task::JoinSet;
 
-use super::papers;
+use rookery_world::papers;
 
 fn confined() -> Confined {
-    Confined::by(env!("CARGO_BIN_EXE_rookery").into())
+    Confined::by(rookery_world::program())
 }
 
-async fn tries(how: &str, simulate: Simulate) -> Outcome {
+async fn tries(how: &str, simulate: Simulate) -> RunOutcome {
     let job = Job::Escape { how: how.to_owned(), simulate };
     confined().run(&job, Bytes::from_static(b"a file")).await.expect("the child can be started")
 }
 
-const DIED: Outcome = Outcome::Broken(Broken::Died);
+const DIED: RunOutcome = RunOutcome::Broken(Broken::Died);
 
 /// What is tried from inside, besides using up what there is.
 const ATTEMPTS: [&str; 10] =
@@ -31,7 +31,7 @@ const ATTEMPTS: [&str; 10] =
 /// `nothing` shows that a child lives which tries nothing: the others die of what they try.
 #[tokio::test]
 async fn files_network_processes_and_threads_are_out_of_reach() {
-    assert_eq!(tries("nothing", Simulate::Nothing).await, Outcome::Said(b"nothing was tried".to_vec()));
+    assert_eq!(tries("nothing", Simulate::Nothing).await, RunOutcome::Said(b"nothing was tried".to_vec()));
     for how in ATTEMPTS {
         assert_eq!(tries(how, Simulate::Nothing).await, DIED, "{how}");
     }
@@ -42,20 +42,20 @@ async fn files_network_processes_and_threads_are_out_of_reach() {
 async fn memory_stack_and_talk_have_an_end() {
     assert_eq!(tries("memory", Simulate::Nothing).await, DIED);
     assert_eq!(tries("stack", Simulate::Nothing).await, DIED);
-    assert_eq!(tries("talk", Simulate::Nothing).await, Outcome::Broken(Broken::TooMuch));
+    assert_eq!(tries("talk", Simulate::Nothing).await, RunOutcome::Broken(Broken::TooMuch));
 }
 
 #[tokio::test]
 async fn time_has_an_end() {
     let began = Instant::now();
     let outcome = tries("time", Simulate::Nothing).await;
-    assert!(matches!(outcome, Outcome::Broken(Broken::Late | Broken::Died)), "{outcome:?}");
+    assert!(matches!(outcome, RunOutcome::Broken(Broken::Late | Broken::Died)), "{outcome:?}");
     assert!(began.elapsed() < Duration::from_secs(13), "{:?}", began.elapsed());
 }
 
 #[tokio::test]
 async fn a_kernel_without_landlock_still_gives_no_file() {
-    assert_eq!(tries("nothing", Simulate::NoLandlock).await, Outcome::Said(b"nothing was tried".to_vec()));
+    assert_eq!(tries("nothing", Simulate::NoLandlock).await, RunOutcome::Said(b"nothing was tried".to_vec()));
     for how in ATTEMPTS {
         assert_eq!(tries(how, Simulate::NoLandlock).await, DIED, "{how}");
     }
@@ -66,10 +66,10 @@ async fn a_kernel_without_landlock_still_gives_no_file() {
 #[tokio::test]
 async fn the_walls_of_tesseract_give_nothing_but_the_system() {
     let nothing = tries("words-nothing", Simulate::Nothing).await;
-    assert_eq!(nothing, Outcome::Said(b"nothing was tried".to_vec()));
+    assert_eq!(nothing, RunOutcome::Said(b"nothing was tried".to_vec()));
     for how in ATTEMPTS {
         let outcome = tries(&format!("words-{how}"), Simulate::Nothing).await;
-        let Outcome::Said(said) = &outcome else { panic!("{how}: {outcome:?}") };
+        let RunOutcome::Said(said) = &outcome else { panic!("{how}: {outcome:?}") };
         let said = String::from_utf8_lossy(said);
         assert!(said.starts_with("Err(") && said.contains("PermissionDenied"), "{how}: {said}");
     }
@@ -79,13 +79,13 @@ async fn the_walls_of_tesseract_give_nothing_but_the_system() {
     }
     for how in ["words", "words-nothing"] {
         let without = tries(how, Simulate::NoLandlock).await;
-        assert_eq!(without, Outcome::Broken(Broken::Unsafe), "{how}: only Landlock says which files");
+        assert_eq!(without, RunOutcome::Broken(Broken::Unsafe), "{how}: only Landlock says which files");
     }
 }
 
 #[tokio::test]
 async fn a_kernel_without_seccomp_parses_nothing() {
-    assert_eq!(tries("nothing", Simulate::NoSeccomp).await, Outcome::Broken(Broken::Unsafe));
+    assert_eq!(tries("nothing", Simulate::NoSeccomp).await, RunOutcome::Broken(Broken::Unsafe));
 }
 
 /// A file that makes the parser call itself until its stack ends, which nothing in a process can catch.
@@ -95,14 +95,16 @@ async fn a_file_that_breaks_the_parser_breaks_nothing_else() {
     let confined = confined();
     let outcome = confined.run(&Job::Read, deep.into()).await.unwrap();
     let gave_up = match &outcome {
-        Outcome::Said(said) => serde_json::from_slice::<Reading>(said).unwrap().state == State::Unreadable,
-        Outcome::Broken(broken) => *broken == Broken::Died,
+        RunOutcome::Said(said) => {
+            serde_json::from_slice::<FileReading>(said).unwrap().state == ReadingState::Unreadable
+        }
+        RunOutcome::Broken(broken) => *broken == Broken::Died,
     };
     assert!(gave_up, "{outcome:?}");
-    let Outcome::Said(said) = confined.run(&Job::Read, papers::invoice().into()).await.unwrap() else {
+    let RunOutcome::Said(said) = confined.run(&Job::Read, papers::invoice().into()).await.unwrap() else {
         panic!("a good file is read after it")
     };
-    assert_eq!(serde_json::from_slice::<Reading>(&said).unwrap().state, State::Read);
+    assert_eq!(serde_json::from_slice::<FileReading>(&said).unwrap().state, ReadingState::Read);
 }
 
 /// Good files of every kind are changed at random; whatever comes of it, the parent has an answer in time. Two at once, as
@@ -127,7 +129,7 @@ async fn mutated_files_end_in_an_answer() {
     let said = told.get("Said").copied().unwrap_or_default();
     assert!(said * 4 > mutations(), "most of them have an answer: {told:?}");
     let good = confined.run(&Job::Read, papers::invoice().into()).await.unwrap();
-    assert!(matches!(good, Outcome::Said(_)), "a good file is read after all of them");
+    assert!(matches!(good, RunOutcome::Said(_)), "a good file is read after all of them");
 }
 
 async fn mutated(confined: &Confined, lane: usize) -> BTreeMap<String, usize> {
@@ -145,8 +147,8 @@ async fn mutated(confined: &Confined, lane: usize) -> BTreeMap<String, usize> {
             _ => Job::Picture,
         };
         let name = match confined.run(&job, bytes.clone().into()).await.expect("the child can be started") {
-            Outcome::Said(_) => "Said".to_owned(),
-            Outcome::Broken(broken) => format!("{broken:?}"),
+            RunOutcome::Said(_) => "Said".to_owned(),
+            RunOutcome::Broken(broken) => format!("{broken:?}"),
         };
         if name == "Late" {
             std::fs::write(std::env::temp_dir().join("late-file"), &bytes).unwrap();

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rookery::reading::fields::{self, Fields};
-use rookery::reading::files::{einvoice, pdf};
-use rookery::reading::page::Page;
-use rookery::reading::whole::{self, State};
+use rookery_reading::fields::{self, FoundFields};
+use rookery_reading::files::{einvoice, pdf};
+use rookery_reading::page::TextPage;
+use rookery_reading::whole::{self, ReadingState};
 use serde_json::{Value, json};
 
 const NAMES: [&str; 6] = ["vendor", "amount", "currency", "date", "dueDate", "reference"];
@@ -24,13 +24,13 @@ fn wanted(truth: &Value, name: &str) -> Option<String> {
     let value = truth[name].as_str().filter(|text| !text.is_empty())?;
     Some(match name {
         "amount" => format!("{:.2}", value.parse::<f64>().unwrap()),
-        _ => rookery::text::line(value),
+        _ => rookery_reading::text::line(value),
     })
 }
 
 fn shown(value: &Value) -> Option<String> {
     match value {
-        Value::String(text) => Some(rookery::text::line(text)),
+        Value::String(text) => Some(rookery_reading::text::line(text)),
         Value::Number(number) => Some(format!("{:.2}", number.as_f64().unwrap())),
         _ => None,
     }
@@ -44,7 +44,7 @@ fn invoices_with_xml_inside_are_exact() {
     for (name, truth) in truth(&folder) {
         let bytes = std::fs::read(folder.join(&name)).unwrap();
         let read = whole::read(&bytes);
-        assert_eq!(read.state, State::Read, "{name}");
+        assert_eq!(read.state, ReadingState::Read, "{name}");
         for field in NAMES {
             let (wanted, said) = (wanted(&truth, field), read.fields.get(field).and_then(shown));
             if let Some(wanted) = wanted {
@@ -70,8 +70,8 @@ fn invoices_without_their_xml_are_read_by_rules() {
         let bytes = std::fs::read(folder.join(&name)).unwrap();
         let document = pdf::open(&bytes).unwrap();
         assert!(pdf::embedded(&document).iter().any(|file| einvoice::read(file).is_some()), "{name}");
-        let pages: Vec<Page> = pdf::pages(&document);
-        if pages.iter().map(Page::words).sum::<usize>() == 0 {
+        let pages: Vec<TextPage> = pdf::pages(&document);
+        if pages.iter().map(TextPage::words).sum::<usize>() == 0 {
             continue;
         }
         let read = values(&fields::find(&pages));
@@ -97,7 +97,7 @@ fn invoices_without_their_xml_are_read_by_rules() {
     println!("{}", wrong.join("\n"));
 }
 
-fn values(fields: &Fields) -> Value {
+fn values(fields: &FoundFields) -> Value {
     json!({
         "vendor": fields.vendor.as_ref().map(|found| &found.value),
         "amount": fields.amount.as_ref().map(|found| found.value as f64 / 100.0),

@@ -3,5 +3,4 @@
 mod attaching;
 mod confinement;
 mod foreign;
-pub mod papers;
-pub mod reading;
+mod reading;

@@ -1,30 +1,14 @@
 //! What is read of a file that came with mail, when, and for whom; what a person set stays.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use rookery::confined::scans;
-use rookery::documents::{correct, to_read};
-use rookery::ids::{ConversationId, DocumentId, MailboxId};
-use rookery::replies::merge::merge;
-use rookery::workspace::people::{self, Role};
+use rookery_base::confined::scans;
+use rookery_base::ids::{ConversationId, DocumentId, MailboxId};
+use rookery_core::workspace::people::{self, Role};
+use rookery_product::documents::{correct, to_read};
+use rookery_product::replies::merge::merge;
 use serde_json::{Value, json};
 
-use super::papers;
-use crate::world::{Key, Mode, Workspace, story};
-
-/// Mail with one file.
-pub fn with_file(id: &str, name: &str, bytes: &[u8]) -> String {
-    let encoded = STANDARD.encode(bytes);
-    let lines: Vec<&str> =
-        encoded.as_bytes().chunks(76).map(|line| std::str::from_utf8(line).unwrap()).collect();
-    format!(
-        "Message-ID: <{id}@c>\nFrom: anna@customer.example\nSubject: A file\n\
-         Content-Type: multipart/mixed; boundary=b\n\n--b\n\nSee below.\n\
-         --b\nContent-Type: application/octet-stream\nContent-Transfer-Encoding: base64\n\
-         Content-Disposition: attachment; filename=\"{name}\"\n\n{}\n--b--\n",
-        lines.join("\n")
-    )
-}
+use rookery_world::papers::{self, with_file};
+use rookery_world::{Key, Mode, Workspace, story};
 
 async fn files(acme: &Workspace<'_>, inbox: MailboxId, name: &str, bytes: &[u8]) {
     acme.receives(inbox, &with_file(name, name, bytes)).await;

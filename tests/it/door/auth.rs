@@ -1,17 +1,17 @@
 //! Keys and authentication: what opens the door, what does not, and what a key is made of.
 
-use rookery::api::operation::Method;
-use rookery::api::registry::OPERATIONS;
-use rookery::workspace::access::{By, Scope};
-use rookery::workspace::agents::caps::Caps;
-use rookery::workspace::keys;
-use rookery::workspace::people::Role;
-use rookery::workspace::plan::Plan;
+use rookery_api::operation::Method;
+use rookery_api::registry::OPERATIONS;
+use rookery_core::workspace::access::{By, Scope};
+use rookery_core::workspace::agents::caps::Caps;
+use rookery_core::workspace::keys;
+use rookery_core::workspace::people::Role;
+use rookery_core::workspace::plan::Plan;
 use serde_json::json;
 
-use crate::world::furnished::furnished;
-use crate::world::probe::{NOBODY, operations};
-use crate::world::{Key, Mode, Reply, Workspace, World, story};
+use rookery_world::furnished::furnished;
+use rookery_world::probe::{NOBODY, operations};
+use rookery_world::{Key, Mode, Reply, Workspace, World, story};
 
 /// proves: AUTH-1, AUTH-2, AUTH-3, AUTH-4, AUTH-20
 #[tokio::test]
@@ -190,7 +190,7 @@ async fn make(
     scopes: &[Scope],
     live: bool,
 ) -> Result<String, String> {
-    let wanted = keys::Wanted { name, scopes, livemode: live, caps: Caps::default() };
+    let wanted = keys::KeyChoices { name, scopes, livemode: live, caps: Caps::default() };
     let made = keys::create(&world.app, acme.id, &By::System, acme.owner, wanted).await;
     made.map(|key| key.key).map_err(|error| format!("{} {}", error.status(), error.sentence()))
 }
@@ -205,9 +205,9 @@ async fn owners_and_admins_make_keys_and_members_cannot() {
         assert_eq!(acme.key_of(admin, "by admin", "read", Mode::Live).await.get("/me").await.status, 200);
         assert_eq!(acme.key("by owner", "read", Mode::Live).await.get("/me").await.status, 200);
         let before = world.rows().await;
-        for (maker, code) in [(member, 403), (rookery::ids::PersonId(7), 404)] {
+        for (maker, code) in [(member, 403), (rookery_base::ids::PersonId(7), 404)] {
             let wanted =
-                keys::Wanted { name: "x", scopes: &[Scope::Read], livemode: true, caps: Caps::default() };
+                keys::KeyChoices { name: "x", scopes: &[Scope::Read], livemode: true, caps: Caps::default() };
             let refused = keys::create(&world.app, acme.id, &By::System, maker, wanted).await;
             assert_eq!(refused.err().expect("a refusal").status(), code);
         }

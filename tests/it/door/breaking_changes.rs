@@ -4,16 +4,16 @@
 use std::sync::Arc;
 
 use chrono::NaiveDate;
-use rookery::app::App;
-use rookery::breaking_changes::{BreakingChange, LIST, changelog};
-use rookery::http::connections::Connections;
-use rookery::http::serve;
-use rookery::random::Random;
-use rookery::workspace::people::Role;
 use rookery::{routes, worker};
+use rookery_base::app::App;
+use rookery_base::breaking_changes::{BreakingChange, LIST, changelog};
+use rookery_base::random::Random;
+use rookery_core::workspace::people::Role;
+use rookery_http::connections::Connections;
+use rookery_http::serve;
 use serde_json::{Value, json};
 
-use crate::world::{Mode, World, story};
+use rookery_world::{Mode, World, story};
 
 const TAGS: BreakingChange = BreakingChange {
     name: "2027-tag-counts",
@@ -40,7 +40,7 @@ async fn node(world: &World, list: &'static [BreakingChange]) -> (String, Arc<Ap
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let router = routes::router(app.clone());
-    tokio::spawn(serve::serve(listener, router, Connections::of(&app.config), app.stop.clone()));
+    tokio::spawn(serve::serve(listener, router, Connections::from_config(&app.config), app.stop.clone()));
     (address, app)
 }
 

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::world::probe::{NOBODY, operations};
-use crate::world::{Mode, Reply, World, story, story_with};
+use rookery_world::probe::{NOBODY, operations};
+use rookery_world::{Mode, Reply, World, story, story_with};
 
 /// The service's own origin, which is the developer site's where no other is set.
 const OURS: &str = "https://rookery.example";

@@ -1,14 +1,14 @@
 //! Errors: one field, one sentence, every problem at once, and no internals.
 
-use rookery::api::operation::Method;
-use rookery::api::registry::OPERATIONS;
+use rookery_api::operation::Method;
+use rookery_api::registry::OPERATIONS;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::world::furnished::furnished;
-use crate::world::probe::{NOBODY, operations, with_query};
-use crate::world::{Key, Mode, Reply, ToolAnswer, World, story, story_with};
+use rookery_world::furnished::furnished;
+use rookery_world::probe::{NOBODY, operations, with_query};
+use rookery_world::{Key, Mode, Reply, ToolAnswer, World, story, story_with};
 
 const INBOUND: &str = "/sandbox/inbound";
 const OUR_FAULT: &str = "Something went wrong on our side. Try again shortly.";

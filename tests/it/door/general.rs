@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
-use rookery::api::operation::Method;
-use rookery::api::registry::OPERATIONS;
+use rookery_api::operation::Method;
+use rookery_api::registry::OPERATIONS;
 use serde_json::{Value, json};
 
 use super::openapi::whole;
-use crate::world::furnished::furnished;
-use crate::world::probe::{NOBODY, operations};
-use crate::world::{Mode, Reply, story, story_with};
+use rookery_world::furnished::furnished;
+use rookery_world::probe::{NOBODY, operations};
+use rookery_world::{Mode, Reply, story, story_with};
 
 /// proves: GEN-1, VER-1
 #[tokio::test]
@@ -168,6 +168,7 @@ const DAY: Table = &[
     ("reads", "integer"),
     ("writes", "integer"),
     ("refused", "integer"),
+    ("capped", "boolean"),
     ("sends", "integer"),
     ("drafts", "integer"),
     ("limits", "object"),

@@ -1,14 +1,14 @@
 //! The MCP door, seen from outside with raw HTTP: both eras of the protocol, no sessions, JSON only.
 
-use rookery::api::registry::{Entry, OPERATIONS};
+use rookery_api::registry::{OPERATIONS, RegisteredOperation};
 use serde_json::{Value, json};
 
 use super::openapi::whole;
-use crate::world::furnished::furnished;
-use crate::world::probe::NOBODY;
-use crate::world::{Key, Mode, Reply, ToolAnswer, World, story};
+use rookery_world::furnished::furnished;
+use rookery_world::probe::NOBODY;
+use rookery_world::programs::mcp::{NEW, modern, rpc, send};
+use rookery_world::{Key, Mode, Reply, ToolAnswer, World, story};
 
-pub const NEW: &str = "2026-07-28";
 const READ_TOOLS: [&str; 12] = [
     "list_conversations",
     "get_conversation",
@@ -28,24 +28,6 @@ async fn reader(world: &World) -> Key<'_> {
     world.workspace("Acme").await.key("reader", "read", Mode::Test).await
 }
 
-/// A body as it is, with these headers. No answer opens a session or is anything but JSON.
-pub async fn send(key: &Key<'_>, headers: &[(&str, &str)], body: impl Into<reqwest::Body>) -> Reply {
-    let mut request = key.world.ask("POST", "/mcp").bearer_auth(&key.text);
-    for (name, value) in headers {
-        request = request.header(*name, *value);
-    }
-    let reply = Reply::of(request.body(body)).await;
-    assert_eq!(reply.header("mcp-session-id"), None);
-    if !reply.text.is_empty() {
-        assert_eq!(reply.header("content-type"), Some("application/json"), "{}", reply.text);
-    }
-    reply
-}
-
-pub fn rpc(method: &str, params: Value) -> String {
-    json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params }).to_string()
-}
-
 fn call(name: &str, arguments: Value) -> String {
     rpc("tools/call", json!({ "name": name, "arguments": arguments }))
 }
@@ -53,28 +35,6 @@ fn call(name: &str, arguments: Value) -> String {
 /// The status and the JSON-RPC error's code.
 pub fn refusal(reply: &Reply) -> (u16, i64) {
     (reply.status, reply.json()["error"]["code"].as_i64().unwrap_or_else(|| panic!("{}", reply.text)))
-}
-
-/// A request of the stateless revision with all the headers and metadata that it wants.
-pub async fn modern(key: &Key<'_>, method: &str, name: Option<&str>, params: Value, version: &str) -> Reply {
-    modern_able(key, method, name, params, version, json!({})).await
-}
-
-/// The same of a client that says what it is able to do.
-pub async fn modern_able(
-    key: &Key<'_>,
-    method: &str,
-    name: Option<&str>,
-    mut params: Value,
-    version: &str,
-    able: Value,
-) -> Reply {
-    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(version);
-    params["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({ "name": "t", "version": "1" });
-    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = able;
-    let mut headers = vec![("mcp-protocol-version", version), ("mcp-method", method)];
-    headers.extend(name.map(|name| ("mcp-name", name)));
-    send(key, &headers, rpc(method, params)).await
 }
 
 /// proves: MCP-1, MCP-2
@@ -459,7 +419,9 @@ async fn a_tool_gives_the_rest_answer_of_its_own_mode_and_marks_it_as_untrusted(
         for (key, id) in [(&home.live, home.full.to_string()), (&home.test, home.sandbox.clone())] {
             let described = tools(key).await;
             // One that names a document has a story of its own (tests/it/documents).
-            let plain = |entry: &&Entry| entry.spec.names_a_conversation() || !entry.spec.names_something();
+            let plain = |entry: &&RegisteredOperation| {
+                entry.spec.names_a_conversation() || !entry.spec.names_something()
+            };
             let read = OPERATIONS.iter().filter(|entry| READ_TOOLS.contains(&entry.spec.name)).filter(plain);
             for entry in read {
                 let path = entry.spec.path.replace("{id}", &id);
@@ -496,7 +458,7 @@ async fn a_tool_gives_the_rest_answer_of_its_own_mode_and_marks_it_as_untrusted(
 async fn a_failed_tool_carries_the_rest_code_and_sentence_and_hides_what_rest_hides() {
     story(async |world| {
         let acme = world.workspace("Acme").await;
-        let other = acme.person("Otto Other", rookery::workspace::people::Role::Admin).await;
+        let other = acme.person("Otto Other", rookery_core::workspace::people::Role::Admin).await;
         let private = acme.private_mailbox("otto@rookery.example", "Otto", other).await;
         let hidden = acme.mail(private, "zoe@customer.example", "Hello", "For Otto alone.").await.to_string();
         let key = acme.key("bot", "read", Mode::Live).await;

@@ -4,10 +4,10 @@
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use super::mcp::{NEW, modern, modern_able, rpc, send};
-use crate::world::furnished::{Furnished, furnished};
-use crate::world::probe::NOBODY;
-use crate::world::{Key, Mode, ToolAnswer, World, story};
+use rookery_world::furnished::{Furnished, furnished};
+use rookery_world::probe::NOBODY;
+use rookery_world::programs::mcp::{NEW, modern, modern_able, rpc, send};
+use rookery_world::{Key, Mode, ToolAnswer, World, story};
 
 const NO: &str = "Nobody allowed it, so nothing was written. Call again without `send` and it is a draft, which a person approves; \
                   if your person has just said no, ask them first what should change.";
@@ -77,12 +77,22 @@ async fn a_client_that_can_ask_is_given_a_question_first_and_sends_on_yes() {
         assert_eq!(question["inputRequests"]["send"]["method"], "elicitation/create");
         let form = asked(&question);
         assert_eq!(form["mode"], "form");
-        assert_eq!(
-            form["message"],
-            "billing-bot wants to send this to ada@customer.example (“Our invoice”):\n\n\
-             body:\n> Paid\\u{202e} today.\n> \n> attachments:\n> \n\n\
-             documents:\n> Passport; Lease\n\nattachments:\n> a.txt\n\n\
-             It was written by a program. Send it only if you have read it and would sign it."
+        let message = form["message"].as_str().unwrap();
+        assert!(
+            message.starts_with(
+                "billing-bot wants to send this mail:\n\n\
+                 From: Help <help@rookery.example>\nTo: ada@customer.example\nSubject: Re: Our invoice\n\
+                 File, not shown here: a.txt (text/plain, 6 bytes)\n\n\
+                 > Paid\\u{202e} today.\n> \n> attachments:\n> \n> Please send us these documents:\n> \n> - Passport\n> - Lease\n\
+                 >   signed\n> \n> Upload them here, no account needed:\n> [the customer’s private link]\n> \n> On "
+            ),
+            "{message}"
+        );
+        assert!(
+            message.ends_with(
+                "\n\nIt was written by a program. Send it only if you have read it and would sign it."
+            ),
+            "{message}"
         );
         let schema = &form["requestedSchema"];
         assert_eq!((&schema["type"], &schema["required"]), (&json!("object"), &json!(["send"])));
@@ -97,12 +107,14 @@ async fn a_client_that_can_ask_is_given_a_question_first_and_sends_on_yes() {
         // The other tool that can send asks as well.
         let asks = json!({ "id": home.full.to_string(), "documents": [{ "label": "Deed" }], "send": true });
         let question = calls(&home.live, "request_documents", &asks, &json!({})).await;
-        assert!(asked(&question)["message"].as_str().unwrap().contains("documents:\n> Deed\n"), "{question}");
+        assert!(asked(&question)["message"].as_str().unwrap().contains("\n> - Deed\n"), "{question}");
         let sent = calls(&home.live, "request_documents", &asks, &yes(&question)).await;
         assert_eq!(sent["structuredContent"]["status"], "scheduled", "{sent}");
-        // A long text is cut, and says so.
+        // A long text is whole, and says how long it is.
         let question = calls(&home.live, "reply", &reply_to(&home, &"x".repeat(5_000)), &json!({})).await;
-        assert!(asked(&question)["message"].as_str().unwrap().contains("x\n\n1000 more characters of it are not shown here.\n\n"));
+        let message = asked(&question)["message"].as_str().unwrap();
+        let told = "It is long: 5000 characters in 1 line. Read it to its end.";
+        assert!(message.contains(&"x".repeat(5_000)) && message.contains(told), "{message}");
     })
     .await;
 }
@@ -260,7 +272,7 @@ async fn a_client_that_cannot_ask_sends_as_before() {
     story(async |world| {
         let home = furnished(world).await;
         let params = |number: usize| json!({ "name": "reply", "arguments": reply_to(&home, &format!("Straight {number}.")) });
-        let sent = |reply: crate::world::Reply| {
+        let sent = |reply: rookery_world::Reply| {
             let result = reply.json()["result"].clone();
             assert_eq!(result["structuredContent"]["status"], "scheduled", "{}", reply.text);
             assert_eq!(result.get("requestState"), None);
@@ -300,7 +312,7 @@ async fn nobody_is_asked_about_what_cannot_be_done() {
     story(async |world| {
         let home = furnished(world).await;
         let acme = &home.workspace;
-        let other = acme.person("Otto Other", rookery::workspace::people::Role::Admin).await;
+        let other = acme.person("Otto Other", rookery_core::workspace::people::Role::Admin).await;
         let private = acme.private_mailbox("otto@rookery.example", "Otto", other).await;
         let hidden = acme.mail(private, "zoe@customer.example", "Hello", "For Otto alone.").await.to_string();
         let drafter = acme.key("drafter", "read,draft", Mode::Live).await;

@@ -6,10 +6,10 @@
 
 use std::time::{Duration, Instant};
 
-use rookery::workspace::people::Role;
+use rookery_core::workspace::people::Role;
 use serde_json::json;
 
-use crate::world::{Mode, story_with};
+use rookery_world::{Mode, story_with};
 
 const KINDS: [&str; 4] = ["never was", "another workspace's", "in a private inbox", "of the other mode"];
 const DOORS: [&str; 4] = ["REST, reading", "REST, writing", "MCP", "the app"];
@@ -93,7 +93,7 @@ async fn measure(each: usize, most: f64) {
     .await;
 }
 
-fn shuffle<T>(all: &mut [T], random: &rookery::random::Random) {
+fn shuffle<T>(all: &mut [T], random: &rookery_base::random::Random) {
     for n in (1..all.len()).rev() {
         all.swap(n, (random.number() % (n as u64 + 1)) as usize);
     }

@@ -2,13 +2,13 @@
 
 use std::process::Command;
 
-use rookery::api::operation::{Method, Needs};
-use rookery::api::registry::OPERATIONS;
+use rookery_api::operation::{Method, Needs};
+use rookery_api::registry::OPERATIONS;
 use serde_json::{Value, json};
 
-use crate::world::furnished::furnished;
-use crate::world::probe::{NOBODY, with_query};
-use crate::world::{Key, Mode, Reply, World, story, story_with};
+use rookery_world::furnished::furnished;
+use rookery_world::probe::{NOBODY, with_query};
+use rookery_world::{Key, Mode, Reply, World, story, story_with};
 
 /// The official schema of OpenAPI 3.1 documents, https://spec.openapis.org/oas/3.1/schema/2022-10-07.
 const OFFICIAL: &str = include_str!("openapi-3.1.json");
@@ -86,7 +86,7 @@ async fn the_description_is_served_to_every_key_and_printed_alike() {
         }
         // The same for tools that read it without a key, outside the prefix, and from the command line.
         texts.push(Reply::of(world.ask("GET", "/openapi.json")).await.text);
-        let printed = Command::new(env!("CARGO_BIN_EXE_rookery"))
+        let printed = Command::new(rookery_world::program())
             .arg("openapi")
             .env_clear()
             .envs([
@@ -129,12 +129,11 @@ async fn every_operation_is_described_with_input_answers_and_errors() {
             };
             assert!(about.contains(spec.about) && about.contains(&scope), "{about}");
             let answer = &operation["responses"][spec.status.to_string()];
-            match spec.gives_file {
-                true => assert_eq!(answer["content"], json!({ "application/octet-stream": {} })),
-                false => {
-                    let published = unsaid(&answer["content"]["application/json"]["schema"]);
-                    assert_eq!(published, unsaid(&entry.output), "{}", spec.name);
-                }
+            if spec.gives_file {
+                assert_eq!(answer["content"], json!({ "application/octet-stream": {} }));
+            } else {
+                let published = unsaid(&answer["content"]["application/json"]["schema"]);
+                assert_eq!(published, unsaid(&entry.output), "{}", spec.name);
             }
 
             let named: Vec<&str> = operation["parameters"]

@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use crate::world::{Key, Mode, Reply, Workspace, story, story_with};
+use rookery_world::{Key, Mode, Reply, Workspace, story, story_with};
 
 /// Asks until the first refusal, at most `most` times; gives how many were accepted.
 async fn accepted(key: &Key<'_>, most: usize) -> usize {

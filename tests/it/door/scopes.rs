@@ -1,12 +1,12 @@
 //! Scopes: what each opens, what is refused without it, and where that stands in the order of checks.
 
-use rookery::api::operation::{Method, Needs};
-use rookery::workspace::access::Scope;
+use rookery_api::operation::{Method, Needs};
+use rookery_core::workspace::access::Scope;
 use serde_json::json;
 
-use crate::world::furnished::{furnished, needs_test_key};
-use crate::world::probe::{NOBODY, operations};
-use crate::world::{Mode, Reply, story};
+use rookery_world::furnished::{furnished, needs_test_key};
+use rookery_world::probe::{NOBODY, operations};
+use rookery_world::{Mode, Reply, story};
 
 /// proves: SCOPE-1, ME-4
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Events of the timeline follow one list: what code writes, what docs/api.md tells, and nothing else.
 
-use rookery::conversations::timeline::listed::{LISTED, problem};
+use rookery_core::conversations::timeline::listed::{LISTED, problem};
 use serde_json::json;
 
 use crate::tidy::source::{File, tree};
@@ -30,7 +30,7 @@ fn written(files: &[File]) -> Vec<(String, String)> {
 /// proves: CONV-19
 #[test]
 fn every_event_that_code_writes_is_in_the_one_list_and_in_the_docs() {
-    let written = written(&tree(&["src"]));
+    let written = written(&tree(&["crates"]));
     assert!(written.len() > 20, "{written:?}");
     for (name, path) in &written {
         assert!(LISTED.iter().any(|listed| listed.name == name), "{path} writes {name}, which is not listed");

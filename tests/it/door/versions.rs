@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use rookery::api::openapi;
-use rookery::api::registry::OPERATIONS;
-use rookery::breaking_changes::LIST;
-use rookery::events::event::Kind;
+use rookery_api::openapi;
+use rookery_api::registry::OPERATIONS;
+use rookery_base::breaking_changes::LIST;
+use rookery_core::events::event::Kind;
 use serde_json::{Value, json};
 
 use super::openapi::whole;

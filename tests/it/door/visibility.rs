@@ -2,12 +2,12 @@
 
 use chrono::TimeDelta;
 use reqwest::header::HeaderMap;
-use rookery::ids::{ConversationId, MailboxId, PersonId};
-use rookery::workspace::people::Role;
+use rookery_base::ids::{ConversationId, MailboxId, PersonId};
+use rookery_core::workspace::people::Role;
 use serde_json::{Value, json};
 
-use crate::operations::UNHURRIED;
-use crate::world::{Key, Mode, Reply, Workspace, World, story, story_with};
+use rookery_world::UNHURRIED;
+use rookery_world::{Key, Mode, Reply, Workspace, World, story, story_with};
 
 const ALL_SCOPES: &str = "read,write,draft,send,record";
 
@@ -47,7 +47,7 @@ async fn mail_with_document(acme: &Workspace<'_>, inbox: MailboxId, text: &str) 
          Content-Disposition: attachment; filename=\"{text}.pdf\"\n\n{text}\n--b--\n"
     );
     match acme.receives(inbox, &raw).await {
-        rookery::incoming::delivery::Received::Stored(stored) => stored.conversation,
+        rookery_mail::incoming::delivery::Received::Stored(stored) => stored.conversation,
         other => panic!("not stored: {other:?}"),
     }
 }

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
 
-use crate::world::canary::{CANARY, rows_with_it};
-use crate::world::site::Site;
+use rookery_world::canary::{CANARY, rows_with_it};
+use rookery_world::site::Site;
 
 async fn on_the_server(site: &Site, statements: &[String]) {
     let url = site.database.url().replace(&format!("/{}", site.database.name()), "/postgres");

@@ -1,23 +1,14 @@
 //! Erasing a contact: nothing of them is left in any table or file, what others wrote stays, and a ban outlives the name.
 
-use rookery::erasures::ask;
-use rookery::ids::ErasureId;
-use rookery::replies::suppress::{self, Reason};
-use rookery::workspace::people;
+use rookery_core::workspace::people;
+use rookery_product::replies::suppress::{self, Reason};
 use serde_json::json;
 
-use crate::world::canary::CANARY;
-use crate::world::{Mode, Workspace, story};
+use rookery_world::canary::CANARY;
+use rookery_world::verbs::erasing::erases;
+use rookery_world::{Mode, story};
 
 const ADA: &str = "ada.zanzibarcanary@customer.example";
-
-pub async fn erases(workspace: &Workspace<'_>, address: &str) -> ErasureId {
-    let mut tx = workspace.world.app.begin(workspace.id).await.unwrap();
-    let olga = people::teammate(&mut tx, workspace.id, workspace.owner).await.unwrap();
-    let id = ask::erase(&mut tx, &olga, address, "They asked").await.unwrap();
-    tx.commit().await.unwrap();
-    id
-}
 
 fn with_file(from: &str, to: &str, subject: &str, id: &str) -> String {
     format!(

@@ -1,57 +1,16 @@
 //! Exports: a sound ZIP of what the person who asked can see, for them alone and only when they have just signed in, for
 //! seven days; and gone when a contact is erased.
 
-use std::process::Command;
-
 use chrono::{DateTime, TimeDelta, Utc};
-use rookery::exports::make;
-use rookery::workspace::people::Role;
+use rookery_core::workspace::people::Role;
+use rookery_upkeep::exports::make;
 
-use super::contact::erases;
-use crate::web::sign_in::{PASSWORD, set_password};
-use crate::world::browser::Browser;
-use crate::world::{Mode, World, story};
+use rookery_world::pages::sign_in::{PASSWORD, set_password};
+use rookery_world::verbs::erasing::{erases, made, unpacked};
+use rookery_world::{Mode, World, story};
 
 const PATH: &str = "/settings/data";
 const ADA: &str = "ada@customer.example";
-
-/// The names in an archive and all its text, as another program reads it.
-pub async fn unpacked(
-    world: &World,
-    browser: &Browser<'_>,
-    path: &str,
-    fields: &[(&str, &str)],
-) -> (Vec<String>, String) {
-    let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
-    let request = browser.request(reqwest::Method::POST, path).header("origin", browser.origin());
-    let request = request.header("content-type", "application/x-www-form-urlencoded").body(body);
-    let answer = request.send().await.unwrap();
-    assert_eq!(answer.status(), 200, "{path}");
-    assert!(answer.headers()["content-disposition"].to_str().unwrap().contains(".zip"));
-    let bytes = answer.bytes().await.unwrap();
-    let folder = std::env::temp_dir().join(format!("rookery-export-{}", world.database.name()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let file = folder.join("export.zip");
-    std::fs::write(&file, &bytes).unwrap();
-    let script = "import sys, zipfile\nz = zipfile.ZipFile(sys.argv[1])\nassert z.testzip() is None\n\
-                  for n in z.namelist(): print('NAME ' + n)\nfor n in z.namelist(): print(z.read(n).decode('utf-8', 'replace'))";
-    let read = Command::new("python3").args(["-c", script]).arg(&file).output().expect("python runs");
-    std::fs::remove_dir_all(&folder).unwrap();
-    assert!(read.status.success(), "{read:?}");
-    let text = String::from_utf8(read.stdout).unwrap();
-    let names = text.lines().filter_map(|line| line.strip_prefix("NAME ")).map(str::to_owned).collect();
-    (names, text)
-}
-
-pub fn made(page: &str) -> String {
-    page.split("href=\"/settings/data/exports/")
-        .nth(1)
-        .expect("it is made")
-        .split('"')
-        .next()
-        .unwrap()
-        .to_owned()
-}
 
 #[tokio::test]
 async fn an_export_has_what_the_asker_sees_and_is_theirs_alone_for_seven_days() {
@@ -278,14 +237,14 @@ async fn a_long_conversation_does_not_cost_the_one_who_exports_it_its_claim() {
         let owner = world.browser(acme.id, acme.owner).await;
         owner.post("/settings/data/exports", &[("what", "workspace")]).await;
         let made = "select count(*) from exports where made_at is not null";
-        let put_off = world.app.loops.of(make::LOOP);
-        // Time goes on as long as the claim is good for two minutes more.
+        let put_off = world.app.loops.backoff_of(make::LOOP);
+        // Time goes on whenever the claim is good for a while.
         let clock = async {
             while world.scalar(made).await == 0 {
                 let until: Option<DateTime<Utc>> =
                     sqlx::query_scalar("select due_at from exports").fetch_one(&world.app.pool).await.unwrap();
-                if until.is_some_and(|until| until - world.now() > TimeDelta::minutes(2)) {
-                    world.wait(TimeDelta::seconds(70));
+                if until.is_some_and(|until| until - world.now() > TimeDelta::minutes(8)) {
+                    world.wait(TimeDelta::minutes(7));
                 }
             }
         };
@@ -321,7 +280,7 @@ async fn an_export_of_a_contact_has_whole_texts_copies_documents_and_mail_in_con
         let bot = acme.key("bot", "write,draft,send", Mode::Live).await;
         let id: i64 = world.scalar("select id from conversations where subject = 'Parcel'").await;
         let asks = serde_json::json!({ "documents": [{ "label": "Passport of Ada" }] });
-        let path = format!("/conversations/{}/document-requests", rookery::ids::ConversationId(id));
+        let path = format!("/conversations/{}/document-requests", rookery_base::ids::ConversationId(id));
         assert_eq!(bot.post(&path, asks).await.status, 201);
         world.wait(TimeDelta::days(32));
         world.work().await;

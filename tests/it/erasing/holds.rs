@@ -2,18 +2,18 @@
 //! erasure that is under way already.
 
 use chrono::TimeDelta;
-use rookery::conversations::keeping::holds::{self, Covers};
-use rookery::conversations::keeping::retention::leaving;
-use rookery::erasures::ask;
-use rookery::error::Error;
-use rookery::ids::HoldId;
-use rookery::incoming::delivery::Received;
-use rookery::replies::merge::merge;
+use rookery_base::error::Error;
+use rookery_base::ids::HoldId;
+use rookery_core::conversations::keeping::holds::{self, Covers};
+use rookery_core::conversations::keeping::retention::leaving;
+use rookery_mail::incoming::delivery::Received;
+use rookery_product::replies::merge::merge;
+use rookery_upkeep::erasures::ask;
 
-use super::contact::erases;
-use super::retention::{ALL, TRASH, closes, keeps, olga, subjects};
-use crate::world::canary::CANARY;
-use crate::world::{Message, Mode, Workspace, story};
+use super::retention::{ALL, TRASH, subjects};
+use rookery_world::canary::CANARY;
+use rookery_world::verbs::erasing::{closes, erases, keeps, olga};
+use rookery_world::{Message, Mode, Workspace, story};
 
 const ADA: &str = "ada.zanzibarcanary@customer.example";
 const BOB: &str = "bob@other.example";
@@ -73,7 +73,7 @@ async fn a_hold_on_somebody_keeps_every_conversation_they_are_in_from_time() {
         world.wait(TimeDelta::days(25));
         let counted = leaving(&mut world.app.connection().await.unwrap(), &olga, world.now()).await.unwrap();
         assert_eq!(
-            counted.iter().map(|inbox| inbox.soon).collect::<Vec<_>>(),
+            counted.iter().map(|inbox| inbox.soon.n).collect::<Vec<_>>(),
             [1],
             "what stays is not counted"
         );
@@ -130,7 +130,7 @@ async fn a_hold_on_one_contact_stands_against_erasing_another_who_shares_mail_wi
         // Bob can be neither deleted with a conversation of his.
         holds(&acme, Covers::Contact(BOB)).await;
         let mut tx = world.app.begin(acme.id).await.unwrap();
-        let deleted = rookery::erasures::conversation::delete(&mut tx, &olga, &shared).await;
+        let deleted = rookery_upkeep::erasures::conversation::delete(&mut tx, &olga, &shared).await;
         assert!(matches!(deleted, Err(Error::Conflict(_))), "{deleted:?}");
     })
     .await;

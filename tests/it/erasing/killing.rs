@@ -3,12 +3,12 @@
 
 use std::time::{Duration, Instant};
 
-use rookery::ids::WorkspaceId;
+use rookery_base::ids::WorkspaceId;
 use sqlx::{AssertSqlSafe, PgPool};
 
 use super::backups::left_of;
-use crate::world::canary::CANARY;
-use crate::world::site::Site;
+use rookery_world::canary::CANARY;
+use rookery_world::site::Site;
 
 /// Conversations of one contact, each with mail of theirs and ours, every fiftieth with a file and a note; and mail of
 /// others, where every hundredth has the contact in copy.
@@ -74,7 +74,7 @@ async fn erased_by_dying_nodes(conversations: i64, kills: u32) {
     let site = Site::migrated().await;
     let (workspace, owner) = site.workspace();
     let inbox = site.inbox(&workspace, "help@acme.example", "Help");
-    let inbox: rookery::ids::MailboxId = inbox.parse().unwrap();
+    let inbox: rookery_base::ids::MailboxId = inbox.parse().unwrap();
     fill(&site, workspace.parse().unwrap(), inbox.0, conversations).await;
     let address = format!("ada@{CANARY}.example");
     let pool = PgPool::connect(site.database.url()).await.unwrap();

@@ -6,6 +6,8 @@ pub mod contact;
 pub mod exports;
 mod holds;
 mod killing;
+mod parts;
 mod places;
 pub mod retention;
 mod shared;
+mod size;

@@ -3,19 +3,19 @@
 
 use std::collections::BTreeSet;
 
-use rookery::erasures::{places, replay};
-use rookery::ids::{ConversationId, MailboxId};
-use rookery::incoming::delivery::Received;
-use rookery::replies::merge::merge;
-use rookery::rules::definition::{Action, Becomes, Condition, Definition, Test, Trigger};
-use rookery::rules::store;
-use rookery::workspace::people;
+use rookery_base::ids::{ConversationId, MailboxId};
+use rookery_core::rules::definition::{Action, Becomes, Condition, ConditionKind, Definition, Trigger};
+use rookery_core::rules::store;
+use rookery_core::workspace::people;
+use rookery_mail::incoming::delivery::Received;
+use rookery_product::replies::merge::merge;
+use rookery_upkeep::erasures::{places, replay};
 use serde_json::json;
 use sqlx::AssertSqlSafe;
 
-use super::contact::erases;
-use crate::world::canary::CANARY;
-use crate::world::{Key, Mode, Workspace, World, story};
+use rookery_world::canary::CANARY;
+use rookery_world::verbs::erasing::erases;
+use rookery_world::{Key, Mode, Workspace, World, story};
 
 const ADA: &str = "ada@zanzibarcanary.example";
 
@@ -82,6 +82,7 @@ const OURS: &[&str] = &[
     "sso_accounts",
     "sso_attempts",
     "sso_connections",
+    "stranger_mail",
     "tags",
     "told_changes",
     "unfanned_events",
@@ -124,6 +125,7 @@ const PLAIN: &[&str] = &[
     "documents.blob",
     "documents.content_hash",
     "documents.kind",
+    "failed_events.kind",
     "holds.placed_by",
     "messages.author_type",
     "messages.channel",
@@ -236,7 +238,7 @@ async fn fill(acme: &Workspace<'_>, help: MailboxId, key: &Key<'_>) -> Conversat
     world.wait(chrono::TimeDelta::hours(1));
     world.work().await;
     // A rule is called after her. The audit log, which forgets nothing, must not be.
-    let sender = Condition { is: true, test: Test::Sender { like: ADA.into() } };
+    let sender = Condition { is: true, test: ConditionKind::Sender { like: ADA.into() } };
     let closes = Action::Status { status: Becomes::Closed };
     let does = Definition { when: Trigger::MailArrives, conditions: vec![sender], then: vec![closes] };
     let mut tx = world.app.begin(acme.id).await.unwrap();
@@ -340,7 +342,7 @@ async fn every_column_that_can_hold_something_of_a_contact_is_filled_and_emptied
         assert_eq!(empty(world).await, [] as [String; 0], "these columns are neither filled nor excused");
 
         // The list of places that a replay looks through has each of them.
-        let listed: BTreeSet<&str> = include_str!("../../../src/erasures/places.rs")
+        let listed: BTreeSet<&str> = include_str!("../../../crates/upkeep/src/erasures/places.rs")
             .split('\'')
             .filter(|word| {
                 word.contains('.')

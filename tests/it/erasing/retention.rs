@@ -2,37 +2,12 @@
 //! files. What is open, held or touched stays.
 
 use chrono::TimeDelta;
-use rookery::conversations::keeping::holds::{self, Covers};
-use rookery::conversations::keeping::retention;
-use rookery::conversations::lock::lock_visible;
-use rookery::conversations::status::Status;
-use rookery::conversations::transitions::set_status;
-use rookery::ids::{ConversationId, MailboxId};
-use rookery::incoming::delivery::Received;
-use rookery::workspace::inbox_settings::keep_days;
-use rookery::workspace::people::{self, Person};
+use rookery_core::conversations::keeping::holds::{self, Covers};
+use rookery_core::conversations::keeping::retention;
+use rookery_mail::incoming::delivery::Received;
 
-use crate::world::{Message, Workspace, World, story};
-
-pub async fn olga(acme: &Workspace<'_>) -> Person {
-    let app = &acme.world.app;
-    people::teammate(&mut app.connection().await.unwrap(), acme.id, acme.owner).await.unwrap()
-}
-
-pub async fn closes(acme: &Workspace<'_>, conversation: ConversationId) {
-    let olga = olga(acme).await;
-    let mut tx = acme.world.app.begin(acme.id).await.unwrap();
-    let locked = lock_visible(&mut tx, &olga, &conversation.to_string()).await.unwrap();
-    set_status(&mut tx, &locked, &olga, Status::Closed).await.unwrap();
-    tx.commit().await.unwrap();
-}
-
-pub async fn keeps(acme: &Workspace<'_>, inbox: MailboxId, days: Option<i32>) {
-    let olga = olga(acme).await;
-    let mut tx = acme.world.app.begin(acme.id).await.unwrap();
-    keep_days::set(&mut tx, &olga, &[(inbox, days)]).await.unwrap();
-    tx.commit().await.unwrap();
-}
+use rookery_world::verbs::erasing::{closes, keeps, olga};
+use rookery_world::{Message, World, story};
 
 pub async fn subjects(world: &World, select: &'static str) -> Vec<String> {
     sqlx::query_scalar(select).fetch_all(&world.app.pool).await.unwrap()

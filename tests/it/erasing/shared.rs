@@ -1,17 +1,18 @@
 //! A contact in conversations of others: what goes with them, and what must not. Our own addresses are no contacts.
 
-use rookery::conversations::keeping::forget;
-use rookery::erasures::ask;
-use rookery::ids::{ConversationId, MessageId};
-use rookery::incoming::delivery::Received;
-use rookery::replies::merge::merge;
-use rookery::replies::suppress::{self, Reason};
-use rookery::workspace::people::{self, Role};
+use rookery_base::ids::{ConversationId, MessageId};
+use rookery_core::conversations::keeping::forget::{self, Portion};
+use rookery_core::conversations::keeping::parts;
+use rookery_core::workspace::people::{self, Role};
+use rookery_mail::incoming::delivery::Received;
+use rookery_product::replies::merge::merge;
+use rookery_product::replies::suppress::{self, Reason};
+use rookery_upkeep::erasures::ask;
 use serde_json::json;
 
-use super::contact::erases;
-use crate::world::canary::CANARY;
-use crate::world::{Mode, Workspace, story};
+use rookery_world::canary::CANARY;
+use rookery_world::verbs::erasing::erases;
+use rookery_world::{Mode, Workspace, story};
 
 const ADA: &str = "ada.zanzibarcanary@customer.example";
 
@@ -25,7 +26,7 @@ async fn refused(acme: &Workspace<'_>, address: &str) -> String {
 async fn passes_on(acme: &Workspace<'_>, conversation: ConversationId, message: MessageId) -> MessageId {
     let words =
         format!("Look.\n\n---------- Forwarded message ----------\nFrom: Ada <{ADA}>\n\nI am {CANARY}.");
-    let sent = crate::world::Message { status: "sent", text: &words, rfc_message_id: None };
+    let sent = rookery_world::Message { status: "sent", text: &words, rfc_message_id: None };
     let id = acme.outbound(conversation, sent).await;
     sqlx::query("update messages set forwards = $2, to_addresses = '{lawyer@law.example}' where id = $1")
         .bind(id.0)
@@ -70,7 +71,9 @@ async fn an_address_of_our_own_is_no_contact_and_erases_nothing() {
         assert_eq!(owner.post("/settings/data/erase", &form).await.status, 400);
         // And were it asked for: our mail has our address as its sender, and does not go by that.
         let mut tx = world.app.begin(acme.id).await.unwrap();
-        assert_eq!(forget::doomed(&mut tx, &[first], "help@acme.example").await.unwrap(), []);
+        let messages = parts::all(&mut tx, &[first]).await.unwrap();
+        let portion = Portion { conversations: &[first], own: &[], messages: &messages };
+        assert_eq!(forget::doomed(&mut tx, portion, "help@acme.example").await.unwrap(), []);
         drop(tx);
         assert_eq!(world.scalar("select count(*) from erasures").await, 0);
     })
@@ -177,7 +180,7 @@ async fn a_walk_takes_a_few_conversations_at_a_time_and_passes_over_none() {
         let (mut after, mut taken) = (0, Vec::new());
         let mut tx = world.app.begin(acme.id).await.unwrap();
         loop {
-            let (found, next) = forget::taking_part(&mut tx, ADA, after, (7, 2)).await.unwrap();
+            let (found, next) = forget::taking_part(&mut tx, ADA, after, 7, 2).await.unwrap();
             assert!(found.len() <= 2, "{found:?}");
             taken.extend(found);
             match next {
@@ -206,7 +209,7 @@ async fn mail_that_moves_while_the_walk_waits_is_found_where_it_went() {
         let (app, workspace) = (world.app.clone(), acme.id);
         let walking = tokio::spawn(async move {
             let mut tx = app.begin(workspace).await.unwrap();
-            forget::taking_part(&mut tx, ADA, 0, (100, 100)).await.unwrap().0
+            forget::taking_part(&mut tx, ADA, 0, 100, 100).await.unwrap().0
         });
         tokio::time::sleep(std::time::Duration::from_millis(500)).await;
         assert!(!walking.is_finished(), "it waits");

@@ -3,8 +3,8 @@
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::world::Reply;
-use crate::world::site::{Site, text};
+use rookery_world::Reply;
+use rookery_world::site::{Site, text};
 
 const CALLS: usize = 64;
 

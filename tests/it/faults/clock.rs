@@ -1,12 +1,12 @@
 //! The database's clock steps back, as it can when another server takes over.
 
 use chrono::TimeDelta;
-use rookery::app::App;
-use rookery::clock::Clock;
-use rookery::ids::{Id, MessageId};
-use rookery::random::Random;
+use rookery_base::app::App;
+use rookery_base::clock::Clock;
+use rookery_base::ids::{Id, MessageId};
+use rookery_base::random::Random;
 
-use crate::world::story;
+use rookery_world::story;
 
 #[tokio::test]
 async fn a_nodes_time_goes_on_when_the_databases_clock_steps_back() {

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::world::site::Site;
-use crate::world::{Mode, Reply, ToolAnswer, story_with};
+use rookery_world::site::Site;
+use rookery_world::{Mode, Reply, ToolAnswer, story_with};
 
 const CLIENTS: usize = 64;
 const A_MOMENT: Duration = Duration::from_secs(4);

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use rookery::store::partitions;
+use rookery_base::store::partitions;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
-use crate::world::{Mode, World, story};
+use rookery_world::{Mode, World, story};
 
 const LONG: Duration = Duration::from_secs(60);
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::world::Reply;
-use crate::world::site::{Site, text, until};
+use rookery_world::Reply;
+use rookery_world::site::{Site, text, until};
 
 /// A third of it is for the handover: the first node has to be stopped within that, or it gives up by itself.
 const LEASE: &[(&str, &str)] =

@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 use futures::future::join_all;
-use rookery::http::connections::Connections;
-use rookery::http::serve;
 use rookery::routes;
-use rookery::shutdown::Stop;
 use rookery::worker;
-use rookery::workspace::keys;
+use rookery_base::shutdown::Stop;
+use rookery_core::workspace::keys;
+use rookery_http::connections::Connections;
+use rookery_http::serve;
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::world::site::until;
-use crate::world::{Mode, World, story, story_with};
+use rookery_world::site::until;
+use rookery_world::{Mode, World, story, story_with};
 
 const HANG_UPS: usize = 2_000;
 const AT_ONCE: usize = 16;
@@ -147,8 +147,12 @@ async fn serves(world: &World) -> (String, Stop, tokio::task::JoinHandle<()>) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("an address").to_string();
     let (stop, app) = (Stop::not_yet(), &world.app);
-    let serving =
-        serve::serve(listener, routes::router(app.clone()), Connections::of(&app.config), stop.clone());
+    let serving = serve::serve(
+        listener,
+        routes::router(app.clone()),
+        Connections::from_config(&app.config),
+        stop.clone(),
+    );
     (address, stop, tokio::spawn(serving))
 }
 

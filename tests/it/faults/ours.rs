@@ -6,23 +6,23 @@ use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 use futures::future::BoxFuture;
-use rookery::app::App;
-use rookery::clock::Clock;
-use rookery::error::{Error, Result};
-use rookery::ids::{MessageId, PersonId};
-use rookery::outgoing::domain;
-use rookery::outgoing::send;
-use rookery::random::Random;
-use rookery::relay::mailer::{Handover, Letter, Mail, Mailer};
 use rookery::worker;
-use rookery::workspace::access::By;
-use rookery::workspace::notices::{self, Notice};
-use rookery::workspace::people::Role;
+use rookery_base::app::App;
+use rookery_base::clock::Clock;
+use rookery_base::error::{Error, Result};
+use rookery_base::ids::{MessageId, PersonId};
+use rookery_base::random::Random;
+use rookery_base::relay::mailer::{FinalMail, Handover, Mailer, OutgoingLetter};
+use rookery_core::workspace::access::By;
+use rookery_core::workspace::notices::{self, Notice};
+use rookery_core::workspace::people::Role;
+use rookery_mail::outgoing::domain;
+use rookery_mail::outgoing::send;
 use serde_json::{Value, json};
 
-use crate::operations::UNHURRIED;
-use crate::world::sink::{Does, Sink, Step};
-use crate::world::{Key, Mode, Workspace, World, story, story_with};
+use rookery_world::UNHURRIED;
+use rookery_world::sink::{Does, Sink, Step};
+use rookery_world::{Key, Mode, Workspace, World, story, story_with};
 
 const WINDOW: TimeDelta = TimeDelta::minutes(10);
 /// Between the tries of a day.
@@ -35,7 +35,11 @@ struct Faulty {
 }
 
 impl Mailer for Faulty {
-    fn hand_over<'a>(&'a self, letter: &'a Letter, _: &'a Mail) -> BoxFuture<'a, Result<Handover>> {
+    fn hand_over<'a>(
+        &'a self,
+        letter: &'a OutgoingLetter,
+        _: &'a FinalMail,
+    ) -> BoxFuture<'a, Result<Handover>> {
         Box::pin(async move {
             match letter.to.split('@').next() {
                 Some("panics") => panic!("on purpose"),

@@ -8,19 +8,19 @@ use std::collections::BTreeSet;
 
 use chrono::TimeDelta;
 use futures::future::BoxFuture;
-use rookery::app::App;
-use rookery::config::Config;
-use rookery::random::Random;
 use rookery::worker;
+use rookery_base::app::App;
+use rookery_base::config::Config;
+use rookery_base::random::Random;
 
 use self::work::{
     asks_for_an_export, asks_for_documents, closes_many, corrects_mail, erases_a_contact, gets_a_file,
     gets_live_mail, gets_mail, has_a_booking, has_a_delivery, has_a_file_to_remove, has_a_notice,
     has_another_calendar, has_app_mail, has_something_unread, keeps_mail_for_a_month, reads_a_list,
-    removes_a_person, revokes_a_key, sends_live, sends_to, snoozes, tells_a_webhook, threw_a_draft_away,
-    wants_a_model, wants_words,
+    removes_a_person, revokes_a_key, sends_live, sends_to, sends_what_failed_again, snoozes, tells_a_webhook,
+    threw_a_draft_away, wants_a_model, wants_words,
 };
-use crate::world::{Workspace, World, story, story_with};
+use rookery_world::{Workspace, World, story, story_with};
 
 const SETTINGS: &[(&str, &str)] = &[("WEBHOOK_ALLOW", "127.0.0.0/8"), ("RATE_LIMIT_REQUESTS", "100000")];
 
@@ -174,6 +174,14 @@ const CASES: &[Case] = &[
         left: "select count(*) from unfanned_events where workspace_id = $1 and $2 is not null",
     },
     Case {
+        name: "send again what failed",
+        prepare: |workspace| Box::pin(sends_what_failed_again(workspace)),
+        first: NOW,
+        then: NOW,
+        refused: "insert on failed_events for each row when (new.workspace_id = {bad})",
+        left: "select count(*) from redeliveries where workspace_id = $1 and $2 is not null",
+    },
+    Case {
         name: "deliver webhooks",
         prepare: |workspace| Box::pin(has_a_delivery(workspace)),
         first: NOW,
@@ -207,6 +215,17 @@ const CASES: &[Case] = &[
         then: NOW,
         refused: "update on erasures for each row when (new.workspace_id = {bad})",
         left: "select count(*) from erasures where workspace_id = $1 and done_at is null and $2 is not null",
+    },
+    Case {
+        name: "fill the trash",
+        prepare: |workspace| Box::pin(keeps_mail_for_a_month(workspace)),
+        first: NOW,
+        then: TimeDelta::days(32),
+        refused: "insert on trash for each row when (new.workspace_id = {bad})",
+        left: "select count(*) from conversations c join mailboxes m using (workspace_id)
+               where workspace_id = $1 and m.id = c.mailbox_id and m.keep_days is not null
+                 and last_item_at < $2 and status = 'closed'
+                 and not exists (select from trash t where t.workspace_id = $1 and t.conversation_id = c.id)",
     },
     Case {
         name: "remove what is over",
@@ -335,13 +354,17 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// Loops that have no rows of workspaces. The first asks the time, the second looks at sessions; the days of a table and
-/// uses of keys, which wait in memory, have tests of their own. Of breaking changes there are none to tell
+/// Loops that have no rows of workspaces. The first asks the time, the next two the directory, then one looks at sessions; the days
+/// of a table, uses of keys, which wait in memory, and the look at the whole outbox have tests of their own. Of breaking changes there
+/// are none to tell
 /// (door/breaking_changes.rs).
 const WITHOUT_ROWS: &[&str] = &[
     "follow the database's clock",
+    "fence what lives elsewhere",
+    "settle domains",
     "look at streams",
     "keep days",
+    "look at the whole outbox",
     "note uses of keys",
     "tell of breaking changes",
 ];
@@ -380,11 +403,11 @@ async fn poisoned(name: &str) {
         let _ = world.works().await;
         assert_eq!(left(&sound).await, 0, "what is behind it is served in the same pass");
         assert!(left(&bad).await > 0, "it was refused, and is not forgotten");
-        let counted = world.app.loops.of(case.name).counted();
+        let counted = world.app.loops.backoff_of(case.name).counted();
         assert!(counted.errors > 0, "it is counted: {counted:?}");
         assert_eq!(counted.panics, 0);
         let _ = world.works().await;
-        let again = world.app.loops.of(case.name).counted();
+        let again = world.app.loops.backoff_of(case.name).counted();
         assert_eq!(again, counted, "it waits for its time");
 
         world.sql("drop function refuse cascade").await;
@@ -428,10 +451,12 @@ poisoned! {
     an_agent_that_cannot_be_released_stops_no_other: "release revoked agents";
     a_departure_that_cannot_be_worked_off_stops_no_other: "hand over what people left";
     an_event_that_cannot_be_fanned_out_stops_no_other: "fan out events";
+    what_cannot_be_sent_again_stops_no_other: "send again what failed";
     a_delivery_that_cannot_be_written_down_stops_no_other: "deliver webhooks";
     words_that_cannot_be_kept_stop_no_others: "fetch words of app mail";
     an_audit_log_that_cannot_be_looked_after_stops_no_other: "look after audit logs";
     a_contact_that_cannot_be_erased_stops_no_other: "erase contacts";
+    a_conversation_that_cannot_go_to_the_trash_stops_no_other: "fill the trash";
     a_conversation_that_cannot_be_removed_stops_no_other: "remove what is over";
     an_export_that_cannot_be_made_stops_no_other: "make exports";
     a_draft_that_cannot_be_forgotten_stops_no_other: "forget drafts";
@@ -536,7 +561,7 @@ async fn no_loop_needs_a_second_connection_while_it_holds_one() {
             worker::run_once(&narrow).await.expect("one connection is enough");
         }
         for case in CASES {
-            let counted = narrow.loops.of(case.name).counted();
+            let counted = narrow.loops.backoff_of(case.name).counted();
             assert_eq!((counted.errors, counted.panics), (0, 0), "{}", case.name);
         }
         narrow.pool.close().await;

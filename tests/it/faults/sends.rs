@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use sqlx::AssertSqlSafe;
 
-use crate::world::cluster::{Cluster, Settings};
-use crate::world::site::{Node, Site};
+use rookery_world::cluster::{Cluster, Settings};
+use rookery_world::site::{Node, Site};
 
 const NODES: usize = 3;
 const KEYS: usize = 10;

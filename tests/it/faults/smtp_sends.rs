@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::faults::sends::seed;
-use crate::world::cluster::{Cluster, Settings};
-use crate::world::sink::{Does, Ledger, Sink, Step, Taken};
-use crate::world::site::{Node, Site};
+use rookery_world::cluster::{Cluster, Settings};
+use rookery_world::sink::{Does, Ledger, Sink, Step, Taken};
+use rookery_world::site::{Node, Site};
 
 const NODES: usize = 3;
 const LEASE_SECONDS: u64 = 8;
@@ -72,12 +72,15 @@ async fn hand_over(kills_wanted: usize) {
     let wanted = if kills_wanted > 20 { MOMENTS.len() } else { 2 };
     for round in 0..kills_wanted + MORE_TRIES {
         let victim = round % NODES;
-        let moment = match round < kills_wanted {
-            true => MOMENTS[round % MOMENTS.len()],
+        let moment = if round < kills_wanted {
+            MOMENTS[round % MOMENTS.len()]
+        } else if by_moment.get(ACCEPTED) == Some(&0) {
             // On a busy machine a kill may miss its moment: this one has to be seen, and enough of the others.
-            false if by_moment.get(ACCEPTED) == Some(&0) => Moment::Accepted,
-            false if met(&by_moment) < wanted => MOMENTS[round % MOMENTS.len()],
-            false => break,
+            Moment::Accepted
+        } else if met(&by_moment) < wanted {
+            MOMENTS[round % MOMENTS.len()]
+        } else {
+            break;
         };
         let (reached, lock) = wait_for(&pool, &sinks[victim], moment).await;
         nodes[victim].signal("-KILL");

@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use rookery::conversations::notifications::{choices, digest};
-use rookery::conversations::{lock, mentions, notes, release_held};
-use rookery::ids::{ConversationId, MailboxId, PersonId};
-use rookery::store::db::Tx;
-use rookery::workspace::people::{self, Person, Role};
+use rookery_base::ids::{ConversationId, MailboxId, PersonId};
+use rookery_base::store::db::Tx;
+use rookery_core::conversations::notifications::{choices, digest};
+use rookery_core::conversations::{lock, mentions, notes, release_held};
+use rookery_core::workspace::people::{self, Person, Role};
 
-use crate::world::{Workspace, World, story, story_with};
+use rookery_world::{Workspace, World, story, story_with};
 
 const A_MOMENT: Duration = Duration::from_millis(300);
 

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use serde_json::json;
 
-use crate::world::Reply;
-use crate::world::probe::rows_of;
-use crate::world::site::{SECRET_KEY, Site, text};
+use rookery_world::Reply;
+use rookery_world::probe::rows_of;
+use rookery_world::site::{SECRET_KEY, Site, text};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_nodes_together_take_at_most_120_requests_of_a_key_in_a_minute() {
@@ -20,16 +20,22 @@ async fn two_nodes_together_take_at_most_120_requests_of_a_key_in_a_minute() {
     let nodes = [site.serve("one", &[]).await, site.serve("two", &[]).await];
     let started = Instant::now();
     let asked = join_all((0..300).map(|number| site.get(&nodes[number % 2], "/api/v1/me", &key)));
-    let codes: Vec<u16> = asked.await.iter().map(|reply| reply.status).collect();
+    let mut codes: Vec<u16> = asked.await.iter().map(|reply| reply.status).collect();
+    for node in &nodes {
+        // On a busy machine a node has a part of its last share left.
+        loop {
+            codes.push(site.get(node, "/api/v1/me", &key).await.status);
+            if codes.last() != Some(&200) {
+                break;
+            }
+        }
+        assert_eq!(site.get(node, "/api/v1/me", &other).await.status, 200, "another key is counted apart");
+    }
     assert!(started.elapsed() < Duration::from_secs(50), "too slow a machine to tell anything");
     let accepted = codes.iter().filter(|code| **code == 200).count();
     let refused = codes.iter().filter(|code| **code == 429).count();
-    assert_eq!(accepted + refused, 300, "{codes:?}");
+    assert_eq!(accepted + refused, codes.len(), "{codes:?}");
     assert!((110..=120).contains(&accepted), "{accepted} were accepted");
-    for node in &nodes {
-        assert_eq!(site.get(node, "/api/v1/me", &key).await.status, 429);
-        assert_eq!(site.get(node, "/api/v1/me", &other).await.status, 200, "another key is counted apart");
-    }
 }
 
 /// proves: AUTH-12

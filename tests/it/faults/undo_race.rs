@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use chrono::TimeDelta;
 use futures::{StreamExt, stream};
-use rookery::ids::MessageId;
-use rookery::outgoing::send;
+use rookery_base::ids::MessageId;
+use rookery_mail::outgoing::send;
 use sqlx::AssertSqlSafe;
 
-use crate::world::{World, story_with};
+use rookery_world::{World, story_with};
 
 const MANY_CONNECTIONS: &[(&str, &str)] = &[("DATABASE_CONNECTIONS", "16")];
 

@@ -1,12 +1,12 @@
 //! The events that incoming mail records: what they say, and what they must never say.
 
 use chrono::TimeDelta;
-use rookery::clock::written;
-use rookery::ids::ConversationId;
-use rookery::incoming::delivery::Received;
+use rookery_base::clock::written;
+use rookery_base::ids::ConversationId;
+use rookery_mail::incoming::delivery::Received;
 use serde_json::{Value, json};
 
-use crate::world::{Key, Message, Mode, Workspace, World, story};
+use rookery_world::{Key, Message, Mode, Workspace, World, story};
 
 async fn wrote(acme: &Workspace<'_>, conversation: ConversationId, rfc_message_id: &str) {
     let rfc_message_id = Some(rfc_message_id);

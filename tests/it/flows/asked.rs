@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use serde_json::json;
 use sqlx::AssertSqlSafe;
 
-use crate::world::{Key, Mode, Workspace, World, story};
+use rookery_world::{Key, Mode, Workspace, World, story};
 
 const WINDOW: TimeDelta = TimeDelta::minutes(10);
 

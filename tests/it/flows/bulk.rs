@@ -4,22 +4,22 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use rookery::conversations::bulk::action::Action;
-use rookery::conversations::bulk::work::{self, Due};
-use rookery::conversations::bulk::{self, Job, State};
-use rookery::conversations::filter::{Filter, View};
-use rookery::conversations::lock::lock_visible;
-use rookery::conversations::unread;
-use rookery::conversations::views::rows;
-use rookery::error::Result;
-use rookery::ids::{BulkJobId, ConversationId, MailboxId, PersonId};
-use rookery::workspace::access::MemberId;
-use rookery::workspace::people::{self, Person, Role};
+use rookery_base::error::Result;
+use rookery_base::ids::{BulkJobId, ConversationId, MailboxId, PersonId};
+use rookery_core::conversations::bulk::action::Action;
+use rookery_core::conversations::bulk::work::{self, Due};
+use rookery_core::conversations::bulk::{self, BulkState, Job};
+use rookery_core::conversations::filter::{ConversationFilter, View};
+use rookery_core::conversations::lock::lock_visible;
+use rookery_core::conversations::unread;
+use rookery_core::conversations::views::rows;
+use rookery_core::workspace::access::MemberId;
+use rookery_core::workspace::people::{self, Person, Role};
 use serde_json::json;
 
-use crate::world::{Mode, Workspace, World, story, story_with};
+use rookery_world::{Mode, Workspace, World, story, story_with};
 
-const OPEN: Filter = Filter {
+const OPEN: ConversationFilter = ConversationFilter {
     view: View::Open,
     mailbox: None,
     assigned: None,
@@ -56,7 +56,7 @@ async fn starts_with_all(
     world: &World,
     person: &Person,
     action: Action,
-    filter: &Filter,
+    filter: &ConversationFilter,
 ) -> Result<BulkJobId> {
     let found = rows::all(&mut *world.app.connection().await?, person, world.now(), filter).await?;
     starts(world, person, action, &found.into_iter().map(ConversationId).collect::<Vec<_>>()).await
@@ -94,7 +94,7 @@ async fn ten_thousand_conversations_are_closed_in_one_action() {
         let settled = began.elapsed();
         world.work().await;
         let done = found(world, &olga, job).await.unwrap();
-        assert_eq!((done.state, done.total, done.done, done.failed), (State::Done, 10_000, 10_000, 0));
+        assert_eq!((done.state, done.total, done.done, done.failed), (BulkState::Done, 10_000, 10_000, 0));
         assert_eq!(statuses(&acme).await, [counted("closed", 10_000)]);
         println!("10,000 conversations: settled in {settled:?}, closed in {:?}", began.elapsed());
         assert!(began.elapsed() < Duration::from_secs(600), "{:?}", began.elapsed());
@@ -127,8 +127,8 @@ async fn all_that_a_search_finds_in_an_inbox_can_be_changed() {
         acme.mail(help, "ada@x.example", "Umbrella", "Two.").await;
         acme.mail(sales, "ada@x.example", "Lantern", "Three.").await;
         world.work().await;
-        let words = Some(rookery::search_terms::hash_terms(acme.id, ["lantern"]));
-        let filter = Filter { mailbox: Some(help), words, ..OPEN };
+        let words = Some(rookery_base::search_terms::hash_terms(acme.id, ["lantern"]));
+        let filter = ConversationFilter { mailbox: Some(help), words, ..OPEN };
         starts_with_all(world, &olga, Action::tag(" Light ").unwrap(), &filter).await.unwrap();
         world.work().await;
         let key = acme.key("bot", "read", Mode::Live).await;
@@ -154,7 +154,7 @@ async fn each_action_does_what_it_does_alone_and_is_taken_back_as_it_was() {
             json!([read["status"], read["snoozedUntil"], assignee, read["tags"]])
         };
         let before = state().await;
-        let until = rookery::clock::written(later);
+        let until = rookery_base::clock::written(later);
         for (action, after) in [
             (Action::Close, json!(["closed", null, null, ["old"]])),
             (Action::Open, json!(["open", null, null, ["old"]])),
@@ -169,7 +169,7 @@ async fn each_action_does_what_it_does_alone_and_is_taken_back_as_it_was() {
             undoes(world, &olga, job).await.unwrap();
             world.work().await;
             assert_eq!(state().await, before, "{action:?}");
-            assert_eq!(found(world, &olga, job).await.unwrap().state, State::Undone);
+            assert_eq!(found(world, &olga, job).await.unwrap().state, BulkState::Undone);
         }
         let job = starts(world, &olga, Action::Waiting, &[id]).await.unwrap();
         world.work().await;
@@ -189,7 +189,7 @@ async fn one_that_cannot_be_changed_says_why_and_stops_no_other() {
         let job = starts(world, &olga, Action::Snooze(later), &picked).await.unwrap();
         world.work().await;
         let done = found(world, &olga, job).await.unwrap();
-        assert_eq!((done.state, done.done, done.failed), (State::Done, 4, 1));
+        assert_eq!((done.state, done.done, done.failed), (BulkState::Done, 4, 1));
         let mut conn = world.app.connection().await.unwrap();
         let failures = bulk::failures(&mut conn, &olga, job).await.unwrap();
         assert_eq!(failures[0].conversation, picked[2]);
@@ -215,7 +215,7 @@ async fn one_that_the_database_refuses_is_given_up_and_the_others_are_done() {
         let job = starts(world, &olga, Action::Close, &picked).await.unwrap();
         let _ = world.works().await;
         let done = found(world, &olga, job).await.unwrap();
-        assert_eq!((done.state, done.done, done.failed), (State::Done, 3, 1));
+        assert_eq!((done.state, done.done, done.failed), (BulkState::Done, 3, 1));
         world.sql("drop function refuse cascade").await;
     })
     .await;
@@ -236,7 +236,7 @@ async fn taking_back_leaves_alone_what_was_touched_since() {
         undoes(world, &olga, job).await.unwrap();
         world.work().await;
         let undone = found(world, &olga, job).await.unwrap();
-        assert_eq!((undone.state, undone.undone), (State::Undone, 2));
+        assert_eq!((undone.state, undone.undone), (BulkState::Undone, 2));
         assert_eq!(key.listed("view=closed").await, [picked[0].to_string()]);
         assert_eq!(key.listed("view=open").await.len(), 2);
 
@@ -264,7 +264,7 @@ async fn a_job_that_is_stopped_does_no_more_and_what_it_did_can_be_taken_back() 
         tx.commit().await.unwrap();
         world.work().await;
         let stopped = found(world, &olga, job).await.unwrap();
-        assert_eq!((stopped.state, stopped.done), (State::Cancelled, 50));
+        assert_eq!((stopped.state, stopped.done), (BulkState::Cancelled, 50));
         assert_eq!(statuses(&acme).await, [counted("closed", 50), counted("open", 70)]);
         undoes(world, &olga, job).await.unwrap();
         world.work().await;
@@ -291,7 +291,7 @@ async fn nodes_that_die_and_nodes_that_work_at_once_do_nothing_twice() {
         assert!(one.is_ok() && other.is_ok());
         world.work().await;
         let done = found(world, &olga, job).await.unwrap();
-        assert_eq!((done.state, done.done, done.failed), (State::Done, 400, 0));
+        assert_eq!((done.state, done.done, done.failed), (BulkState::Done, 400, 0));
         let entries: Vec<i64> = sqlx::query_scalar(
             "select count(*) from timeline_events where workspace_id = $1 and event = 'status' group by conversation_id",
         )
@@ -454,7 +454,7 @@ async fn stopped_while_one_waits(
 async fn what_waits_for_its_conversation_while_a_job_is_taken_back_is_not_changed() {
     story_with(&[("DATABASE_CONNECTIONS", "10")], async |world| {
         let (job, statuses) = stopped_while_one_waits(world, Action::Close, "topic = null", true).await;
-        assert_eq!((job.state, job.undone), (State::Undone, 50));
+        assert_eq!((job.state, job.undone), (BulkState::Undone, 50));
         assert_eq!(statuses, [counted("open", 51)]);
     })
     .await;
@@ -467,7 +467,7 @@ async fn a_job_that_is_being_taken_back_ends_when_it_is_taken_back() {
         let later = world.now() + TimeDelta::days(1);
         let closed = "status = 'closed', announced_turn = 'done'";
         let (job, statuses) = stopped_while_one_waits(world, Action::Snooze(later), closed, false).await;
-        assert_eq!((job.state, job.undone, job.failed), (State::Undone, 50, 1));
+        assert_eq!((job.state, job.undone, job.failed), (BulkState::Undone, 50, 1));
         assert_eq!(statuses, [counted("closed", 1), counted("open", 50)]);
     })
     .await;

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::world::Reply;
-use crate::world::site::{Node, Site, text};
+use rookery_world::Reply;
+use rookery_world::site::{Node, Site, text};
 
 const CANARY: &str = "zanzibarcanary";
 

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::world::Reply;
-use crate::world::site::{Node, Site, text};
+use rookery_world::Reply;
+use rookery_world::site::{Node, Site, text};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_operator_approves_discards_and_undoes_for_a_person() {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sqlx::{Connection, PgConnection};
 
-use crate::world::site::{Site, text};
+use rookery_world::site::{Site, text};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_demonstration_fills_a_live_workspace_once_and_no_mail_of_it_leaves() {

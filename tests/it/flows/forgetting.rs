@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 
-use crate::world::{Mode, World, story};
+use rookery_world::{Mode, World, story};
 
 async fn count(world: &World, what: &'static str) -> i64 {
     sqlx::query_scalar(what).fetch_one(&world.app.pool).await.unwrap()

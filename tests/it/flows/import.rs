@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use rookery::ids::{MailboxId, WorkspaceId};
+use rookery_base::ids::{MailboxId, WorkspaceId};
 use serde_json::{Value, json};
 
-use crate::world::{Mode, World, story};
+use rookery_world::{Mode, World, story};
 
 /// A folder of mail files that goes with the test.
 struct Mails(PathBuf);
@@ -40,7 +40,7 @@ fn import(
     mailbox: MailboxId,
     files: &[PathBuf],
 ) -> Output {
-    std::process::Command::new(env!("CARGO_BIN_EXE_rookery"))
+    std::process::Command::new(rookery_world::program())
         .args(["admin", "import-mail"])
         .args(more)
         .args(["--workspace", &workspace.to_string(), "--mailbox", &mailbox.to_string()])

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use chrono::TimeDelta;
-use rookery::conversations::messages::inbound::Stored;
-use rookery::ids::{ConversationId, MailboxId};
-use rookery::incoming::delivery::Received;
+use rookery_base::ids::{ConversationId, MailboxId};
+use rookery_core::conversations::messages::inbound::Stored;
+use rookery_mail::incoming::delivery::Received;
 use serde_json::{Value, json};
 
-use crate::world::{Message, Mode, Workspace, World, story};
+use rookery_world::{Message, Mode, Workspace, World, story};
 
 fn stored(outcome: Received) -> Stored {
     match outcome {
@@ -127,7 +127,7 @@ async fn a_customers_mail_reopens_what_was_waiting_or_closed() {
             let wanted = if status == "open" { vec![] } else { vec![changed] };
             assert_eq!(happened(&conversation), wanted, "{status}");
             let at = conversation["lastMessageAt"].as_str().unwrap();
-            assert_eq!(at, rookery::clock::written(world.now()));
+            assert_eq!(at, rookery_base::clock::written(world.now()));
         }
     })
     .await;

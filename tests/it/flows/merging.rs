@@ -5,17 +5,17 @@ mod whom;
 use std::collections::BTreeSet;
 
 use chrono::TimeDelta;
-use rookery::conversations::lock::lock_visible;
-use rookery::conversations::status::Status;
-use rookery::conversations::{assign, notes, snooze, transitions};
-use rookery::error::{NO_CONVERSATION, Result};
-use rookery::ids::{ConversationId, MailboxId, PersonId};
-use rookery::incoming::delivery::Received;
-use rookery::replies::merge::merge;
-use rookery::workspace::people::{self, Role};
+use rookery_base::error::{NO_CONVERSATION, Result};
+use rookery_base::ids::{ConversationId, MailboxId, PersonId};
+use rookery_core::conversations::lock::lock_visible;
+use rookery_core::conversations::status::Status;
+use rookery_core::conversations::{assign, notes, snooze, transitions};
+use rookery_core::workspace::people::{self, Role};
+use rookery_mail::incoming::delivery::Received;
+use rookery_product::replies::merge::merge;
 use serde_json::{Value, json};
 
-use crate::world::{Key, Mode, Workspace, World, story};
+use rookery_world::{Key, Mode, Workspace, World, story};
 
 async fn merges(
     acme: &Workspace<'_>,
@@ -58,7 +58,7 @@ fn answer(from: &str, to: &str, number: u32) -> String {
 }
 
 async fn rfc_id(world: &World, message: &str) -> String {
-    let message: rookery::ids::MessageId = message.parse().unwrap();
+    let message: rookery_base::ids::MessageId = message.parse().unwrap();
     let select = "select rfc_message_id from messages where id = $1";
     sqlx::query_scalar(select).bind(message.0).fetch_one(&world.app.pool).await.unwrap()
 }

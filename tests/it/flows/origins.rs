@@ -1,11 +1,11 @@
 //! Every message of ours says who wrote it, and every message what carries it; what is told of it follows from that.
 
 use chrono::TimeDelta;
-use rookery::workspace::people::Role;
+use rookery_core::workspace::people::Role;
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 
-use crate::world::{Key, Mode, Workspace, World, story};
+use rookery_world::{Key, Mode, Workspace, World, story};
 
 const WINDOW: TimeDelta = TimeDelta::minutes(10);
 

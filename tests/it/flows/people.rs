@@ -2,27 +2,27 @@
 //! the app calls these very functions.
 
 use chrono::TimeDelta;
-use rookery::conversations::assign::{self, To};
-use rookery::conversations::conversation::{Locked, find_visible};
-use rookery::conversations::filter::{Assigned, Filter, View};
-use rookery::conversations::list::list;
-use rookery::conversations::lock::lock_visible;
-use rookery::conversations::status::Status;
-use rookery::conversations::timeline::Item;
-use rookery::conversations::{inboxes, notes, read, snooze, tags, transitions};
-use rookery::documents::items;
-use rookery::documents::library;
-use rookery::documents::request::Asked;
-use rookery::error::{NO_CONVERSATION, Result};
-use rookery::ids::{ConversationId, MailboxId, PersonId};
-use rookery::replies::write::{NewReply, Written, ask, write};
-use rookery::store::db::{Handle, Snapshot, Tx};
-use rookery::workspace::access::{Actor, MemberId, Scope};
-use rookery::workspace::mailboxes;
-use rookery::workspace::people::{self, Person, Role};
+use rookery_base::error::{NO_CONVERSATION, Result};
+use rookery_base::ids::{ConversationId, MailboxId, PersonId};
+use rookery_base::store::db::{Handle, Snapshot, Tx};
+use rookery_core::conversations::assign::{self, To};
+use rookery_core::conversations::conversation::{Locked, find_visible};
+use rookery_core::conversations::filter::{Assigned, ConversationFilter, View};
+use rookery_core::conversations::list::list;
+use rookery_core::conversations::lock::lock_visible;
+use rookery_core::conversations::status::Status;
+use rookery_core::conversations::timeline::TimelinePiece;
+use rookery_core::conversations::{inboxes, notes, read, snooze, tags, transitions};
+use rookery_core::workspace::access::{Actor, MemberId, Scope};
+use rookery_core::workspace::mailboxes;
+use rookery_core::workspace::people::{self, Person, Role};
+use rookery_product::documents::items;
+use rookery_product::documents::library;
+use rookery_product::documents::request::RequestForm;
+use rookery_product::replies::write::{NewReply, WrittenReply, ask, write};
 use serde_json::{Value, json};
 
-use crate::world::{Mode, Workspace, World, story};
+use rookery_world::{Mode, Workspace, World, story};
 
 const WINDOW: TimeDelta = TimeDelta::minutes(10);
 
@@ -44,7 +44,7 @@ async fn act<T>(
     Ok(done)
 }
 
-async fn answers(world: &World, actor: &Actor, id: ConversationId, body: &str, send: bool) -> Written {
+async fn answers(world: &World, actor: &Actor, id: ConversationId, body: &str, send: bool) -> WrittenReply {
     let reply = NewReply { body, summary: None, asks: None, send };
     act(world, actor, id, async |tx, locked| write(&world.app, tx, locked, actor, reply, Vec::new()).await)
         .await
@@ -52,7 +52,7 @@ async fn answers(world: &World, actor: &Actor, id: ConversationId, body: &str, s
 }
 
 /// What a page shows of a conversation.
-async fn reads(world: &World, actor: &Actor, id: ConversationId) -> Result<read::Whole> {
+async fn reads(world: &World, actor: &Actor, id: ConversationId) -> Result<read::WholeConversation> {
     let conn = world.app.connection().await?;
     let mut snapshot = Snapshot::begin(conn, world.app.frame(actor.workspace)).await?;
     let now = snapshot.now();
@@ -61,7 +61,7 @@ async fn reads(world: &World, actor: &Actor, id: ConversationId) -> Result<read:
 }
 
 async fn listed(world: &World, actor: &Actor, assigned: Option<Assigned>) -> Vec<ConversationId> {
-    let filter = Filter {
+    let filter = ConversationFilter {
         view: View::Open,
         mailbox: None,
         assigned,
@@ -83,7 +83,7 @@ async fn with_file(acme: &Workspace<'_>, inbox: MailboxId, name: &str) -> Conver
          Content-Disposition: attachment; filename={name}.pdf\n\n%PDF {name}\n--b--\n"
     );
     match acme.receives(inbox, &raw).await {
-        rookery::incoming::delivery::Received::Stored(stored) => stored.conversation,
+        rookery_mail::incoming::delivery::Received::Stored(stored) => stored.conversation,
         other => panic!("{other:?}"),
     }
 }
@@ -118,7 +118,7 @@ async fn a_person_sees_the_teams_inboxes_and_their_own_and_never_the_sandbox() {
             let mut boxes: Vec<_> = boxes.iter().map(|inbox| (inbox.id, inbox.open)).collect();
             boxes.sort();
             assert_eq!(boxes, [(team, 1), (private, 1)]);
-            let filter = library::Filter { words: None, kind: None, before: None, limit: 25 };
+            let filter = library::DocumentFilter { words: None, kind: None, before: None, limit: 25 };
             let documents = library::search(&mut conn, &who, &filter).await.unwrap();
             let mut of: Vec<_> = documents.iter().filter_map(|document| document.conversation_id).collect();
             of.sort();
@@ -233,8 +233,8 @@ async fn a_person_asks_for_documents_and_a_colleague_approves_a_persons_draft() 
         let id = acme.mail(inbox, "ada@customer.example", "Hi", "Hello").await;
         let mia = acme.person("Mia Member", Role::Member).await;
         let who = person(&acme, mia).await;
-        let item = items::Item { label: "Passport".into(), description: None, required: true };
-        let asked = Asked { items: vec![item], due: None };
+        let item = items::ChecklistItem { label: "Passport".into(), description: None, required: true };
+        let asked = RequestForm { items: vec![item], due: None };
         let written = act(world, &who, id, async |tx, locked| {
             ask(&world.app, tx, locked, &who, asked, None, false).await
         })
@@ -272,9 +272,9 @@ async fn a_page_reads_the_same_whole_conversation_that_a_key_reads() {
             .items
             .iter()
             .map(|item| match item {
-                Item::Message(message) => json!(message.id),
-                Item::Note { id, .. } => json!(id),
-                Item::Event { event, .. } => json!(event),
+                TimelinePiece::Message(message) => json!(message.id),
+                TimelinePiece::Note { id, .. } => json!(id),
+                TimelinePiece::Event { event, .. } => json!(event),
             })
             .collect();
         let theirs: Vec<Value> = by_key["timeline"]

@@ -1,13 +1,13 @@
 //! Releasing what looked like a scam: a person says that it is none.
 
-use rookery::conversations::release_held::release;
-use rookery::error::Result;
-use rookery::ids::{ConversationId, PersonId};
-use rookery::workspace::people::{self, Role};
+use rookery_base::error::Result;
+use rookery_base::ids::{ConversationId, PersonId};
+use rookery_core::conversations::release_held::release;
+use rookery_core::workspace::people::{self, Role};
 use serde_json::{Value, json};
 
-use crate::world::site::{Site, text};
-use crate::world::{Message, Mode, Workspace, story};
+use rookery_world::site::{Site, text};
+use rookery_world::{Message, Mode, Workspace, story};
 
 const SCAM: &str = "Olga Owner here. Urgent: buy gift cards and send me the codes, strictly confidential.";
 

@@ -1,14 +1,14 @@
 //! The sandbox plays the customer: what becomes of a mail, and what comes back, by its recipient's name.
 
 use chrono::TimeDelta;
-use rookery::conversations::filter::{Filter, View};
-use rookery::conversations::list::list;
-use rookery::search_terms;
-use rookery::workspace::people;
+use rookery_base::search_terms;
+use rookery_core::conversations::filter::{ConversationFilter, View};
+use rookery_core::conversations::list::list;
+use rookery_core::workspace::people;
 use serde_json::{Value, json};
 
-use crate::operations::UNHURRIED;
-use crate::world::{Key, Mode, World, story, story_with};
+use rookery_world::UNHURRIED;
+use rookery_world::{Key, Mode, World, story, story_with};
 
 const WINDOW: TimeDelta = TimeDelta::seconds(5);
 
@@ -52,7 +52,7 @@ async fn a_send_leaves_five_seconds_later_and_not_earlier_and_nothing_comes_back
             let left = key.message(&id, &message).await;
             assert_eq!(
                 (&left["status"], &left["at"]),
-                (&json!("sent"), &json!(rookery::clock::written(world.now())))
+                (&json!("sent"), &json!(rookery_base::clock::written(world.now())))
             );
             assert_eq!(key.conversation(&id).await["status"], "waiting");
             let told = world.events("message.sent").await.pop().unwrap();
@@ -258,7 +258,7 @@ async fn people_neither_find_the_sandboxs_mail_nor_approve_or_stop_it() {
         let mut conn = world.app.connection().await.unwrap();
         let olga = people::teammate(&mut conn, acme.id, acme.owner).await.unwrap();
         let words = Some(search_terms::hash_terms(acme.id, ["zebra"]));
-        let filter = Filter {
+        let filter = ConversationFilter {
             view: View::Open,
             mailbox: None,
             assigned: None,

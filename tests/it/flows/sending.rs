@@ -1,15 +1,15 @@
 //! The life of a message, from draft to sent or failed, and everything that can happen to it on the way.
 
 use chrono::TimeDelta;
-use rookery::conversations::lock::lock_any;
-use rookery::conversations::messages::sending;
-use rookery::relay::mailer::{Handover, Refusal};
-use rookery::replies::suppress::{Reason, suppress};
-use rookery::workspace::people::Role;
+use rookery_base::relay::mailer::{Handover, Refusal};
+use rookery_core::conversations::lock::lock_any;
+use rookery_core::conversations::messages::sending;
+use rookery_core::workspace::people::Role;
+use rookery_product::replies::suppress::{Reason, suppress};
 use serde_json::{Value, json};
 
-use crate::operations::UNHURRIED;
-use crate::world::{Key, Mode, Workspace, World, story, story_with};
+use rookery_world::UNHURRIED;
+use rookery_world::{Key, Mode, Workspace, World, story, story_with};
 
 const WINDOW: TimeDelta = TimeDelta::minutes(10);
 
@@ -57,7 +57,7 @@ async fn a_scheduled_message_leaves_at_its_time_and_becomes_sent_through_sending
         let sent = key.message(&id, &message).await;
         assert_eq!(
             (&sent["status"], &sent["at"]),
-            (&json!("sent"), &json!(rookery::clock::written(world.now())))
+            (&json!("sent"), &json!(rookery_base::clock::written(world.now())))
         );
         assert_eq!((&read["status"], &read["lastMessageAt"]), (&json!("waiting"), &sent["at"]));
         assert_eq!(

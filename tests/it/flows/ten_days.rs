@@ -1,13 +1,13 @@
 //! One conversation over ten days, told in full: what its timeline shows and which events were recorded.
 
 use chrono::TimeDelta;
-use rookery::conversations::lock::lock_any;
-use rookery::conversations::snooze;
-use rookery::ids::{ConversationId, MailboxId};
-use rookery::workspace::people;
+use rookery_base::ids::{ConversationId, MailboxId};
+use rookery_core::conversations::lock::lock_any;
+use rookery_core::conversations::snooze;
+use rookery_core::workspace::people;
 use serde_json::{Value, json};
 
-use crate::world::{Mode, Workspace, World, story};
+use rookery_world::{Mode, Workspace, World, story};
 
 const DAY: TimeDelta = TimeDelta::days(1);
 const WINDOW: TimeDelta = TimeDelta::minutes(10);
@@ -81,7 +81,7 @@ async fn customer_answers(world: &World, acme: &Workspace<'_>, help: MailboxId, 
     acme.receives(help, &raw).await;
 }
 
-async fn set_status(key: &crate::world::Key<'_>, id: ConversationId, status: &str) {
+async fn set_status(key: &rookery_world::Key<'_>, id: ConversationId, status: &str) {
     let reply = key.post(&format!("/conversations/{id}/status"), json!({ "status": status })).await;
     assert_eq!(reply.status, 200);
 }

@@ -1,19 +1,19 @@
 //! Status, snooze and turn: the table in docs/states.md, the table in code and what really happens agree.
 
 use chrono::TimeDelta;
-use rookery::conversations::lock::lock_in;
-use rookery::conversations::snooze;
-use rookery::conversations::status::Status;
-use rookery::conversations::transitions::{Next, Snooze, Trigger, apply};
-use rookery::error::Error;
-use rookery::events::event::Turn;
-use rookery::ids::ConversationId;
-use rookery::workspace::access::By;
-use rookery::workspace::{mailboxes, people};
+use rookery_base::error::Error;
+use rookery_base::ids::ConversationId;
+use rookery_core::conversations::lock::lock_in;
+use rookery_core::conversations::snooze;
+use rookery_core::conversations::status::Status;
+use rookery_core::conversations::transitions::{Next, Snooze, Trigger, apply};
+use rookery_core::events::event::Turn;
+use rookery_core::workspace::access::By;
+use rookery_core::workspace::{mailboxes, people};
 use serde_json::{Value, json};
 
-use crate::operations::UNHURRIED;
-use crate::world::{Mode, Workspace, World, story, story_with};
+use rookery_world::UNHURRIED;
+use rookery_world::{Mode, Workspace, World, story, story_with};
 
 const STATUSES: [Status; 3] = [Status::Open, Status::Waiting, Status::Closed];
 
@@ -97,7 +97,7 @@ async fn a_snooze_hides_a_conversation_until_its_time_has_passed() {
         key.write(&id, "status", "set_status", json!({ "status": "waiting" }), 200).await;
         let until = world.now() + TimeDelta::hours(3);
         sleep(world, &acme, id.parse().unwrap(), until).await.expect("a sound time");
-        assert_eq!(key.conversation(&id).await["snoozedUntil"], rookery::clock::written(until));
+        assert_eq!(key.conversation(&id).await["snoozedUntil"], rookery_base::clock::written(until));
         assert_eq!(key.listed("view=snoozed").await, [id.as_str()]);
         assert!(key.listed("view=open").await.is_empty() && key.listed("view=waiting").await.is_empty());
         world.work().await;

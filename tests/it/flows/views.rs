@@ -1,45 +1,51 @@
 //! The list as people work with it: views and their counts, what rows tell, pages, and what each has read.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use rookery::conversations::conversation::find_visible;
-use rookery::conversations::filter::{Cursor, Filter, View};
-use rookery::conversations::search::excerpts::{self, Piece};
-use rookery::conversations::search::index;
-use rookery::conversations::search::pending::Searched;
-use rookery::conversations::unread;
-use rookery::conversations::views::counts::{self, Counts};
-use rookery::conversations::views::rows::{self, Page, Row};
-use rookery::conversations::views::view::{Asked, Name, Order};
-use rookery::ids::{ConversationId, MailboxId, PersonId};
-use rookery::search_terms;
-use rookery::store::db::{Handle, Reading};
-use rookery::workspace::access::MemberId;
-use rookery::workspace::people::{self, Person, Role};
+use rookery_base::ids::{ConversationId, MailboxId, PersonId};
+use rookery_base::search_terms;
+use rookery_base::store::db::{Handle, Reading};
+use rookery_core::conversations::conversation::find_visible;
+use rookery_core::conversations::filter::{ConversationCursor, ConversationFilter, View};
+use rookery_core::conversations::search::excerpts::{self, ExcerptPiece};
+use rookery_core::conversations::search::index;
+use rookery_core::conversations::search::pending::Searched;
+use rookery_core::conversations::unread;
+use rookery_core::conversations::views::counts::{self, Counts};
+use rookery_core::conversations::views::rows::{self, ConversationRow, RowsPage};
+use rookery_core::conversations::views::view::{AskedView, InboxView, Order};
+use rookery_core::workspace::access::MemberId;
+use rookery_core::workspace::people::{self, Person, Role};
 use serde_json::json;
 
-use crate::world::{Message, Mode, Workspace, World, story};
+use rookery_world::{Message, Mode, Workspace, World, story};
 
 async fn person(acme: &Workspace<'_>, id: PersonId) -> Person {
     people::teammate(&mut acme.world.app.connection().await.unwrap(), acme.id, id).await.unwrap()
 }
 
-async fn view(world: &World, who: &Person, asked: &Asked, before: Option<Cursor>) -> Page {
+async fn view(
+    world: &World,
+    who: &Person,
+    asked: &AskedView,
+    before: Option<ConversationCursor>,
+) -> RowsPage {
     let mut conn = world.app.connection().await.unwrap();
     let filter = asked.filter(who, before, 10).expect("a list");
-    match asked.unread {
-        true => rows::unread_page(&mut conn, who, world.now(), &filter, asked.order).await.unwrap(),
-        false => rows::page(&mut conn, who, world.now(), &filter, asked.order).await.unwrap(),
+    if asked.unread {
+        rows::unread_page(&mut conn, who, world.now(), &filter, asked.order).await.unwrap()
+    } else {
+        rows::page(&mut conn, who, world.now(), &filter, asked.order).await.unwrap()
     }
 }
 
-async fn shown(world: &World, who: &Person, view_: Name) -> Vec<ConversationId> {
-    let asked = Asked { view: view_, ..Asked::default() };
+async fn shown(world: &World, who: &Person, view_: InboxView) -> Vec<ConversationId> {
+    let asked = AskedView { view: view_, ..AskedView::default() };
     view(world, who, &asked, None).await.rows.iter().map(|row| row.id).collect()
 }
 
-async fn row(world: &World, who: &Person, id: ConversationId) -> Row {
+async fn row(world: &World, who: &Person, id: ConversationId) -> ConversationRow {
     let mut conn = world.app.connection().await.unwrap();
-    rows::of(&mut conn, who, world.now(), &[id.0]).await.unwrap().pop().expect("a row")
+    rows::load(&mut conn, who, world.now(), &[id.0]).await.unwrap().pop().expect("a row")
 }
 
 async fn opens(world: &World, who: &Person, id: ConversationId) {
@@ -145,20 +151,23 @@ async fn views_have_what_their_names_say_and_counts_agree_with_them() {
         acme.set(woken, &format!("snoozed_until = '{}'", world.now() - TimeDelta::minutes(1))).await;
 
         for (name, has) in [
-            (Name::Open, &[woken, mine, open][..]),
-            (Name::Mine, &[mine]),
-            (Name::Unassigned, &[woken, open]),
-            (Name::Waiting, &[waiting]),
-            (Name::Snoozed, &[snoozed]),
-            (Name::Closed, &[closed]),
+            (InboxView::Open, &[woken, mine, open][..]),
+            (InboxView::Mine, &[mine]),
+            (InboxView::Unassigned, &[woken, open]),
+            (InboxView::Waiting, &[waiting]),
+            (InboxView::Snoozed, &[snoozed]),
+            (InboxView::Closed, &[closed]),
         ] {
             assert_eq!(shown(world, &olga, name).await, has, "{name:?}");
         }
-        assert_eq!(shown(world, &mia, Name::Open).await, [hidden, woken, mine, open]);
-        let of_olga =
-            Asked { assignee: Some(MemberId::Person(olga.id)), mailbox: Some(help), ..Asked::default() };
+        assert_eq!(shown(world, &mia, InboxView::Open).await, [hidden, woken, mine, open]);
+        let of_olga = AskedView {
+            assignee: Some(MemberId::Person(olga.id)),
+            mailbox: Some(help),
+            ..AskedView::default()
+        };
         assert_eq!(view(world, &mia, &of_olga, None).await.rows.len(), 1);
-        let in_private = Asked { mailbox: Some(private), ..Asked::default() };
+        let in_private = AskedView { mailbox: Some(private), ..AskedView::default() };
         assert_eq!(view(world, &olga, &in_private, None).await.rows.len(), 0);
         assert_eq!(row(world, &olga, snoozed).await.snoozed_until, Some(later));
         assert_eq!(row(world, &olga, woken).await.snoozed_until, None);
@@ -168,7 +177,7 @@ async fn views_have_what_their_names_say_and_counts_agree_with_them() {
         acme.outbound(hidden, Message { status: "sending", text: "Now", rfc_message_id: None }).await;
         let counts = async |who: &Person| {
             let mut conn = world.app.connection().await.unwrap();
-            counts::of(&mut conn, who, world.now()).await.unwrap()
+            counts::load(&mut conn, who, world.now()).await.unwrap()
         };
         let of_olga = Counts {
             mine: 1,
@@ -213,7 +222,7 @@ async fn a_row_tells_of_drafts_failures_and_files() {
                    Content-Type: multipart/mixed; boundary=b\n\n--b\n\nHello\n--b\nContent-Type: application/pdf\n\
                    Content-Disposition: attachment; filename=a.pdf\n\n%PDF a\n--b--\n";
         acme.receives(help, raw).await;
-        let newest = view(world, &olga, &Asked::default(), None).await;
+        let newest = view(world, &olga, &AskedView::default(), None).await;
         let with_file = newest.rows.iter().find(|row| row.subject == "Files").expect("it is listed");
         assert!(with_file.files);
     })
@@ -236,11 +245,11 @@ async fn pages_follow_each_other_without_gaps_or_repeats_in_both_orders() {
             acme.set(*id, &format!("last_message_at = '{same}'")).await;
         }
         for asked in [
-            Asked::default(),
-            Asked { order: Order::Oldest, ..Asked::default() },
-            Asked { view: Name::Unassigned, ..Asked::default() },
-            Asked { view: Name::Unassigned, order: Order::Oldest, ..Asked::default() },
-            Asked { mailbox: Some(help), ..Asked::default() },
+            AskedView::default(),
+            AskedView { order: Order::Oldest, ..AskedView::default() },
+            AskedView { view: InboxView::Unassigned, ..AskedView::default() },
+            AskedView { view: InboxView::Unassigned, order: Order::Oldest, ..AskedView::default() },
+            AskedView { mailbox: Some(help), ..AskedView::default() },
         ] {
             let (mut seen, mut before): (Vec<(DateTime<Utc>, ConversationId)>, _) = (Vec::new(), None);
             loop {
@@ -276,7 +285,7 @@ async fn only_unread_goes_on_where_a_page_had_to_stop_looking() {
         acme.many(help, rows::UNREAD_WALK, "case").await;
         world.wait(TimeDelta::seconds(1));
         let top = acme.mail(help, "anna@customer.example", "On top", "Hello").await;
-        let asked = Asked { unread: true, ..Asked::default() };
+        let asked = AskedView { unread: true, ..AskedView::default() };
         let first = view(world, &olga, &asked, None).await;
         assert_eq!(first.rows.iter().map(|row| row.id).collect::<Vec<_>>(), [top]);
         let second = view(world, &olga, &asked, first.next).await;
@@ -286,13 +295,26 @@ async fn only_unread_goes_on_where_a_page_had_to_stop_looking() {
     .await;
 }
 
-async fn found(world: &World, who: &Person, query: &str, before: Option<Cursor>, limit: i64) -> Page {
+async fn found(
+    world: &World,
+    who: &Person,
+    query: &str,
+    before: Option<ConversationCursor>,
+    limit: i64,
+) -> RowsPage {
     let conn = world.app.connection().await.unwrap();
     let mut reading = Reading::begin(conn, world.app.frame(who.workspace)).await.unwrap();
     assert!(index::catch_up(&world.app, &mut reading, Searched::Mail).await, "everything is indexed");
     let words = Some(search_terms::hash_query(who.workspace, query));
-    let filter =
-        Filter { view: View::All, mailbox: None, assigned: None, reference: None, words, before, limit };
+    let filter = ConversationFilter {
+        view: View::All,
+        mailbox: None,
+        assigned: None,
+        reference: None,
+        words,
+        before,
+        limit,
+    };
     rows::page(&mut reading, who, world.now(), &filter, Order::Newest).await.unwrap()
 }
 
@@ -349,10 +371,10 @@ async fn an_excerpt_shows_the_mail_that_has_most_of_the_words() {
             .await;
         let words = search_terms::query_words("deposit account");
         let mut conn = world.app.connection().await.unwrap();
-        let mut excerpts = excerpts::of(&mut conn, acme.id, &[id], &words).await.unwrap();
+        let mut excerpts = excerpts::load(&mut conn, acme.id, &[id], &words).await.unwrap();
         let excerpt = excerpts.remove(&id).expect("an excerpt");
         assert_eq!(excerpt.from, "Priya");
-        let piece = |text: &str, marked| Piece { text: text.into(), marked };
+        let piece = |text: &str, marked| ExcerptPiece { text: text.into(), marked };
         assert_eq!(
             excerpt.pieces,
             [

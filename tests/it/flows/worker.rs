@@ -4,17 +4,17 @@ use std::sync::{Arc, Mutex};
 
 use chrono::TimeDelta;
 use futures::future::BoxFuture;
-use rookery::app::App;
-use rookery::error::Result;
-use rookery::outgoing::send;
-use rookery::random::Random;
-use rookery::relay::mailer::{Handover, Letter, Mail, Mailer};
-use rookery::shutdown::Stop;
 use rookery::worker;
+use rookery_base::app::App;
+use rookery_base::error::Result;
+use rookery_base::random::Random;
+use rookery_base::relay::mailer::{FinalMail, Handover, Mailer, OutgoingLetter};
+use rookery_base::shutdown::Stop;
+use rookery_mail::outgoing::send;
 use serde_json::json;
 
-use crate::operations::UNHURRIED;
-use crate::world::{Mode, story, story_with};
+use rookery_world::UNHURRIED;
+use rookery_world::{Mode, story, story_with};
 
 #[tokio::test]
 async fn the_lag_of_every_loop_is_told_and_is_the_wait_of_its_oldest_row() {
@@ -57,7 +57,7 @@ async fn the_lag_of_every_loop_is_told_and_is_the_wait_of_its_oldest_row() {
 struct LastMail(Stop, Mutex<usize>);
 
 impl Mailer for LastMail {
-    fn hand_over<'a>(&'a self, _: &'a Letter, _: &'a Mail) -> BoxFuture<'a, Result<Handover>> {
+    fn hand_over<'a>(&'a self, _: &'a OutgoingLetter, _: &'a FinalMail) -> BoxFuture<'a, Result<Handover>> {
         *self.1.lock().unwrap() += 1;
         self.0.tell();
         Box::pin(async { Ok(Handover::Accepted) })

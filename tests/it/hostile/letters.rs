@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::documents::papers;
+use rookery_world::papers;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {

@@ -9,21 +9,21 @@ mod letters;
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use rookery::workspace::access::By;
-use rookery::workspace::agents::caps::{self, Caps};
+use rookery_core::workspace::access::By;
+use rookery_core::workspace::agents::caps::{self, Caps};
 use serde_json::{Value, json};
 
 use self::agent::{Agent, Became, Message};
 use self::corpus::FAMILIES;
 use self::letters::letter;
-use crate::world::browser::Browser;
-use crate::world::mail::client::Client;
-use crate::world::mail::post::{Post, post_with};
-use crate::world::sink::{Sink, Taken};
-use crate::world::{Key, Mode};
+use rookery_world::browser::Browser;
+use rookery_world::mail::client::Client;
+use rookery_world::mail::post::{Post, post_with};
+use rookery_world::sink::{Sink, Taken};
+use rookery_world::{Key, Mode, root};
 
 /// The page with the table.
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/agents.md");
+const PAGE: &str = "docs/agents.md";
 const EVERY_SCOPE_BUT_SEND: &str = "read,write,draft,record,webhooks";
 const EVERY_SCOPE: &str = "read,write,draft,send,record,webhooks";
 /// What pages call the agent.
@@ -127,7 +127,7 @@ impl Ledger {
             all.waiting.extend(row.waiting.iter().cloned());
         }
         told.push(("All".to_owned(), format!("{} of 200", all.read), all.told()));
-        let page = std::fs::read_to_string(PAGE).expect("the page");
+        let page = std::fs::read_to_string(root().join(PAGE)).expect("the page");
         let rows = page.lines().skip_while(|line| !line.starts_with("| what the mails ask for |")).skip(2);
         let written: Vec<(String, String, String)> = rows
             .take_while(|line| line.starts_with('|'))

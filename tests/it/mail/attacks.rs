@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::world::mail::client::Client;
-use crate::world::mail::post::{Post, mail, post, post_with};
+use rookery_world::mail::client::Client;
+use rookery_world::mail::post::{Post, mail, post, post_with};
 
 /// Sends the bytes after a 354 and gives every answer until the connection is closed.
 async fn after_data(post: &Post<'_>, bytes: &[u8]) -> Vec<u16> {
@@ -109,7 +109,7 @@ const ZONE: &[(&str, &str)] = &[
 ];
 
 async fn recorded(post: &Post<'_>) {
-    let key = post.acme.key("app", "read,record", crate::world::Mode::Live).await;
+    let key = post.acme.key("app", "read,record", rookery_world::Mode::Live).await;
     let body = json!({ "messageId": "order-1@shop.example", "reference": "order-1",
         "to": ["anna@customer.example"], "subject": "Your order" });
     let reply = key.post("/app-mail", body).await;

@@ -2,21 +2,21 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::future::join_all;
-use rookery::conversations::messages::inbound::Stored;
-use rookery::ids::MailboxId;
-use rookery::incoming::authenticate::Dmarc;
-use rookery::incoming::delivery::{Delivery, Received};
-use rookery::incoming::receive::receive;
-use rookery::relay::mailer::Mail;
-use rookery::workspace::access::By;
-use rookery::workspace::inbox_settings::auto_reply::{self, AutoReply};
-use rookery::workspace::inbox_settings::hours::Hours;
-use rookery::workspace::people::Role;
-use rookery::workspace::{mailboxes, people};
+use rookery_base::ids::MailboxId;
+use rookery_base::relay::mailer::FinalMail;
+use rookery_core::conversations::messages::inbound::Stored;
+use rookery_core::workspace::access::By;
+use rookery_core::workspace::inbox_settings::auto_reply::{self, AutoReply};
+use rookery_core::workspace::inbox_settings::hours::Hours;
+use rookery_core::workspace::people::Role;
+use rookery_core::workspace::{mailboxes, people};
+use rookery_mail::incoming::authenticate::Dmarc;
+use rookery_mail::incoming::delivery::{Delivery, Received};
+use rookery_mail::incoming::receive::receive;
 
-use crate::world::mail::client::Client;
-use crate::world::mail::post::{mail, post_with};
-use crate::world::{Workspace, World, story};
+use rookery_world::mail::client::Client;
+use rookery_world::mail::post::{mail, post_with};
+use rookery_world::{Workspace, World, story};
 
 const TEXT: &str = "Thank you. We are back at nine.";
 
@@ -44,7 +44,7 @@ async fn delivered_as(acme: &Workspace<'_>, inbox: MailboxId, raw: &str, dmarc: 
     let app = &acme.world.app;
     let mailbox = mailboxes::live(&mut app.connection().await.unwrap(), acme.id, inbox).await.unwrap();
     let raw = raw.replace("\r\n", "\n").replace('\n', "\r\n").into_bytes();
-    Delivery { may_be_answered: true, ..Delivery::of(mailbox, raw, dmarc) }
+    Delivery { may_be_answered: true, ..Delivery::from_raw(mailbox, raw, dmarc) }
 }
 
 async fn arrives_as(acme: &Workspace<'_>, inbox: MailboxId, raw: &str, dmarc: Dmarc) -> Stored {
@@ -56,7 +56,7 @@ async fn arrives_as(acme: &Workspace<'_>, inbox: MailboxId, raw: &str, dmarc: Dm
 }
 
 /// What left since it was asked last, to whom.
-async fn left(world: &World, seen: &mut usize) -> Vec<Mail> {
+async fn left(world: &World, seen: &mut usize) -> Vec<FinalMail> {
     world.work().await;
     let mails = world.outbox.mails();
     let new = mails[*seen..].to_vec();
@@ -64,7 +64,7 @@ async fn left(world: &World, seen: &mut usize) -> Vec<Mail> {
     new
 }
 
-fn raw(mail: &Mail) -> String {
+fn raw(mail: &FinalMail) -> String {
     String::from_utf8(mail.raw.clone()).unwrap()
 }
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::future::join_all;
-use rookery::ids::Id;
+use rookery_base::ids::Id;
 use sqlx::AssertSqlSafe;
 
-use crate::world::mail::client::Client;
-use crate::world::mail::post::{Post, mail, post_with};
+use rookery_world::mail::client::Client;
+use rookery_world::mail::post::{Post, mail, post_with};
 
 const MANY_CONNECTIONS: &[(&str, &str)] = &[("SMTP_PEER_CONNECTIONS", "100")];
 

@@ -3,13 +3,13 @@
 
 use chrono::TimeDelta;
 use mail_parser::MessageParser;
-use rookery::ids::ConversationId;
+use rookery_base::ids::ConversationId;
 use serde_json::json;
 
 use super::verdicts::{key, signed_over};
-use crate::world::mail::client::Client;
-use crate::world::mail::post::{Kept, Post, mail, post};
-use crate::world::{Key, Message, Mode};
+use rookery_world::mail::client::Client;
+use rookery_world::mail::post::{Kept, Post, mail, post};
+use rookery_world::{Key, Message, Mode};
 
 const SPF: &str = "v=spf1 ip4:127.0.0.1 -all";
 const DMARC: &str = "v=DMARC1; p=reject";

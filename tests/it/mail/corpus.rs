@@ -9,25 +9,26 @@ use std::time::{Duration, Instant};
 use futures::{StreamExt, stream};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use rookery::app::App;
-use rookery::ids::WorkspaceId;
-use rookery::incoming::authenticate::Dmarc;
-use rookery::incoming::delivery::{Delivery, Received};
-use rookery::incoming::parse::{Refusal, parse};
-use rookery::incoming::quote::own_words;
-use rookery::incoming::receive::receive;
-use rookery::workspace::mailboxes::{self, Mailbox};
+use rookery_base::app::App;
+use rookery_base::ids::WorkspaceId;
+use rookery_core::workspace::mailboxes::{self, Mailbox};
+use rookery_mail::incoming::authenticate::Dmarc;
+use rookery_mail::incoming::delivery::{Delivery, Received};
+use rookery_mail::incoming::receive::receive;
+use rookery_reading::mail::parse::{Refusal, parse};
+use rookery_reading::mail::quote::own_words;
 
-use crate::world::{World, story, story_with};
+use rookery_world::{World, story, story_with};
 
 const SLOW: Duration = Duration::from_secs(1);
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
-        match path.is_dir() {
-            true => files(&path, found),
-            false => found.push(path),
+        if path.is_dir() {
+            files(&path, found);
+        } else {
+            found.push(path);
         }
     }
 }
@@ -44,7 +45,7 @@ fn read(folder: &Path) -> Vec<(String, Vec<u8>)> {
 
 /// The mail of `tests/mail`.
 fn ours() -> Vec<(String, Vec<u8>)> {
-    let mails = read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mail"));
+    let mails = read(&rookery_world::root().join("tests/mail"));
     let crlf = |raw: Vec<u8>| String::from_utf8_lossy(&raw).replace('\n', "\r\n").into_bytes();
     mails.into_iter().map(|(name, raw)| (name, crlf(raw))).collect()
 }
@@ -95,7 +96,7 @@ async fn passes(
 ) -> Fate {
     let time = time_of(&raw);
     assert!(time < SLOW, "{name} takes {time:?}");
-    let refused = match receive(&app, workspace, Delivery::of(inbox, raw, Dmarc::Unknown)).await {
+    let refused = match receive(&app, workspace, Delivery::from_raw(inbox, raw, Dmarc::Unknown)).await {
         Ok(Received::Stored(_) | Received::Duplicate(_)) => None,
         Ok(Received::Refused(refusal)) => Some(refusal),
         Err(error) => panic!("{name}: {error}"),
@@ -106,7 +107,7 @@ async fn passes(
 /// An inbox of a workspace of its own.
 async fn inbox(world: &World, number: usize) -> (WorkspaceId, Mailbox) {
     let acme = world.workspace("Acme").await;
-    let id = acme.mailbox(&format!("help{number}@acme.example"), "Support").await;
+    let id = acme.mailbox(&format!("help@acme-{number}.example"), "Support").await;
     let mut conn = world.app.connection().await.expect("a connection");
     (acme.id, mailboxes::live(&mut conn, acme.id, id).await.expect("an inbox"))
 }

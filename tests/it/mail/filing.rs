@@ -1,10 +1,10 @@
 //! Where mail from outside is filed, and the plain reason that is kept with it.
 
-use rookery::ids::ConversationId;
-use rookery::incoming::delivery::Received;
+use rookery_base::ids::ConversationId;
+use rookery_mail::incoming::delivery::Received;
 
-use crate::world::Message;
-use crate::world::mail::post::{Post, mail, post};
+use rookery_world::Message;
+use rookery_world::mail::post::{Post, mail, post};
 
 async fn wrote(post: &Post<'_>, conversation: ConversationId, id: &str) {
     let rfc_message_id = Some(id);

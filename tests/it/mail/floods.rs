@@ -7,15 +7,15 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use futures::future::join_all;
-use rookery::secrets::hashes::sha256;
+use rookery_base::secrets::hashes::sha256;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{Instant, timeout};
 
-use crate::world::mail::client::{Answer, Client, crlf};
-use crate::world::mail::dns::Zone;
-use crate::world::mail::post::{mail, post, post_with};
-use crate::world::ports;
-use crate::world::site::Site;
+use rookery_world::mail::client::{Answer, Client, crlf};
+use rookery_world::mail::dns::Zone;
+use rookery_world::mail::post::{mail, post, post_with};
+use rookery_world::ports;
+use rookery_world::site::Site;
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -80,7 +80,7 @@ async fn only_the_front_server_gets_in_at_lmtp() {
 }
 
 /// A real node with an inbox, its SMTP address, and what was set for it.
-async fn node(site: &Site, zone: &Zone, more: &[(&str, &str)]) -> (crate::world::site::Node, SocketAddr) {
+async fn node(site: &Site, zone: &Zone, more: &[(&str, &str)]) -> (rookery_world::site::Node, SocketAddr) {
     let (workspace, _) = site.workspace();
     site.inbox(&workspace, "help@acme.example", "Help");
     let smtp = ports::free();

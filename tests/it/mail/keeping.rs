@@ -5,13 +5,13 @@ use std::process::{Command, Output};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use crate::world::mail::post::{Post, mail, post};
+use rookery_world::mail::post::{Post, mail, post};
 
 /// The real program on the story's database.
 pub fn admin(post: &Post<'_>, arguments: &[&str]) -> Output {
     let config = &post.world.app.config;
     let workspace = post.acme.id.to_string();
-    Command::new(env!("CARGO_BIN_EXE_rookery"))
+    Command::new(rookery_world::program())
         .arg("admin")
         .args(arguments)
         .args(["--workspace", &workspace])
@@ -159,7 +159,7 @@ async fn what_a_stranger_wrote_cannot_speak_to_the_operators_terminal() {
             .unwrap();
         let id: i64 =
             sqlx::query_scalar("select id from messages").fetch_one(&post.world.app.pool).await.unwrap();
-        let message = rookery::ids::MessageId(id).to_string();
+        let message = rookery_base::ids::MessageId(id).to_string();
         let is_safe = |letter: char| {
             letter == '\n'
                 || letter == '\t'
@@ -181,7 +181,7 @@ async fn what_a_stranger_wrote_cannot_speak_to_the_operators_terminal() {
 async fn files_are_for_the_service_alone() {
     use std::os::unix::fs::PermissionsExt;
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    if crate::world::s3().is_some() {
+    if rookery_world::s3().is_some() {
         return;
     }
     post(&[], async |post| {
@@ -194,7 +194,7 @@ async fn files_are_for_the_service_alone() {
     })
     .await;
     // One that is there already is closed at the start, and what is around it is not ours to change.
-    let site = crate::world::site::Site::migrated().await;
+    let site = rookery_world::site::Site::migrated().await;
     let folder = site.folder.join("blobs");
     for open in [&folder, &folder.join("ws")] {
         std::fs::create_dir_all(open).unwrap();

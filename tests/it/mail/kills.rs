@@ -11,21 +11,21 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use chrono::{DateTime, TimeDelta, Utc};
-use rookery::app::App;
-use rookery::clock::Clock;
-use rookery::config::Config;
-use rookery::random::Random;
 use rookery::worker::sweep::sweep;
+use rookery_base::app::App;
+use rookery_base::clock::Clock;
+use rookery_base::config::Config;
+use rookery_base::random::Random;
 use sqlx::PgPool;
 use tokio::task::JoinHandle;
 
-use crate::world::cluster::cluster;
-use crate::world::mail::client::Client;
-use crate::world::mail::dns::Zone;
-use crate::world::mail::gate::{Gate, Step};
-use crate::world::mail::post::mail;
-use crate::world::ports;
-use crate::world::site::{Node, SECRET_KEY, Site};
+use rookery_world::cluster::cluster;
+use rookery_world::mail::client::Client;
+use rookery_world::mail::dns::Zone;
+use rookery_world::mail::gate::{Gate, Step};
+use rookery_world::mail::post::mail;
+use rookery_world::ports;
+use rookery_world::site::{Node, SECRET_KEY, Site};
 
 /// Where a mail is when its node dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,12 +109,11 @@ async fn killed(kills: usize) {
         let in_lots = moment != Moment::BetweenBlobAndRow && (kill / MOMENTS.len()) % 2 == 1;
         let victims: Vec<String> =
             (0..if in_lots { 3 } else { 1 }).map(|n| format!("{}{kill}x{n}", moment.size())).collect();
-        let mut sending = match in_lots {
-            true => gather(gate, smtp, kill, &victims, moment).await,
-            false => {
-                gate.stop_at(moment.step(), 0);
-                vec![tokio::spawn(send(smtp, victims[0].clone()))]
-            }
+        let mut sending = if in_lots {
+            gather(gate, smtp, kill, &victims, moment).await
+        } else {
+            gate.stop_at(moment.step(), 0);
+            vec![tokio::spawn(send(smtp, victims[0].clone()))]
         };
         assert!(gate.reached().await, "{victims:?} came nowhere near {moment:?}: {}", node.log());
         // Others are wherever they are.
@@ -205,9 +204,10 @@ async fn offer(smtp: SocketAddr, name: &str) -> bool {
     if greeting.code != 220 || client.say("EHLO customer.example").await.code != 250 {
         return false;
     }
-    let raw = match name.starts_with("large") {
-        true => with_file(name),
-        false => mail("anna@customer.example", name, "", "Hello"),
+    let raw = if name.starts_with("large") {
+        with_file(name)
+    } else {
+        mail("anna@customer.example", name, "", "Hello")
     };
     client.mail("anna@customer.example", "help@acme.example", &raw).await.code == 250
 }
@@ -278,9 +278,10 @@ fn files(blobs: &Path) -> BTreeSet<String> {
     while let Some(folder) = open.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => open.push(path),
-                false => drop(found.insert(path.strip_prefix(blobs).unwrap().to_str().unwrap().to_owned())),
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                found.insert(path.strip_prefix(blobs).unwrap().to_str().unwrap().to_owned());
             }
         }
     }
@@ -294,7 +295,7 @@ async fn sweep_three_days_later(pool: &PgPool, site: &Site) {
     let settings = settings.map(|(name, value)| (format!("ROOKERY_{name}"), value.to_owned()));
     let config = Config::load(None, settings.into_iter()).unwrap();
     let app = App::new(config, Clock::set_to(now + TimeDelta::days(3)), Random::seeded(1)).unwrap();
-    sweep(&app, &app.loops.of("sweep files")).await.unwrap();
+    sweep(&app, &app.loops.backoff_of("sweep files")).await.unwrap();
     app.pool.close().await;
 }
 

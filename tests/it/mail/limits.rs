@@ -2,11 +2,11 @@
 //! so that nothing is lost, and nobody else is refused.
 
 use chrono::TimeDelta;
-use rookery::ids::ConversationId;
+use rookery_base::ids::ConversationId;
 
-use crate::world::Message;
-use crate::world::mail::client::Client;
-use crate::world::mail::post::{Post, mail, post_with};
+use rookery_world::Message;
+use rookery_world::mail::client::Client;
+use rookery_world::mail::post::{Post, mail, post_with};
 
 async fn send(post: &Post<'_>, from: &str, subject: &str, header: &str, text: &str) -> (u16, String) {
     post.tick();

@@ -1,9 +1,9 @@
 //! Much mail, and mail of many words, against search: what it costs is bounded, and nobody else pays for it.
 
-use rookery::conversations::search::index::{self, Indexed};
-use rookery::ids::{ConversationId, MailboxId};
+use rookery_base::ids::{ConversationId, MailboxId};
+use rookery_core::conversations::search::index::{self, Indexed};
 
-use crate::world::{Key, Message, Mode, Workspace, World, story_with};
+use rookery_world::{Key, Message, Mode, Workspace, World, story_with};
 
 const UNHURRIED: &[(&str, &str)] =
     &[("RATE_LIMIT_REQUESTS", "100000"), ("SEARCH_PATIENCE_MILLISECONDS", "300")];

@@ -1,7 +1,7 @@
 //! When something we need is away: the sender is told to try again, and the retry is stored once.
 
-use crate::world::mail::client::Client;
-use crate::world::mail::post::{mail, post};
+use rookery_world::mail::client::Client;
+use rookery_world::mail::post::{mail, post};
 
 #[tokio::test]
 async fn a_blob_store_that_fails_is_a_451_and_the_retry_is_stored_once() {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::json;
 use tokio_rustls::rustls::{self, pki_types::ServerName};
 
-use crate::world::mail::client::Client;
-use crate::world::mail::post::{mail, post, post_with};
+use rookery_world::mail::client::Client;
+use rookery_world::mail::post::{mail, post, post_with};
 
 #[tokio::test]
 async fn a_mail_that_was_acknowledged_can_be_read() {

@@ -1,29 +1,29 @@
 //! Bounces and complaints, as mail servers write them.
 
-use rookery::ids::ConversationId;
-use rookery::incoming::parse::{Bounce, Complaint, Failure, Report, parse};
-use rookery::incoming::return_path;
-use rookery::replies::merge::merge;
-use rookery::workspace::people;
+use rookery_base::ids::ConversationId;
+use rookery_core::workspace::people;
+use rookery_mail::incoming::return_path;
+use rookery_product::replies::merge::merge;
+use rookery_reading::mail::parse::{Bounce, Complaint, MailReport, RecipientFailure, parse};
 
 use serde_json::{Value, json};
 
-use crate::world::Message;
-use crate::world::mail::client::Client;
-use crate::world::mail::post::{Post, mail, post, post_with};
+use rookery_world::Message;
+use rookery_world::mail::client::Client;
+use rookery_world::mail::post::{Post, mail, post, post_with};
 
 const BOUNCE: &str = include_str!("../../mail/bounce-postfix.eml");
 const DELAY: &str = include_str!("../../mail/bounce-delayed.eml");
 const EXCHANGE: &str = include_str!("../../mail/bounce-exchange.eml");
 const COMPLAINT: &str = include_str!("../../mail/complaint-arf.eml");
 
-fn report(raw: &str) -> Option<Report> {
+fn report(raw: &str) -> Option<MailReport> {
     parse(raw.replace('\n', "\r\n").as_bytes()).unwrap().report
 }
 
 #[test]
 fn a_bounce_says_which_mail_failed_for_whom_and_whether_for_good() {
-    let failure = |recipient: &str, permanent, status: &str| Failure {
+    let failure = |recipient: &str, permanent, status: &str| RecipientFailure {
         recipients: vec![recipient.into()],
         permanent,
         status: status.into(),
@@ -33,11 +33,11 @@ fn a_bounce_says_which_mail_failed_for_whom_and_whether_for_good() {
         failure("nobody@customer.example", true, "5.1.1"),
         failure("full@customer.example", false, "4.2.2"),
     ];
-    assert_eq!(report(BOUNCE), Some(Report::Bounce(Bounce { message_id: message_id.clone(), failures })));
+    assert_eq!(report(BOUNCE), Some(MailReport::Bounce(Bounce { message_id: message_id.clone(), failures })));
     let failures = vec![failure("slow@customer.example", false, "4.4.1")];
-    assert_eq!(report(DELAY), Some(Report::Bounce(Bounce { message_id: message_id.clone(), failures })));
+    assert_eq!(report(DELAY), Some(MailReport::Bounce(Bounce { message_id: message_id.clone(), failures })));
     let failures = vec![failure("gone@contoso.example", true, "5.1.10")];
-    assert_eq!(report(EXCHANGE), Some(Report::Bounce(Bounce { message_id, failures })));
+    assert_eq!(report(EXCHANGE), Some(MailReport::Bounce(Bounce { message_id, failures })));
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_complaint_says_what_about_and_by_whom() {
     let recipients = vec!["anna@customer.example".to_owned()];
     assert_eq!(
         report(COMPLAINT),
-        Some(Report::Complaint(Complaint { kind: "abuse".into(), message_id, recipients }))
+        Some(MailReport::Complaint(Complaint { kind: "abuse".into(), message_id, recipients }))
     );
 }
 

@@ -1,9 +1,9 @@
 //! Mail whose bytes are on S3. These need a server: `just s3` starts one and runs them, and with them the
 //! other tests of mail once more.
 
-use crate::world::mail::client::Client;
-use crate::world::mail::post::{mail, post, post_with};
-use crate::world::s3;
+use rookery_world::mail::client::Client;
+use rookery_world::mail::post::{mail, post, post_with};
+use rookery_world::s3;
 
 /// Long enough that its bytes are a blob, with a file that is one.
 fn large(subject: &str) -> String {

@@ -2,18 +2,18 @@
 //! recipient replies, over real HTTP again, and never before.
 
 use chrono::TimeDelta;
-use rookery::app_mail::adapters::Provider;
-use rookery::app_mail::body_fetch;
-use rookery::app_mail::connect::{Connected, Wanted, connect, disconnect};
-use rookery::error::Result;
-use rookery::ids::{ConversationId, PersonId};
-use rookery::workspace::people::Role;
+use rookery_base::error::Result;
+use rookery_base::ids::{ConversationId, PersonId};
+use rookery_core::workspace::people::Role;
+use rookery_product::app_mail::adapters::Provider;
+use rookery_product::app_mail::body_fetch;
+use rookery_product::app_mail::connect::{Connected, WantedService, connect, disconnect};
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
 
-use crate::webhooks::receiver::{Answering, Receiver};
-use crate::world::Reply;
-use crate::world::mail::post::{Kept, Post, mail, post_with};
+use rookery_world::Reply;
+use rookery_world::mail::post::{Kept, Post, mail, post_with};
+use rookery_world::webhooks::receiver::{Answering, Receiver};
 
 /// Loopback opened, as a developer would; and an answer that takes a second is too late.
 const LOCAL: &[(&str, &str)] = &[("WEBHOOK_ALLOW", "127.0.0.0/8"), ("WEBHOOK_ANSWER_SECONDS", "1")];
@@ -53,7 +53,7 @@ async fn with_service_and(settings: &[(&str, &str)], tell: impl AsyncFnOnce(&Mai
 
 async fn connects(post: &Post<'_>, person: PersonId, content_url: &str) -> Result<Connected> {
     let wanted =
-        Wanted { person, name: "Mailer", provider: Provider::Own, content_url, token: TOKEN, key: "" };
+        WantedService { person, name: "Mailer", provider: Provider::Own, content_url, token: TOKEN, key: "" };
     connect(&post.world.app, post.acme.id, wanted).await
 }
 
@@ -457,7 +457,7 @@ async fn words_that_cannot_be_stored_are_given_up_after_a_day_and_others_are_not
 #[tokio::test]
 async fn words_that_the_app_records_itself_are_not_asked_for() {
     with_service(async |mailer| {
-        let app = mailer.post.acme.key("app", "record", crate::world::Mode::Live).await;
+        let app = mailer.post.acme.key("app", "record", rookery_world::Mode::Live).await;
         let recorded = json!({
             "messageId": "order-1@shop.example", "reference": "order-1", "to": ["anna@customer.example"],
             "subject": "Your order", "text": "By the app.",

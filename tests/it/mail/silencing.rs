@@ -1,12 +1,12 @@
 //! Who can get a customer's address suppressed: the receiving server, with proof, and nobody else.
 
-use rookery::ids::{ConversationId, MessageId};
-use rookery::incoming::return_path;
+use rookery_base::ids::{ConversationId, MessageId};
+use rookery_mail::incoming::return_path;
 use serde_json::{Value, json};
 
 use super::keeping::{admin, object, says};
-use crate::world::mail::post::{Post, mail, post, post_with};
-use crate::world::{Message, Mode};
+use rookery_world::mail::post::{Post, mail, post, post_with};
+use rookery_world::{Message, Mode};
 
 const BOUNCE: &str = include_str!("../../mail/bounce-postfix.eml");
 const COMPLAINT: &str = include_str!("../../mail/complaint-arf.eml");
@@ -102,7 +102,7 @@ async fn a_bounce_without_an_address_is_about_the_one_the_mail_went_to() {
 async fn every_inbox_gets_its_bounces() {
     post(&[], async |post| {
         let long = "customer-care-and-returns-of-acme@acme.example";
-        for (number, inbox) in [long, "help+vip@acme.example"].into_iter().enumerate() {
+        for (number, inbox) in [long, "support+vip@acme.example"].into_iter().enumerate() {
             let mailbox = post.acme.mailbox(inbox, "Other").await;
             let contact = format!("gone{number}@customer.example");
             let conversation = post.acme.mail(mailbox, &contact, "Hello", "Hi").await;
@@ -235,7 +235,7 @@ async fn mail_that_comes_together_lifts_too_and_a_complaint_outweighs_a_bounce()
         post.takes("feedback@customer.example", "help@acme.example", &raw).await;
         let write = async |address: &String| {
             let raw = mail(address, &format!("Again {address}"), "", "Here I am");
-            crate::world::mail::client::Client::greeted(post.smtp)
+            rookery_world::mail::client::Client::greeted(post.smtp)
                 .await
                 .mail(address, "help@acme.example", &raw)
                 .await

@@ -3,14 +3,14 @@
 
 use chrono::TimeDelta;
 use mail_parser::MessageParser;
-use rookery::ids::{ConversationId, MessageId};
-use rookery::incoming::return_path;
+use rookery_base::ids::{ConversationId, MessageId};
+use rookery_mail::incoming::return_path;
 use serde_json::{Value, json};
 
 use super::verdicts::{key, signed_over, signed_to_here};
-use crate::world::mail::client::Client;
-use crate::world::mail::post::{Kept, Post, post};
-use crate::world::{Key, Message, Mode, Workspace};
+use rookery_world::mail::client::Client;
+use rookery_world::mail::post::{Kept, Post, post};
+use rookery_world::{Key, Message, Mode, Workspace};
 
 const SITUATIONS: &str = include_str!("../../threading/situations.txt");
 const ALL_FIELDS: &[&str] = &["From", "Subject", "Message-ID", "To", "Cc", "In-Reply-To", "References"];
@@ -159,10 +159,12 @@ impl Mail<'_> {
     fn written(&self) -> String {
         let Self { id, from, to, cc, threading, more, words } = self;
         let cc = cc.as_ref().map(|cc| format!("Cc: {cc}\n")).unwrap_or_default();
-        let text = match words.is_empty() {
-            true => String::new(),
-            false if more.contains("Content-Type") => words.clone(),
-            false => format!("\n{words}\n"),
+        let text = if words.is_empty() {
+            String::new()
+        } else if more.contains("Content-Type") {
+            words.clone()
+        } else {
+            format!("\n{words}\n")
         };
         format!(
             "Message-ID: <{id}>\nFrom: {from}\nTo: {to}\n{cc}Subject: Parcel {id}\n{threading}{more}{text}"

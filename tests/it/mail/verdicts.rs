@@ -6,8 +6,8 @@ use mail_auth::dkim::DkimSigner;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
 
-use crate::world::mail::client::Client;
-use crate::world::mail::post::{Post, mail, post, post_with};
+use rookery_world::mail::client::Client;
+use rookery_world::mail::post::{Post, mail, post, post_with};
 
 const SPF: &str = "v=spf1 ip4:127.0.0.1 -all";
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::world::ports;
-use crate::world::site::Site;
+use rookery_world::ports;
+use rookery_world::site::Site;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn figures_tell_what_was_done_and_are_not_public() {

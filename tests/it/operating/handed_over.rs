@@ -7,7 +7,7 @@ use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::world::site::Site;
+use rookery_world::site::Site;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_socket_that_systemd_opened_is_served_and_readiness_is_told() {

@@ -2,4 +2,5 @@
 
 mod figures;
 mod handed_over;
+mod logs;
 mod quickstart;

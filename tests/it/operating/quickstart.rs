@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::Value;
 use sqlx::PgPool;
 
-use crate::world::site::{Site, text};
+use rookery_world::site::{Site, text};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_empty_database_becomes_something_to_try_with_one_command() {
@@ -92,7 +92,7 @@ async fn a_database_in_use_is_neither_migrated_nor_written() {
 #[test]
 fn manual_pages_and_completions_come_from_the_commands() {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_rookery"));
+    let mut command = Command::new(rookery_world::program());
     let made = command.arg("generate").arg(folder.path()).env_clear().status();
     assert!(made.unwrap().success());
     let page = std::fs::read_to_string(folder.path().join("man/rookery-admin-create-key.1")).unwrap();

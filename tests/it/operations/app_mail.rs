@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{Mode, ToolAnswer, World, story, story_with};
+use rookery_world::{Mode, ToolAnswer, World, story, story_with};
 
 fn sent(id: &str) -> Value {
     json!({ "messageId": id, "reference": "INV-1042", "to": ["Ada <ADA@customer.test>"], "subject": "Invoice 1042" })
@@ -85,7 +85,7 @@ async fn an_answer_from_a_recipient_comes_back_with_the_reference_and_the_email(
         let mut record = sent("a1@app.example");
         record["text"] = json!("Please pay invoice 1042.");
         key.post("/app-mail", record).await;
-        let recorded = rookery::clock::written(world.now());
+        let recorded = rookery_base::clock::written(world.now());
         world.wait(chrono::TimeDelta::days(1));
         let id = key.simulate(answer("<a1@app.example>", "ada@customer.test")).await;
         let read = key.conversation(&id).await;

@@ -1,9 +1,9 @@
 //! `POST /conversations/{id}/assign` and its tool.
 
-use rookery::workspace::people::Role;
+use rookery_core::workspace::people::Role;
 use serde_json::{Value, json};
 
-use crate::world::{Mode, story};
+use rookery_world::{Mode, story};
 
 /// proves: ASG-1, ASG-2, ASG-3, ASG-7, ASG-9, ASG-10, EVT-8, GEN-13
 #[tokio::test]

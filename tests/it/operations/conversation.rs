@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
-use rookery::ids::PersonId;
-use rookery::workspace::people::Role;
+use rookery_base::ids::PersonId;
+use rookery_core::workspace::people::Role;
 use serde_json::{Value, json};
 
-use crate::world::{Key, Message, Mode, World, story};
+use rookery_world::{Key, Message, Mode, World, story};
 
 /// proves: CONV-1, CONV-2, CONV-3, CONV-5, CONV-11, CONV-13
 #[tokio::test]

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::replies::message;
-use crate::world::{Mode, story};
+use rookery_world::{Mode, story};
 
 const PATH: &str = "document-requests";
 const TOOL: &str = "request_documents";
@@ -30,7 +30,7 @@ async fn a_request_is_an_outbound_message_whose_draft_has_no_link() {
         body["send"] = json!(true);
         let sent = key.write(&id, PATH, TOOL, body, 201).await;
         assert_eq!(sent["status"], "scheduled");
-        assert_eq!(sent["sendsAt"], rookery::clock::written(world.now() + chrono::TimeDelta::seconds(5)));
+        assert_eq!(sent["sendsAt"], rookery_base::clock::written(world.now() + chrono::TimeDelta::seconds(5)));
         let text = message(&key, &id, sent["messageId"].as_str().unwrap()).await["text"].clone();
         assert!(text.as_str().unwrap().contains("/upload/"), "{text}");
         let asked = world.requests().await;

@@ -1,12 +1,13 @@
 //! `GET /documents`: the library, its search and its limits.
 
 use chrono::TimeDelta;
-use rookery::ids::DocumentId;
-use rookery::search_terms;
+use rookery_base::ids::DocumentId;
+use rookery_base::search_terms;
 use serde_json::{Value, json};
 
-use super::{UNHURRIED, parameter};
-use crate::world::{Key, Mode, Workspace, story, story_with};
+use super::parameter;
+use rookery_world::UNHURRIED;
+use rookery_world::{Key, Mode, Workspace, story, story_with};
 
 const KINDS: [&str; 8] = ["invoice", "receipt", "statement", "contract", "id", "tax", "photo", "other"];
 

@@ -1,12 +1,12 @@
 //! The list against a naive one: hundreds of random conversations, hundreds of random filters.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use rookery::ids::{AgentId, ConversationId, Id, MailboxId};
-use rookery::random::Random;
-use rookery::workspace::people::Role;
+use rookery_base::ids::{AgentId, ConversationId, Id, MailboxId};
+use rookery_base::random::Random;
+use rookery_core::workspace::people::Role;
 
-use super::UNHURRIED;
-use crate::world::{Key, Mode, Workspace, story_with};
+use rookery_world::UNHURRIED;
+use rookery_world::{Key, Mode, Workspace, story_with};
 
 const CONVERSATIONS: usize = 400;
 const FILTERS: usize = 300;

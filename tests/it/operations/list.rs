@@ -3,8 +3,9 @@
 use chrono::TimeDelta;
 use serde_json::json;
 
-use super::{UNHURRIED, parameter, written};
-use crate::world::{Message, Mode, story, story_with};
+use super::{parameter, written};
+use rookery_world::UNHURRIED;
+use rookery_world::{Message, Mode, story, story_with};
 
 /// proves: LIST-1, LIST-18, LIST-19, LIST-20
 #[tokio::test]

@@ -1,9 +1,9 @@
 //! `GET /conversations/{id}` of a conversation that is long: the newest items, and a way to the earlier ones.
 
-use rookery::ids::{ConversationId, WorkspaceId};
+use rookery_base::ids::{ConversationId, WorkspaceId};
 use serde_json::{Value, json};
 
-use crate::world::{Key, Mode, World, story, story_with};
+use rookery_world::{Key, Mode, World, story, story_with};
 
 /// The timeline of one answer, and where the earlier items are.
 async fn page(key: &Key<'_>, id: ConversationId, before: Option<&str>) -> (Vec<Value>, Option<String>) {

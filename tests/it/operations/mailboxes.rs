@@ -1,11 +1,11 @@
 //! `GET /mailboxes`: the inboxes and their open counts.
 
 use chrono::TimeDelta;
-use rookery::ids::MailboxId;
+use rookery_base::ids::MailboxId;
 use serde_json::{Value, json};
 
-use super::UNHURRIED;
-use crate::world::{Key, Message, Mode, story, story_with};
+use rookery_world::UNHURRIED;
+use rookery_world::{Key, Message, Mode, story, story_with};
 
 async fn mailboxes(key: &Key<'_>) -> Value {
     let (status, list) = key.read("/mailboxes", "list_mailboxes", json!({})).await;
@@ -28,7 +28,7 @@ async fn open(key: &Key<'_>, inbox: MailboxId) -> i64 {
 async fn every_inbox_the_key_can_see_is_listed_by_name() {
     story(async |world| {
         let acme = world.workspace("Acme").await;
-        let adam = acme.person("Adam Admin", rookery::workspace::people::Role::Admin).await;
+        let adam = acme.person("Adam Admin", rookery_core::workspace::people::Role::Admin).await;
         let support = acme.mailbox("Help@Acme.example", "Support").await;
         let sales = acme.mailbox("sales@acme.example", "Sales").await;
         let olgas = acme.private_mailbox("olga@acme.example", "Olga", acme.owner).await;

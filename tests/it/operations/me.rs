@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::world::{Mode, story};
+use rookery_world::{Mode, story};
 
 /// proves: ME-1, ME-2, ME-3, ME-4, AUTH-15
 #[tokio::test]

@@ -23,9 +23,6 @@ mod tagging;
 mod tags;
 mod writing;
 
-/// The request limit is another test's subject.
-pub const UNHURRIED: &[(&str, &str)] = &[("RATE_LIMIT_REQUESTS", "100000")];
-
 /// A parameter as a URL has it.
 pub fn parameter(name: &str, value: &str) -> String {
     let value: String = url::form_urlencoded::byte_serialize(value.as_bytes()).collect();
@@ -33,6 +30,6 @@ pub fn parameter(name: &str, value: &str) -> String {
 }
 
 /// Ids as the answers write them.
-pub fn written(ids: &[rookery::ids::ConversationId]) -> Vec<String> {
+pub fn written(ids: &[rookery_base::ids::ConversationId]) -> Vec<String> {
     ids.iter().map(ToString::to_string).collect()
 }

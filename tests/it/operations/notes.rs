@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{Key, Mode, story};
+use rookery_world::{Key, Mode, story};
 
 /// proves: NOTE-1, NOTE-3, NOTE-7, GEN-11, GEN-13
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn a_note_moves_nothing_and_the_same_again_is_a_second_one_but_with_the_sa
 async fn a_first_name_tells_the_people_of_that_name_who_can_see_the_inbox() {
     story(async |world| {
         let acme = world.workspace("Acme").await;
-        let member = rookery::workspace::people::Role::Member;
+        let member = rookery_core::workspace::people::Role::Member;
         let anna = acme.person("Anna Berg", member).await;
         let other_anna = acme.person("anna Weiss", member).await;
         acme.person("Bo Lind", member).await;

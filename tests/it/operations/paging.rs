@@ -7,8 +7,8 @@ use std::time::Instant;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use super::UNHURRIED;
-use crate::world::{Key, Mode, Reply, ToolAnswer, story, story_with};
+use rookery_world::UNHURRIED;
+use rookery_world::{Key, Mode, Reply, ToolAnswer, story, story_with};
 
 /// The path that `Link` leads to, below the prefix, and its cursor.
 fn next_of(reply: &Reply) -> Option<(String, String)> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{Key, Mode, story};
+use rookery_world::{Key, Mode, story};
 
 /// proves: RPL-1, RPL-10, RPL-11, RPL-12, RPL-14, GEN-11, SBX-26
 #[tokio::test]
@@ -47,7 +47,7 @@ async fn a_sent_reply_is_scheduled_after_the_undo_window() {
             let key = acme.key("sender", "send", mode).await;
             let answer =
                 key.write(&id, "replies", "reply", json!({ "body": "On its way.", "send": true }), 201).await;
-            let leaves = rookery::clock::written(world.now() + chrono::TimeDelta::seconds(window));
+            let leaves = rookery_base::clock::written(world.now() + chrono::TimeDelta::seconds(window));
             assert_eq!((&answer["status"], &answer["sendsAt"]), (&json!("scheduled"), &json!(leaves)));
             assert!(answer["note"].as_str().unwrap().contains(&leaves), "{answer}");
             let sent = message(&key, &id, answer["messageId"].as_str().unwrap()).await;

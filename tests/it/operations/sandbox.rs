@@ -5,11 +5,11 @@ mod clock;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
-use rookery::ids::ConversationId;
+use rookery_base::ids::ConversationId;
 use serde_json::{Value, json};
 
-use super::UNHURRIED;
-use crate::world::{Key, Mode, Workspace, story, story_with};
+use rookery_world::UNHURRIED;
+use rookery_world::{Key, Mode, Workspace, story, story_with};
 
 async fn refused(key: &Key<'_>, body: Value) -> String {
     let reply = key.post("/sandbox/inbound", body.clone()).await;

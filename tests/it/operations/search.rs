@@ -1,10 +1,11 @@
 //! `GET /conversations?q=…`: which words find which conversations.
 
 use chrono::TimeDelta;
-use rookery::ids::ConversationId;
+use rookery_base::ids::ConversationId;
 
-use super::{UNHURRIED, parameter};
-use crate::world::{Key, Message, Mode, story, story_with};
+use super::parameter;
+use rookery_world::UNHURRIED;
+use rookery_world::{Key, Message, Mode, story, story_with};
 
 async fn finds(key: &Key<'_>, query: &str, wanted: &[ConversationId]) {
     let found = key.listed(&parameter("q", query)).await;
@@ -314,8 +315,8 @@ async fn words_of_a_message_that_was_stopped_are_gone_and_come_back_when_it_is_s
         let anywhere = async || [key.listed(waiting).await, key.listed("q=stoppedword").await].concat();
         assert_eq!(anywhere().await, [id.to_string()]);
         let mut tx = world.app.begin(acme.id).await.unwrap();
-        let conversation = rookery::conversations::lock::lock_any(&mut tx, id).await.unwrap();
-        let stopped = rookery::conversations::messages::outbound::stop(
+        let conversation = rookery_core::conversations::lock::lock_any(&mut tx, id).await.unwrap();
+        let stopped = rookery_core::conversations::messages::outbound::stop(
             &mut tx,
             &conversation,
             message.parse().unwrap(),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{Mode, story};
+use rookery_world::{Mode, story};
 
 /// proves: STAT-1, STAT-3, STAT-4, STAT-6, STAT-7, GEN-9, GEN-13, EVT-9
 #[tokio::test]
@@ -75,7 +75,7 @@ async fn the_same_status_again_adds_nothing() {
     .await;
 }
 
-async fn statuses(key: &crate::world::Key<'_>, id: &str) -> Vec<Value> {
+async fn statuses(key: &rookery_world::Key<'_>, id: &str) -> Vec<Value> {
     let timeline = key.conversation(id).await["timeline"].clone();
     timeline.as_array().unwrap().iter().filter(|item| item["event"] == "status").cloned().collect()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{Key, Mode, story};
+use rookery_world::{Key, Mode, story};
 
 /// proves: TAG-1, TAG-5, TAG-6, TAG-7, TAG-10, TAG-11, TAG-12, GEN-13
 #[tokio::test]

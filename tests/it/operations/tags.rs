@@ -1,10 +1,10 @@
 //! `GET /tags`: the vocabulary and its counts.
 
-use rookery::ids::ConversationId;
-use rookery::workspace::people::Role;
+use rookery_base::ids::ConversationId;
+use rookery_core::workspace::people::Role;
 use serde_json::{Value, json};
 
-use crate::world::{Key, Mode, Workspace, story};
+use rookery_world::{Key, Mode, Workspace, story};
 
 async fn tags(key: &Key<'_>) -> Vec<(String, i64)> {
     let (status, list) = key.read("/tags", "list_tags", json!({})).await;

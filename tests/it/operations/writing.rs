@@ -1,12 +1,12 @@
 //! What all writing operations have in common: scopes, visibility, tools, repeats.
 
-use rookery::api::operation::Method;
-use rookery::api::registry::OPERATIONS;
-use rookery::workspace::people::Role;
+use rookery_api::operation::Method;
+use rookery_api::registry::OPERATIONS;
+use rookery_core::workspace::people::Role;
 use serde_json::{Value, json};
 
-use super::UNHURRIED;
-use crate::world::{Key, Mode, ToolAnswer, story, story_with};
+use rookery_world::UNHURRIED;
+use rookery_world::{Key, Mode, ToolAnswer, story, story_with};
 
 /// A sound body for each operation that writes to a conversation.
 fn bodies() -> Vec<(&'static str, &'static str, Value)> {

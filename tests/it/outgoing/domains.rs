@@ -1,13 +1,13 @@
 //! Sending domains: the key, the signature that verifies against DNS, and what `check-domain` says of it.
 
 use mail_auth::{AuthenticatedMessage, DkimResult, MessageAuthenticator};
-use rookery::net::dns;
-use rookery::outgoing::domain;
-use rookery::workspace::access::By;
+use rookery_base::net::dns;
+use rookery_core::workspace::access::By;
+use rookery_mail::outgoing::domain;
 
-use crate::world::site::{Site, text};
-use crate::world::zone::Zone;
-use crate::world::{Mode, story};
+use rookery_world::site::{Site, text};
+use rookery_world::zone::Zone;
+use rookery_world::{Mode, story};
 
 async fn verdict(zone: &Zone, raw: &[u8]) -> DkimResult {
     let (config, options) = dns::settings(&[zone.address]).unwrap();

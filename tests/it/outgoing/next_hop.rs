@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, SHA512, digest};
 use chrono::TimeDelta;
-use rookery::ids::{ConversationId, MessageId, WorkspaceId};
-use rookery::net::outside::Outside;
-use rookery::relay::Relay;
-use rookery::relay::mailer::{Copies, Handover, Letter, Mail, Mailer};
-use rookery::secrets::secret::Secret;
+use rookery_base::ids::{ConversationId, MessageId, WorkspaceId};
+use rookery_base::net::outside::Outside;
+use rookery_base::relay::Relay;
+use rookery_base::relay::mailer::{Copies, FinalMail, Handover, Mailer, OutgoingLetter};
+use rookery_base::secrets::secret::Secret;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -21,8 +21,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use crate::world::sink::{Does, Sink, Step};
-use crate::world::zone::Zone;
+use rookery_world::sink::{Does, Sink, Step};
+use rookery_world::zone::Zone;
 
 const HOST: &str = "mx.acme.example";
 
@@ -111,7 +111,7 @@ impl Scene {
         let relay =
             Relay::new(&address, "desk.example".into(), Some(&authority), TimeDelta::seconds(40)).unwrap();
         let relay = relay.with_tls_policy(&dns, Arc::new(outside), policy_port).unwrap();
-        let letter = Letter {
+        let letter = OutgoingLetter {
             workspace: WorkspaceId(1),
             conversation: ConversationId(1),
             message: MessageId(1),
@@ -125,7 +125,7 @@ impl Scene {
         };
         let raw = b"Subject: Hi\r\n\r\nHi\r\n".to_vec();
         let mail =
-            Mail { return_path: letter.from.clone(), to: letter.to.clone(), copies_to: Vec::new(), raw };
+            FinalMail { return_path: letter.from.clone(), to: letter.to.clone(), copies_to: Vec::new(), raw };
         let done = relay.hand_over(&letter, &mail).await.unwrap();
         (done, self.sink.taken().len() - before.0, self.sink.encrypted() - before.1)
     }
@@ -166,9 +166,10 @@ async fn a_certificate_that_the_records_are_of_is_taken_and_no_other() {
         scene.shows(Some(shown));
         for tls in ["opportunistic", "required", "none"] {
             let done = scene.sends(HOST, tls, NOWHERE).await;
-            match fits {
-                true => assert_eq!(done, ENCRYPTED, "{shown} {kind:?} tls={tls}"),
-                false => assert_eq!((done.0, done.1), (Handover::Later, 0), "{shown} {kind:?} tls={tls}"),
+            if fits {
+                assert_eq!(done, ENCRYPTED, "{shown} {kind:?} tls={tls}");
+            } else {
+                assert_eq!((done.0, done.1), (Handover::Later, 0), "{shown} {kind:?} tls={tls}");
             }
         }
         scene.shows(None);

@@ -1,15 +1,15 @@
 //! Live mail handed to a relay over real SMTP: taken, refused, put off, and every way a connection can break.
 
 use chrono::TimeDelta;
-use rookery::ids::MailboxId;
-use rookery::incoming::delivery::Received;
-use rookery::incoming::return_path;
-use rookery::relay::Relay;
-use rookery::secrets::secret::Secret;
+use rookery_base::ids::MailboxId;
+use rookery_base::relay::Relay;
+use rookery_base::secrets::secret::Secret;
+use rookery_mail::incoming::delivery::Received;
+use rookery_mail::incoming::return_path;
 use serde_json::{Value, json};
 
-use crate::world::sink::{Does, Sink, Step};
-use crate::world::{Key, Mode, Workspace, World, story_with};
+use rookery_world::sink::{Does, Sink, Step};
+use rookery_world::{Key, Mode, Workspace, World, story_with};
 
 const WINDOW: TimeDelta = TimeDelta::minutes(10);
 

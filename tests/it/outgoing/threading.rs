@@ -2,11 +2,11 @@
 
 use chrono::TimeDelta;
 use mail_parser::{Message, MessageParser};
-use rookery::incoming::delivery::Received;
-use rookery::workspace::people::Role;
+use rookery_core::workspace::people::Role;
+use rookery_mail::incoming::delivery::Received;
 use serde_json::json;
 
-use crate::world::{Mode, story};
+use rookery_world::{Mode, story};
 
 const WINDOW: TimeDelta = TimeDelta::minutes(10);
 

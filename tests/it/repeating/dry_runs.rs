@@ -1,16 +1,16 @@
 //! `dryRun`: what is tried leaves nothing, in no table, file or ear, and the real call straight after it is answered alike.
 
 use futures::FutureExt;
-use rookery::api::operation::Method;
-use rookery::api::registry::OPERATIONS;
-use rookery::replies::agents::stop;
-use rookery::workspace::people;
+use rookery_api::operation::Method;
+use rookery_api::registry::OPERATIONS;
+use rookery_core::workspace::people;
+use rookery_product::replies::agents::stop;
 use serde_json::{Map, Value, json};
 
 use super::every_post;
-use crate::operations::UNHURRIED;
-use crate::world::furnished::furnished;
-use crate::world::{Key, Mode, Reply, ToolAnswer, story, story_with};
+use rookery_world::UNHURRIED;
+use rookery_world::furnished::furnished;
+use rookery_world::{Key, Mode, Reply, ToolAnswer, story, story_with};
 
 const IN_WORDS: &str = "This was a dry run: nothing was changed or sent, and ids in it name nothing.";
 const NO_SECRET: &str = "none, this was a dry run";

@@ -11,10 +11,10 @@ use futures::future::join_all;
 use serde_json::json;
 use sqlx::PgPool;
 
-use crate::world::Reply;
-use crate::world::cluster::cluster;
-use crate::world::mail::gate::{Gate, Known, Step};
-use crate::world::site::{Node, Site};
+use rookery_world::Reply;
+use rookery_world::cluster::cluster;
+use rookery_world::mail::gate::{Gate, Known, Step};
+use rookery_world::site::{Node, Site};
 
 const KEYED: Known =
     Known { looks: "sealed from answered_requests", writes: "insert into answered_requests" };

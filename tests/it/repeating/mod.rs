@@ -5,17 +5,17 @@ mod killing;
 
 use std::time::Duration;
 
-use rookery::api::operation::Method;
-use rookery::api::registry::OPERATIONS;
-use rookery::store::partitions;
-use rookery::webhooks::redeliver;
-use rookery::workspace::access::By;
+use rookery_api::operation::Method;
+use rookery_api::registry::OPERATIONS;
+use rookery_base::store::partitions;
+use rookery_core::workspace::access::By;
+use rookery_webhooks::redeliver;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
-use crate::operations::UNHURRIED;
-use crate::world::furnished::{Furnished, furnished};
-use crate::world::{Key, Mode, Reply, ToolAnswer, World, story, story_with};
+use rookery_world::UNHURRIED;
+use rookery_world::furnished::{Furnished, furnished};
+use rookery_world::{Key, Mode, Reply, ToolAnswer, World, story, story_with};
 
 const USED: &str = "This Idempotency-Key was used for another request. Take a new key for each request.";
 
@@ -81,7 +81,7 @@ async fn every_post<'a>(home: &'a Furnished<'a>) -> Vec<Asked<'a>> {
     posts
         .map(|entry| {
             let id = match entry.spec.name {
-                "simulate_decision" => Some(rookery::ids::DocumentRequestId(request).to_string()),
+                "simulate_decision" => Some(rookery_base::ids::DocumentRequestId(request).to_string()),
                 "simulate_approval" => Some(draft.clone()),
                 _ if entry.spec.path.starts_with("/webhooks/") => Some(hook.to_string()),
                 _ => entry.spec.names_something().then(|| home.full.to_string()),
@@ -239,9 +239,10 @@ async fn a_twin_waits_and_gets_the_answer_or_does_the_work_when_the_first_was_ta
             };
             let (first, twin, ()) = tokio::join!(first, twin, release);
             let replayed = [&first, &twin].map(|reply| reply.header("idempotency-replayed").is_some());
-            match first_dies {
-                false => assert_eq!((first.status, twin.status, replayed), (201, 201, [false, true])),
-                true => assert_eq!((first.status, twin.status, replayed), (500, 201, [false, false])),
+            if first_dies {
+                assert_eq!((first.status, twin.status, replayed), (500, 201, [false, false]));
+            } else {
+                assert_eq!((first.status, twin.status, replayed), (201, 201, [false, true]));
             }
             let notes: i64 = sqlx::query_scalar("select count(*) from notes where body = $1")
                 .bind(name)
@@ -256,15 +257,7 @@ async fn a_twin_waits_and_gets_the_answer_or_does_the_work_when_the_first_was_ta
 
 /// A conversation that somebody else is changing.
 async fn held(world: &World, id: i64) -> PgConnection {
-    use sqlx::Connection;
-    let mut holder = PgConnection::connect(world.database.url()).await.unwrap();
-    sqlx::query("begin").execute(&mut holder).await.unwrap();
-    sqlx::query("select from conversations where id = $1 for update")
-        .bind(id)
-        .execute(&mut holder)
-        .await
-        .unwrap();
-    holder
+    world.holding(&format!("select from conversations where id = {id} for update")).await
 }
 
 /// Until so many wait for a lock.
@@ -304,7 +297,7 @@ async fn a_secret_answer_is_sealed_and_an_answer_that_names_the_erased_goes_but_
 
         let mut conn = world.app.connection().await.unwrap();
         let workspace = home.workspace.id;
-        rookery::store::answered::erase(&mut conn, workspace, "zoe@customer.example").await.unwrap();
+        rookery_base::store::answered::erase(&mut conn, workspace, "zoe@customer.example").await.unwrap();
         let rows = world.rows().await;
         for (name, path, body) in [("link", &links, &offer), ("reply", &replies, &reply)] {
             let again = key.post_once(name, path, body).await;

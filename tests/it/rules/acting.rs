@@ -1,15 +1,15 @@
 //! Rules at work: on mail alone and on many at once, one after the other, in chains that end, and around what is broken.
 
 use chrono::TimeDelta;
-use rookery::ids::MailboxId;
-use rookery::rules::definition::{Action, Becomes, Condition, Definition, Level, Test};
-use rookery::rules::{runs, store};
-use rookery::workspace::access::{By, MemberId};
-use rookery::workspace::people::Role;
+use rookery_base::ids::MailboxId;
+use rookery_core::rules::definition::{Action, Becomes, Condition, ConditionKind, Definition, Level};
+use rookery_core::rules::{runs, store};
+use rookery_core::workspace::access::{By, MemberId};
+use rookery_core::workspace::people::Role;
 use serde_json::json;
 
-use super::{is, on_mail, on_tag, rule, subject, tag, tags, timeline};
-use crate::world::{Mode, story};
+use rookery_world::verbs::rules::{is, on_mail, on_tag, rule, subject, tag, tags, timeline};
+use rookery_world::{Mode, story};
 
 #[tokio::test]
 async fn a_rule_tags_assigns_snoozes_and_tells_in_the_mails_own_transaction_and_names_itself() {
@@ -18,7 +18,7 @@ async fn a_rule_tags_assigns_snoozes_and_tells_in_the_mails_own_transaction_and_
         let help = acme.mailbox("help@acme.example", "Help").await;
         let mia = acme.person("Mia Member", Role::Member).await;
         let does = on_mail(
-            vec![is(Test::Sender { like: "customer.example".into() }), subject("invoice")],
+            vec![is(ConditionKind::Sender { like: "customer.example".into() }), subject("invoice")],
             vec![
                 tag("Billing"),
                 Action::Assign { to: MemberId::Person(mia) },
@@ -146,16 +146,16 @@ async fn conditions_are_about_sender_subject_words_inbox_risk_and_files() {
         let help = acme.mailbox("help@acme.example", "Help").await;
         let sales = acme.mailbox("sales@acme.example", "Sales").await;
         let not = |test| Condition { is: false, test };
-        let words = |word: &str| Test::Words { words: vec![word.into()] };
+        let words = |word: &str| ConditionKind::Words { words: vec![word.into()] };
         for (name, condition) in [
-            ("from-domain", is(Test::Sender { like: "customer.example".into() })),
-            ("not-from-anna", not(Test::Sender { like: "anna@customer.example".into() })),
+            ("from-domain", is(ConditionKind::Sender { like: "customer.example".into() })),
+            ("not-from-anna", not(ConditionKind::Sender { like: "anna@customer.example".into() })),
             ("words", is(words("broken"))),
             ("no-words", not(words("broken"))),
-            ("in-sales", is(Test::Inbox { inbox: sales })),
-            ("files", is(Test::Attachment)),
-            ("risky", is(Test::Risk { at_least: Level::Some })),
-            ("held", is(Test::Risk { at_least: Level::Held })),
+            ("in-sales", is(ConditionKind::Inbox { inbox: sales })),
+            ("files", is(ConditionKind::Attachment)),
+            ("risky", is(ConditionKind::Risk { at_least: Level::Some })),
+            ("held", is(ConditionKind::Risk { at_least: Level::Held })),
         ] {
             rule(&acme, acme.owner, name, on_mail(vec![condition], vec![tag(name)])).await;
         }
@@ -167,12 +167,12 @@ async fn conditions_are_about_sender_subject_words_inbox_risk_and_files() {
                    Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/plain\n\nHere\n\
                    --b\nContent-Type: application/pdf; name=a.pdf\nContent-Disposition: attachment; filename=a.pdf\n\n%PDF-1\n--b--\n";
         let received = acme.receives(help, raw).await;
-        let rookery::incoming::delivery::Received::Stored(stored) = received else { panic!("{received:?}") };
+        let rookery_mail::incoming::delivery::Received::Stored(stored) = received else { panic!("{received:?}") };
         assert_eq!(tags(world, stored.conversation).await, ["files", "no-words", "not-from-anna"]);
         let scam = "Message-ID: <scam@x.example>\nFrom: \"Olga Owner\" <ceo@evil.example>\nSubject: Urgent wire transfer\n\n\
              I need you to buy gift cards now and send me the codes. Our bank details have changed, pay today.\n";
         let received = acme.receives(help, scam).await;
-        let rookery::incoming::delivery::Received::Stored(stored) = received else { panic!("{received:?}") };
+        let rookery_mail::incoming::delivery::Received::Stored(stored) = received else { panic!("{received:?}") };
         let (risk, held): (Option<String>, bool) =
             sqlx::query_as("select risk, held_at is not null from conversations where id = $1")
                 .bind(stored.conversation.0)
@@ -201,7 +201,7 @@ async fn a_rule_that_names_what_is_gone_is_passed_over_and_the_mail_comes_in() {
         rule(&acme, acme.owner, "Revoked", assign(MemberId::Agent(bot.agent))).await;
         let told = on_mail(vec![], vec![Action::Notify { person: mia }]);
         rule(&acme, acme.owner, "Told", told).await;
-        let not_old = Condition { is: false, test: Test::Inbox { inbox: old } };
+        let not_old = Condition { is: false, test: ConditionKind::Inbox { inbox: old } };
         rule(&acme, acme.owner, "Closed inbox", on_mail(vec![not_old], vec![tag("half")])).await;
         let sound = rule(&acme, acme.owner, "Sound", on_mail(vec![], vec![tag("whole")])).await;
         world.sql("update people set removed_at = created_at where name = 'Mia Member'").await;
@@ -243,11 +243,11 @@ async fn mail_that_is_stored_together_is_ruled_as_if_it_came_alone() {
     story(async |world| {
         let acme = world.workspace("Acme").await;
         let help = acme.mailbox("help@acme.example", "Help").await;
-        let even = is(Test::Subject { words: (0..5).map(|n| format!("no {}.", 2 * n)).collect() });
+        let even = is(ConditionKind::Subject { words: (0..5).map(|n| format!("no {}.", 2 * n)).collect() });
         rule(&acme, acme.owner, "Even", on_mail(vec![even], vec![tag("even")])).await;
         rule(&acme, acme.owner, "Heard", on_tag("even", vec![tag("heard")])).await;
-        let batcher = std::sync::Arc::new(rookery::incoming::receive::batch::Batcher::default());
-        let mailbox = rookery::workspace::mailboxes::live(
+        let batcher = std::sync::Arc::new(rookery_mail::incoming::receive::batch::Batcher::default());
+        let mailbox = rookery_core::workspace::mailboxes::live(
             &mut world.app.connection().await.unwrap(),
             acme.id,
             MailboxId(help.0),
@@ -261,11 +261,11 @@ async fn mail_that_is_stored_together_is_ruled_as_if_it_came_alone() {
                     "Message-ID: <n{n}@x.example>\r\nFrom: a@x.example\r\nSubject: no {n}.\r\n\r\nHello\r\n"
                 );
                 let raw = bytes::Bytes::from(raw.into_bytes());
-                let mail = rookery::incoming::receive::take_apart(&raw).await.unwrap().unwrap();
-                let delivery = rookery::incoming::delivery::Delivery::of(
+                let mail = rookery_mail::incoming::receive::take_apart(&raw).await.unwrap().unwrap();
+                let delivery = rookery_mail::incoming::delivery::Delivery::from_raw(
                     mailbox,
                     raw.to_vec(),
-                    rookery::incoming::authenticate::Dmarc::Unknown,
+                    rookery_mail::incoming::authenticate::Dmarc::Unknown,
                 );
                 batcher.deliver(&app, acme.id, delivery, mail.into()).await.unwrap()
             }

@@ -1,6 +1,6 @@
 //! `/settings/rules` by plain forms: a rule is put together line by line, tried, saved, ordered, turned off and removed.
 
-use crate::world::{World, story};
+use rookery_world::{World, story};
 
 const NEW: &str = "/settings/rules/new";
 
@@ -149,7 +149,7 @@ async fn rules_are_ordered_turned_off_and_removed_after_a_question() {
             ];
             assert_eq!(olga.post(NEW, &fields).await.status, 303);
         }
-        let ids: Vec<rookery::ids::RuleId> = sqlx::query_scalar("select id from rules order by place")
+        let ids: Vec<rookery_base::ids::RuleId> = sqlx::query_scalar("select id from rules order by place")
             .fetch_all(&world.app.pool)
             .await
             .unwrap();
@@ -165,7 +165,7 @@ async fn rules_are_ordered_turned_off_and_removed_after_a_question() {
         assert_eq!(go(1, "turn", &[("on", "0")]).await, 303);
         assert_eq!(go(1, "turn", &[("on", "0")]).await, 303, "it is off already");
         let id = acme.mail(help, "a@x.example", "Hello", "Hi").await;
-        assert_eq!(super::tags(world, id).await, ["A", "C"]);
+        assert_eq!(rookery_world::verbs::rules::tags(world, id).await, ["A", "C"]);
         let list = olga.get("/settings/rules").await.page();
         assert_eq!(list.matches(r#"aria-checked="false""#).count(), 1);
         let question = olga.get(&format!("/settings/rules/{}/remove", ids[0])).await.page();

@@ -1,13 +1,13 @@
 //! What rules never touch and never tell: other people's private inboxes, the sandbox, other workspaces.
 
-use rookery::ids::RuleId;
-use rookery::rules::definition::{Action, Test};
-use rookery::workspace::access::MemberId;
-use rookery::workspace::people::Role;
+use rookery_base::ids::RuleId;
+use rookery_core::rules::definition::{Action, ConditionKind};
+use rookery_core::workspace::access::MemberId;
+use rookery_core::workspace::people::Role;
 use serde_json::json;
 
-use super::{is, on_mail, rule, tag, tags, timeline};
-use crate::world::{Mode, story};
+use rookery_world::verbs::rules::{is, on_mail, rule, tag, tags, timeline};
+use rookery_world::{Mode, story};
 
 #[tokio::test]
 async fn a_rule_acts_on_private_mail_of_its_maker_alone_and_gives_it_to_nobody() {
@@ -67,8 +67,13 @@ async fn a_trial_and_a_list_tell_nothing_of_a_colleagues_private_inbox() {
         acme.mail(olgas, "canary@x.example", "Canary subject", "needle").await;
         let secret = acme.key("sandbox", "write", Mode::Test).await;
         secret.simulate(json!({ "from": "sand@customer.test", "subject": "Sandy", "text": "needle" })).await;
-        rule(&acme, acme.owner, "Mine", on_mail(vec![is(Test::Inbox { inbox: olgas })], vec![tag("x")]))
-            .await;
+        rule(
+            &acme,
+            acme.owner,
+            "Mine",
+            on_mail(vec![is(ConditionKind::Inbox { inbox: olgas })], vec![tag("x")]),
+        )
+        .await;
         let fields = [
             ("name", "Look"),
             ("when", "mail-arrives"),

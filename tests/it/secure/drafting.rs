@@ -5,10 +5,10 @@ use chrono::TimeDelta;
 use serde_json::json;
 
 use super::{Desk, ROSA};
-use crate::web::customer::link_in;
-use crate::web::writing::{Composer, leaves, write};
-use crate::world::canary::{CANARY, rows_with_it};
-use crate::world::{Mode, story};
+use rookery_world::canary::{CANARY, rows_with_it};
+use rookery_world::pages::customer::link_in;
+use rookery_world::pages::writing::{Composer, leaves, write};
+use rookery_world::{Mode, story};
 
 /// Files that are attached to drafts, as they lie in the store.
 fn plain_files(desk: &Desk<'_>) -> usize {

@@ -5,8 +5,8 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::{Desk, Guest, ROSA, an_hour, code_in_mail};
-use crate::web::customer::link_in;
-use crate::world::{Mode, story};
+use rookery_world::pages::customer::link_in;
+use rookery_world::{Mode, story};
 
 const WORDS: &str = "Your account ends with 4471.";
 
@@ -196,7 +196,7 @@ async fn tokens_and_cookies_of_anything_else_open_nothing() {
         let (other_place, _) = second.rsplit_once('/').unwrap();
         let asked = json!({ "documents": [{ "label": "Lease" }], "send": true });
         key.post(&format!("/conversations/{}/document-requests", desk.id), asked).await;
-        crate::web::writing::leaves(world).await;
+        rookery_world::pages::writing::leaves(world).await;
         let upload = link_in(&world.outbox.letters().pop().unwrap().text);
         let upload_token = upload.rsplit('/').next().unwrap();
         let visit = cookie.as_deref().unwrap().split_once('=').unwrap().1;
@@ -267,10 +267,10 @@ async fn a_page_shows_its_own_address_and_conversation_and_nothing_of_others() {
         let rosa = desk.guest(&desk.sends(WORDS).await);
         rosa.gets_in().await;
         let plain = desk.composer().await.without("secure").set("body", "An ordinary mail 5150.");
-        plain.press(&desk.mia, &crate::web::writing::write(desk.id), ("do", "send")).await;
+        plain.press(&desk.mia, &rookery_world::pages::writing::write(desk.id), ("do", "send")).await;
         let other = desk.composer().await.set("secure", "1").set("proof", "code");
         let other = other.set("to", "lawyer@firm.example").set("body", "For the lawyer 7007.");
-        crate::web::writing::leaves(world).await;
+        rookery_world::pages::writing::leaves(world).await;
         let lawyer = desk.guest(&desk.sent(&other).await);
         let page = rosa.opens().await.page();
         assert!(page.contains("4471") && !page.contains("5150") && !page.contains("7007"), "{page}");

@@ -1,18 +1,18 @@
 //! What is done with whole conversations is done with their secure messages: merging, erasing, deleting, new keys.
 
 use chrono::TimeDelta;
-use rookery::app::App;
 use rookery::cli::reseal;
-use rookery::clock::Clock;
-use rookery::config::Config;
-use rookery::conversations::secure::words;
-use rookery::ids::MessageId;
-use rookery::random::Random;
-use rookery::secrets::key_ring::KeyRing;
+use rookery_base::app::App;
+use rookery_base::clock::Clock;
+use rookery_base::config::Config;
+use rookery_base::ids::MessageId;
+use rookery_base::random::Random;
+use rookery_base::secrets::key_ring::KeyRing;
+use rookery_core::conversations::secure::words;
 
 use super::{Desk, ROSA};
-use crate::world::canary::CANARY;
-use crate::world::{story, story_with};
+use rookery_world::canary::CANARY;
+use rookery_world::{story, story_with};
 
 #[tokio::test]
 async fn after_its_conversation_became_part_of_another_the_page_opens_and_answers_as_before() {

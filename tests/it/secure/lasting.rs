@@ -2,17 +2,17 @@
 //! of an answer, and what leaves with an export.
 
 use chrono::TimeDelta;
-use rookery::conversations::secure::answer::{self, Answer, Refused};
-use rookery::conversations::secure::page;
-use rookery::conversations::secure::vault::Vault;
-use rookery::ids::MessageId;
-use rookery::limits::customers::Visits;
-use rookery::secrets::hashes::sha256;
+use rookery_base::ids::MessageId;
+use rookery_base::limits::customers::Visits;
+use rookery_base::secrets::hashes::sha256;
+use rookery_core::conversations::secure::answer::{self, AnswerRefusal, SecureAnswer};
+use rookery_core::conversations::secure::page;
+use rookery_core::conversations::secure::vault::Vault;
 
 use super::{Desk, ROSA, code_in_mail};
-use crate::erasing::exports::{made, unpacked};
-use crate::web::writing::{leaves, write};
-use crate::world::story;
+use rookery_world::pages::writing::{leaves, write};
+use rookery_world::story;
+use rookery_world::verbs::erasing::{made, unpacked};
 
 const WORDS: &str = "Your account ends with 4471.";
 
@@ -79,13 +79,13 @@ async fn an_answer_that_was_on_its_way_when_the_link_was_taken_back_is_not_taken
         let keys = world.app.config.secret_key.as_ref().unwrap();
         let mut conn = world.app.connection().await.unwrap();
         let token = link.rsplit('/').next().unwrap();
-        let page = page::find(&mut conn, keys, (desk.acme.id, message), token).await.unwrap().unwrap();
+        let page = page::find(&mut conn, keys, desk.acme.id, message, token).await.unwrap().unwrap();
         assert_eq!(desk.mia.post(&format!("/messages/{message}/revoke"), &[]).await.status, 303);
         let mut tx = world.app.begin(desk.acme.id).await.unwrap();
         let vault = Vault::must(&mut tx, keys, desk.acme.id).await.unwrap();
-        let late = Answer { text: "Mine ends with 9902.", files: &[], once: "one" };
+        let late = SecureAnswer { text: "Mine ends with 9902.", files: &[], once: "one" };
         let written = answer::write(&mut tx, &vault, &page, late).await.unwrap();
-        assert!(matches!(written, Err(Refused::Ended)), "{written:?}");
+        assert!(matches!(written, Err(AnswerRefusal::Ended)), "{written:?}");
     })
     .await;
 }

@@ -12,12 +12,12 @@ use std::sync::Mutex;
 use chrono::TimeDelta;
 use reqwest::Method;
 use reqwest::redirect::Policy;
-use rookery::ids::{ConversationId, MailboxId};
+use rookery_base::ids::{ConversationId, MailboxId};
 
-use crate::web::customer::link_in;
-use crate::web::writing::{Composer, leaves, reply, write};
-use crate::world::browser::{Browser, Shown};
-use crate::world::{Workspace, World};
+use rookery_world::browser::{Browser, Shown};
+use rookery_world::pages::customer::link_in;
+use rookery_world::pages::writing::{Composer, leaves, reply, write};
+use rookery_world::{Workspace, World};
 
 pub const ROSA: &str = "rosa@customer.example";
 

@@ -3,18 +3,18 @@
 use serde_json::json;
 
 use super::{Desk, Guest};
-use crate::web::writing::{leaves, write};
-use crate::webhooks::local_story;
-use crate::webhooks::receiver::Receiver;
-use crate::world::canary::{CANARY, stands_in};
-use crate::world::{Mode, story};
+use rookery_world::canary::{CANARY, stands_in};
+use rookery_world::pages::writing::{leaves, write};
+use rookery_world::webhooks::local_story;
+use rookery_world::webhooks::receiver::Receiver;
+use rookery_world::{Mode, story};
 
 /// A secure message with a file, and an answer with one, all of them full of the canary.
 async fn exchanged<'w>(desk: &Desk<'w>) -> Guest<'w> {
     let body = format!("The word is {CANARY}.");
     let composer = desk.composer().await.set("secure", "1").set("proof", "code").set("body", &body);
     composer.press(&desk.mia, &write(desk.id), ("do", "save")).await;
-    let rows = crate::world::canary::rows_with_it(&desk.world.app.pool).await;
+    let rows = rookery_world::canary::rows_with_it(&desk.world.app.pool).await;
     assert_eq!(rows, Vec::<String>::new(), "while it is written");
     let composer = desk.composer().await;
     assert_eq!(composer.get("body"), body);

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{Desk, ROSA};
-use crate::web::writing::{Composer, leaves, reply, write};
-use crate::world::{Mode, story};
+use rookery_world::pages::writing::{Composer, leaves, reply, write};
+use rookery_world::{Mode, story};
 
 /// The timeline's messages, as a key reads them over REST and over MCP, which agree.
-async fn messages(desk: &Desk<'_>, key: &crate::world::Key<'_>) -> Vec<Value> {
+async fn messages(desk: &Desk<'_>, key: &rookery_world::Key<'_>) -> Vec<Value> {
     let id = desk.id.to_string();
     let path = format!("/conversations/{id}");
     let (status, read) = key.read(&path, "get_conversation", json!({ "id": id })).await;
@@ -183,7 +183,7 @@ async fn a_stopped_one_is_a_draft_that_goes_out_as_it_was_or_is_written_on() {
         let shown = composer.set("proof", "code").press(&desk.mia, &write(desk.id), ("do", "send")).await;
         assert!(shown.location().contains("done=sends"), "{}", shown.html);
         leaves(world).await;
-        let link = crate::web::customer::link_in(&world.outbox.letters().pop().unwrap().text);
+        let link = rookery_world::pages::customer::link_in(&world.outbox.letters().pop().unwrap().text);
         let rosa = desk.guest(&link);
         rosa.gets_in().await;
         assert!(rosa.opens().await.page().contains("It is 4471."));
@@ -208,7 +208,7 @@ async fn an_owner_lets_agents_read_the_words_and_takes_it_back_and_both_are_audi
         let audited =
             world.scalar("select count(*) from audit_entries where did like 'secure_words.%'").await;
         assert_eq!(audited, 2);
-        let admin = desk.acme.person("Adam", rookery::workspace::people::Role::Admin).await;
+        let admin = desk.acme.person("Adam", rookery_core::workspace::people::Role::Admin).await;
         let adam = world.browser(desk.acme.id, admin).await;
         assert_eq!(adam.post("/settings/agents/secure", &[("read", "yes")]).await.status, 404);
         assert_eq!(words().await, "Secure message");

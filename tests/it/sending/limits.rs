@@ -1,13 +1,13 @@
 //! How much a stranger, and a service itself, may take of the hook: who floods one connection waits, and nobody else does.
 
 use chrono::TimeDelta;
-use rookery::app_mail::adapters::Provider;
-use rookery::app_mail::manage;
-use rookery::limits::hooks::{MOST_AT_ONCE, MOST_REFUSED};
-use rookery::workspace::access::By;
+use rookery_base::limits::hooks::{MOST_AT_ONCE, MOST_REFUSED};
+use rookery_core::workspace::access::By;
+use rookery_product::app_mail::adapters::Provider;
+use rookery_product::app_mail::manage;
 
-use super::{Service, log, records};
-use crate::world::story;
+use rookery_world::mail::services::{Service, log, records};
+use rookery_world::story;
 
 #[tokio::test]
 async fn who_floods_one_connection_with_what_is_not_signed_waits_and_others_do_not() {
@@ -55,7 +55,7 @@ async fn a_service_that_signs_too_much_in_a_minute_is_told_when_to_come_back() {
         let acme = world.workspace("Acme").await;
         let service = Service::of(&acme, Provider::Mailgun).await;
         let limit = world.app.config.told_mail_limit();
-        let key = rookery::limits::rate::RateKey::ToldMail(acme.id, service.id);
+        let key = rookery_base::limits::rate::RateKey::ToldMail(acme.id, service.id);
         let mut conn = world.app.connection().await.unwrap();
         for _ in 0..limit.most {
             world.app.rate.take(&mut conn, key, limit, world.now()).await.unwrap().unwrap();

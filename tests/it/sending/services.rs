@@ -2,13 +2,13 @@
 //! and however often it is told; and nothing that is not the service's own is believed.
 
 use chrono::TimeDelta;
-use rookery::app_mail::adapters::Provider;
+use rookery_product::app_mail::adapters::Provider;
 use serde_json::{Value, json};
 
-use super::{ANNA, SIGNING, Service, log, records, suppressed};
-use crate::webhooks::receiver::{Answering, Receiver};
-use crate::world::mail::post::{mail, post_with};
-use crate::world::story;
+use rookery_world::mail::post::{mail, post_with};
+use rookery_world::mail::services::{ANNA, SIGNING, Service, log, records, suppressed};
+use rookery_world::webhooks::receiver::{Answering, Receiver};
+use rookery_world::{Mode, story};
 
 const ZONE: &[(&str, &str)] =
     &[("customer.example", "v=spf1 ip4:127.0.0.1 -all"), ("_dmarc.customer.example", "v=DMARC1; p=reject")];
@@ -74,6 +74,73 @@ async fn a_service_silences_nobody_it_did_not_write_to() {
 }
 
 /// A mail that could not be delivered now, or was refused for its sender's sake, says nothing of the address.
+/// Its word is all there is for what it sent: first that a mail was delivered, then that it bounced.
+#[tokio::test]
+async fn a_service_silences_nobody_who_wrote_to_us_whenever_they_did() {
+    for kind in ["bounced", "complained"] {
+        story(async |world| {
+            let acme = world.workspace("Acme").await;
+            let help = acme.mailbox("help@acme.example", "Help").await;
+            let key = acme.key("bot", "send", Mode::Live).await;
+            let mailgun = Service::of(&acme, Provider::Mailgun).await;
+            let mut trouble = mailgun.bounced();
+            if kind == "complained" {
+                (trouble["event"], trouble["id"]) = (json!("complained"), json!("c1"));
+            }
+            // She wrote, and then the service speaks of her.
+            let id = acme.mail(help, ANNA, "Refund", "Where is it?").await;
+            assert_eq!(mailgun.tells("t1", &mailgun.sent()).await.status, 200);
+            assert_eq!(mailgun.tells("t2", &trouble).await.status, 200);
+            assert_eq!(suppressed(world).await, [] as [&str; 0], "{kind}");
+            assert_eq!(log(world, mailgun.id).await[1], format!("{kind} {ANNA} matched"));
+            key.sends(id, "Here it is.").await;
+            world.wait(TimeDelta::minutes(11));
+            world.work().await;
+            assert_eq!(world.outbox.letters().len(), 1, "{kind}: she is answered");
+
+            // The service spoke of her before she wrote: nobody knew that she would.
+            world.sql("delete from messages; delete from conversations; delete from app_mail; delete from seen_reports").await;
+            assert_eq!(mailgun.tells("t3", &mailgun.sent()).await.status, 200);
+            assert_eq!(mailgun.tells("t4", &trouble).await.status, 200);
+            let reason = if kind == "bounced" { "bounce" } else { "complaint" };
+            assert_eq!(suppressed(world).await, [format!("{ANNA} {reason}")]);
+            let id = acme.mail(help, ANNA, "Hello", "A question.").await;
+            assert_eq!(suppressed(world).await, [] as [&str; 0], "{kind}");
+            assert_eq!(key.told(id, "suppression-lifted").await.len(), 1);
+        })
+        .await;
+    }
+}
+
+/// A colleague who answered within somebody else's conversation, or whose own was merged into it.
+#[tokio::test]
+async fn a_service_silences_nobody_who_wrote_in_a_conversation_of_somebody_else() {
+    for kind in ["bounced", "complained"] {
+        story(async |world| {
+            let acme = world.workspace("Acme").await;
+            let help = acme.mailbox("help@acme.example", "Help").await;
+            let mailgun = Service::of(&acme, Provider::Mailgun).await;
+            let mut trouble = mailgun.bounced();
+            if kind == "complained" {
+                (trouble["event"], trouble["id"]) = (json!("complained"), json!("c1"));
+            }
+            acme.mail(help, ANNA, "Refund", "Where is it?").await;
+            world
+                .sql("update conversations set contact_email = 'ada@customer.example', contact_name = 'Ada'")
+                .await;
+            assert_eq!(mailgun.tells("t1", &mailgun.sent()).await.status, 200);
+            assert_eq!(mailgun.tells("t2", &trouble).await.status, 200);
+            assert_eq!(suppressed(world).await, [] as [&str; 0], "{kind}");
+            // What a machine sent in her name is no word of hers.
+            world.sql("update messages set automatic = true where direction = 'inbound'").await;
+            world.sql("delete from seen_reports").await;
+            assert_eq!(mailgun.tells("t3", &trouble).await.status, 200);
+            assert_eq!(suppressed(world).await.len(), 1, "{kind}");
+        })
+        .await;
+    }
+}
+
 #[tokio::test]
 async fn what_says_nothing_of_an_address_is_noted_and_silences_nobody() {
     story(async |world| {
@@ -244,16 +311,21 @@ async fn words_are_asked_for_as_the_service_wants_it() {
             let body = if provider == Provider::Resend { body.replace("TextBody", "text") } else { body };
             server.answers_with(Answering { body, ..Answering::with(200) });
             let mut service = Service::of(&post.acme, provider).await;
-            let wanted = rookery::app_mail::connect::Wanted {
+            let wanted = rookery_product::app_mail::connect::WantedService {
                 person: post.acme.owner,
                 name: "With words",
                 provider,
                 content_url: "",
                 token: "server-token",
-                key: if provider == Provider::Resend { super::RESEND_KEY } else { "" },
+                key: if provider == Provider::Resend {
+                    rookery_world::mail::services::RESEND_KEY
+                } else {
+                    ""
+                },
             };
-            let made =
-                rookery::app_mail::connect::connect(&post.world.app, post.acme.id, wanted).await.unwrap();
+            let made = rookery_product::app_mail::connect::connect(&post.world.app, post.acme.id, wanted)
+                .await
+                .unwrap();
             (service.id, service.path, service.secret) =
                 (made.id, made.hook.replace("https://rookery.example", ""), made.secret);
             // The service's address stands in the program; here its server is elsewhere.

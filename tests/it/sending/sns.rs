@@ -5,14 +5,14 @@ use std::process::{Command, Stdio};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use rookery::app_mail::adapters::Provider;
-use rookery::app_mail::manage;
-use rookery::net::sns::public_key;
-use rookery::workspace::access::By;
+use rookery_base::net::sns::public_key;
+use rookery_core::workspace::access::By;
+use rookery_product::app_mail::adapters::Provider;
+use rookery_product::app_mail::manage;
 use serde_json::{Value, json};
 
-use super::{ANNA, Service, connects, log, records, suppressed};
-use crate::world::{Reply, Workspace, World, story};
+use rookery_world::mail::services::{ANNA, Service, connects, log, records, suppressed};
+use rookery_world::{Reply, Workspace, World, story};
 
 const TOPIC: &str = "arn:aws:sns:eu-west-1:123456789012:sent-mail";
 const CERTIFICATE: &str =

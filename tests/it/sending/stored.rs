@@ -1,11 +1,11 @@
 //! What is stored of reports when storing fails, when one cannot be stored, and when somebody is erased.
 
-use rookery::app_mail::adapters::Provider;
-use rookery::app_mail::{forget, told};
+use rookery_product::app_mail::adapters::Provider;
+use rookery_product::app_mail::{forget, told};
 use serde_json::json;
 
-use super::{ANNA, Service, log, records, suppressed};
-use crate::world::story;
+use rookery_world::mail::services::{ANNA, Service, log, records, suppressed};
+use rookery_world::story;
 
 /// A database that is busy is our trouble: the service is asked to try again, and then nothing is missing.
 #[tokio::test]
@@ -109,7 +109,9 @@ async fn reports_of_a_disconnected_service_are_nobodys() {
         let acme = world.workspace("Acme").await;
         let service = Service::of(&acme, Provider::Resend).await;
         assert_eq!(service.tells("n1", &service.sent()).await.status, 200);
-        rookery::app_mail::connect::disconnect(&world.app, acme.id, acme.owner, service.id).await.unwrap();
+        rookery_product::app_mail::connect::disconnect(&world.app, acme.id, acme.owner, service.id)
+            .await
+            .unwrap();
         assert_eq!(service.tells("n2", &service.bounced()).await.status, 401);
         assert_eq!((records(world).await, suppressed(world).await.len()), (1, 0));
         assert_eq!(log(world, service.id).await, [format!("sent {ANNA} noted")]);

@@ -10,19 +10,19 @@ use axum::body::to_bytes;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use chrono::TimeDelta;
-use rookery::ids::{ConversationId, EventId, WebhookId};
-use rookery::webhooks::redeliver::{Again, redeliver_failed};
-use rookery::workspace::access::By;
+use rookery_base::ids::{ConversationId, EventId, WebhookId};
+use rookery_core::workspace::access::By;
+use rookery_webhooks::redeliver_failed::{self, RedeliveryRequest};
 use serde_json::{Value, json};
 
 use super::ledger::{Ledger, hash, number_in};
-use crate::web::approvals::field;
-use crate::web::writing::{Composer, reply, write};
-use crate::world::browser::Browser;
-use crate::world::mail::client::Client;
-use crate::world::mail::post::Post;
-use crate::world::sink::Sink;
-use crate::world::{Key, Mode, ToolAnswer};
+use rookery_world::browser::Browser;
+use rookery_world::mail::client::Client;
+use rookery_world::mail::post::Post;
+use rookery_world::pages::approvals::field;
+use rookery_world::pages::writing::{Composer, reply, write};
+use rookery_world::sink::Sink;
+use rookery_world::{Key, Mode, ToolAnswer};
 
 /// Conversations that people and agents look at: the newest.
 const RECENT: usize = 50;
@@ -442,9 +442,10 @@ impl<'w> Doing<'w> {
     /// receiver went away, and by chance it was there again for none of the last three tries.
     async fn sends_again(&self) {
         let (app, workspace) = (&self.post.world.app, self.post.acme.id);
-        let again = Again { since: app.clock.now() - TimeDelta::days(30), skipped: false };
-        let sent = redeliver_failed(app, workspace, &By::System, self.webhook, again).await;
-        self.again.fetch_add(sent.expect("what failed can be sent again") as u32, Ordering::Relaxed);
+        let again = RedeliveryRequest { since: app.clock.now() - TimeDelta::days(30), skipped: false };
+        let asked = redeliver_failed::ask(app, workspace, &By::System, self.webhook, again).await;
+        asked.expect("what failed can be sent again");
+        self.again.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The first few of these events, with every try to deliver them.
@@ -498,7 +499,7 @@ impl<'w> Doing<'w> {
         let (sent, other) = (once("reply", &sent), once("reply", &other));
         println!(
             "soak: {} mails, {} notes and {} replies acknowledged, {} pages; {} replies left, {} did not, {} approved; \
-             {} events by webhook ({} of them sent again after nine tries), {} by feed; not done: {:?}",
+             {} events by webhook (what failed was sent again {} times), {} by feed; not done: {:?}",
             ledger.mails.len(),
             ledger.notes.len(),
             ledger.replies.len(),

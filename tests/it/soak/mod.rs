@@ -15,9 +15,9 @@ use rookery::worker;
 
 use self::doing::{Doing, Hook};
 use self::samples::Samples;
-use crate::world::mail::post::post_with;
-use crate::world::sink::{Does, Sink, Step};
-use crate::world::{Mode, World};
+use rookery_world::mail::post::post_with;
+use rookery_world::sink::{Does, Sink, Step};
+use rookery_world::{Mode, World};
 
 /// How much faster the clock runs.
 const SPEED: u32 = 300;

@@ -8,8 +8,8 @@ use sqlx::{Connection, PgConnection};
 
 use super::SPEED;
 use super::doing::Doing;
-use crate::world::World;
-use crate::world::sink::Sink;
+use rookery_world::World;
+use rookery_world::sink::Sink;
 
 const SAMPLES: u32 = 40;
 const MB: f64 = 1024.0 * 1024.0;

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 
-use super::raw::{LONG, made_up};
-use crate::world::site::{Node, Site};
-use crate::world::{Mode, story};
+use rookery_world::programs::raw::{LONG, made_up};
+use rookery_world::site::{Node, Site};
+use rookery_world::{Mode, story};
 
 /// While a table cannot be read, two hundred strangers ask for something in it, and somebody with a key for
 /// something else. Gives the codes that strangers got.

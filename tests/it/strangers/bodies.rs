@@ -5,9 +5,9 @@ use serde_json::json;
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
 
-use super::raw::{LONG, answer, made_up, memory, said, socket};
-use crate::world::Reply;
-use crate::world::site::Site;
+use rookery_world::Reply;
+use rookery_world::programs::raw::{LONG, answer, made_up, memory, said, socket};
+use rookery_world::site::Site;
 
 /// The largest body there is.
 const LARGE: usize = 16 << 20;

@@ -3,16 +3,16 @@
 
 use std::time::{Duration, Instant};
 
-use rookery::net::fd_limit;
+use rookery_base::net::fd_limit;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use super::raw::{LONG, answer, is_closed, said, socket};
-use crate::world::mail::client::Client;
-use crate::world::mail::dns::Zone;
-use crate::world::mail::post::mail;
-use crate::world::ports;
-use crate::world::site::Site;
+use rookery_world::mail::client::Client;
+use rookery_world::mail::dns::Zone;
+use rookery_world::mail::post::mail;
+use rookery_world::ports;
+use rookery_world::programs::raw::{LONG, answer, is_closed, said, socket};
+use rookery_world::site::Site;
 
 const HALF: [&[u8]; 4] =
     [b"", b"GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", b"PRI * HTTP/2.0\r\n", b"P"];

@@ -4,5 +4,6 @@
 mod asking;
 mod bodies;
 mod connecting;
-mod raw;
+mod mail;
+mod owing;
 mod signing;

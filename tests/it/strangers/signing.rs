@@ -4,14 +4,14 @@
 use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
-use rookery::app_mail::adapters::Provider;
-use rookery::app_mail::connect::{Connected, Wanted, connect};
-use rookery::limits::rate::RateKey;
+use rookery_base::limits::rate::RateKey;
+use rookery_product::app_mail::adapters::Provider;
+use rookery_product::app_mail::connect::{Connected, WantedService, connect};
 use serde_json::json;
 use standardwebhooks::Webhook;
 
-use super::raw::{answer, said, socket};
-use crate::world::{Reply, Workspace, World, story_with};
+use rookery_world::programs::raw::{answer, said, socket};
+use rookery_world::{Reply, Workspace, World, story_with};
 
 /// How long twenty requests of 256 KB take with such signatures, and their code.
 async fn told(address: &str, path: &str, seconds: i64, signatures: &str) -> (Duration, u16) {
@@ -97,7 +97,7 @@ async fn a_service_tells_so_much_a_minute_and_strangers_cannot_use_that_up() {
 
 async fn connected(world: &World, acme: &Workspace<'_>) -> Connected {
     let content_url = "http://127.0.0.1:9/emails/{id}";
-    let wanted = Wanted {
+    let wanted = WantedService {
         person: acme.owner,
         name: "Mailer",
         provider: Provider::Own,

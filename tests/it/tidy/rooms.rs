@@ -9,8 +9,10 @@ const MOST_FILES: usize = 20;
 
 /// Files that import each other, straight or round about. A parent and its child count like any others.
 pub fn circles(files: &[File]) -> Vec<String> {
-    let files: Vec<&File> =
-        files.iter().filter(|file| file.is_rust() && file.path != "src/main.rs").collect();
+    let files: Vec<&File> = files
+        .iter()
+        .filter(|file| file.is_rust() && !file.path.ends_with("/main.rs") && file.path.contains("/src/"))
+        .collect();
     let by_module: BTreeMap<Vec<String>, usize> =
         files.iter().enumerate().map(|(at, file)| (file.module(), at)).collect();
     let imported = |at: usize| -> BTreeSet<usize> {

@@ -2,7 +2,6 @@
 //! macros are seen too), the tables in SQL.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::str::FromStr;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
@@ -13,9 +12,13 @@ pub struct File {
     pub text: String,
 }
 
-/// Every file below these folders, sorted by path.
+/// Crates of one room: their room has the name of the crate. Other crates have several, each a folder of its `src/`.
+const OF_ONE_ROOM: &[&str] =
+    &["reading", "assistants", "webhooks", "http", "api", "web", "site", "assets-build"];
+
+/// Every file below these folders of the repository, sorted by path.
 pub fn tree(folders: &[&str]) -> Vec<File> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = &rookery_world::root();
     let mut files = Vec::new();
     let mut open: Vec<_> = folders.iter().map(|folder| root.join(folder)).collect();
     while let Some(folder) = open.pop() {
@@ -44,25 +47,86 @@ impl File {
         self.path.ends_with(".rs")
     }
 
-    /// `incoming` for src/incoming/receive.rs, `clock` for src/clock.rs.
-    pub fn top(&self) -> &str {
-        let name = self.path.split('/').nth(1).unwrap_or_default();
-        name.strip_suffix(".rs").unwrap_or(name)
+    /// `mail` for crates/mail/src/incoming/receive.rs.
+    pub fn crate_name(&self) -> &str {
+        self.path.strip_prefix("crates/").and_then(|path| path.split('/').next()).unwrap_or_default()
     }
 
-    /// The module path: `["incoming", "receive"]` for src/incoming/receive.rs.
+    /// `incoming` for crates/mail/src/incoming/receive.rs, `clock` for crates/base/src/clock.rs, `web` for all of crates/web.
+    pub fn room(&self) -> String {
+        self.module().into_iter().next().unwrap_or_default()
+    }
+
+    /// From the room on: `["incoming", "receive"]` for crates/mail/src/incoming/receive.rs.
     pub fn module(&self) -> Vec<String> {
-        let parts = self.path.trim_end_matches(".rs").split('/').skip(1);
+        let parts = self.path.trim_end_matches(".rs").split('/').skip(3);
         let roots = ["lib", "main", "mod"];
-        let parts = parts.filter(|part| !roots.contains(part));
-        parts.map(String::from).collect()
+        let parts = parts.filter(|part| !roots.contains(part)).map(String::from);
+        root(self.crate_name()).into_iter().chain(parts).collect()
     }
 
-    /// Every path in the file that leads somewhere in this crate, from the crate's root on, with the line.
+    /// The room of a path that leads to another crate: `rookery_core::events::record` leads to `["events", "record"]`.
+    fn begins(&self, word: &str) -> Option<Vec<String>> {
+        let name = if word == "crate" { self.crate_name() } else { word.strip_prefix("rookery_")? };
+        Some(root(name))
+    }
+
+    /// Every path in the file that leads somewhere in the tree, from the room on, with the line.
     pub fn paths(&self) -> Vec<(Vec<String>, usize)> {
         let tokens = self.tokens();
         let children = child_modules(&tokens);
-        paths(&tokens, &self.module(), &children)
+        self.paths_in(&tokens, &self.module(), &children)
+    }
+
+    /// What `crate::`, `rookery_…::`, `self::`, any `super::` and the names of child modules lead to, in imports, expressions, types and
+    /// macros. Braces give one path for each branch.
+    fn paths_in(
+        &self,
+        tokens: &TokenStream,
+        module: &[String],
+        children: &[String],
+    ) -> Vec<(Vec<String>, usize)> {
+        let tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
+        let mut found = Vec::new();
+        let mut at = 0;
+        while at < tokens.len() {
+            if let Some((name, body)) = module_at(&tokens[at..]) {
+                let mut inner = module.to_vec();
+                inner.push(name);
+                found.extend(self.paths_in(&body, &inner, &[]));
+                at += 3;
+                continue;
+            }
+            if let TokenTree::Group(group) = &tokens[at] {
+                found.extend(self.paths_in(&group.stream(), module, children));
+            }
+            let starts = at < 2 || !is_path_separator(&tokens[at - 2..]);
+            let mut before = module.to_vec();
+            let mut reached = at;
+            while is_word(tokens.get(reached), "super") && is_path_separator(&tokens[reached + 1..]) {
+                before.pop();
+                reached += 3;
+            }
+            let is_path = |word: &str| is_word(tokens.get(at), word) && is_path_separator(&tokens[at + 1..]);
+            let begun = word_at(&tokens[at..]).filter(|_| starts && is_path_separator(&tokens[at + 1..]));
+            if let Some(room) = begun.and_then(|word| self.begins(&word)) {
+                before = room;
+                reached = at + 3;
+            } else if is_path("self") {
+                reached = at + 3;
+            }
+            if reached > at {
+                names(&tokens[reached..], &before, &mut found);
+                // Stay on a braced group: it may hold more paths.
+                at = reached;
+            } else {
+                if starts && children.iter().any(|child| is_path(child)) {
+                    names(&tokens[at..], module, &mut found);
+                }
+                at += 1;
+            }
+        }
+        found
     }
 
     /// Modules with their body in the file: `mod name { … }`.
@@ -94,52 +158,12 @@ impl File {
     }
 }
 
-// ---- reading Rust ----
-
-/// What `crate::`, `self::`, any `super::` and the names of child modules lead to, in imports, expressions, types and
-/// macros. Braces give one path for each branch.
-fn paths(tokens: &TokenStream, module: &[String], children: &[String]) -> Vec<(Vec<String>, usize)> {
-    let tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
-    let mut found = Vec::new();
-    let mut at = 0;
-    while at < tokens.len() {
-        if let Some((name, body)) = module_at(&tokens[at..]) {
-            let mut inner = module.to_vec();
-            inner.push(name);
-            found.extend(paths(&body, &inner, &[]));
-            at += 3;
-            continue;
-        }
-        if let TokenTree::Group(group) = &tokens[at] {
-            found.extend(paths(&group.stream(), module, children));
-        }
-        let starts = at < 2 || !is_path_separator(&tokens[at - 2..]);
-        let mut above = module.len();
-        let mut reached = at;
-        while is_word(tokens.get(reached), "super") && is_path_separator(&tokens[reached + 1..]) {
-            above = above.saturating_sub(1);
-            reached += 3;
-        }
-        let is_path = |word: &str| is_word(tokens.get(at), word) && is_path_separator(&tokens[at + 1..]);
-        if is_path("crate") {
-            above = 0;
-            reached = at + 3;
-        } else if is_path("self") {
-            reached = at + 3;
-        }
-        if reached > at {
-            names(&tokens[reached..], &module[..above], &mut found);
-            // Stay on a braced group: it may hold more paths.
-            at = reached;
-        } else {
-            if starts && children.iter().any(|child| is_path(child)) {
-                names(&tokens[at..], module, &mut found);
-            }
-            at += 1;
-        }
-    }
-    found
+/// The path of a crate's root: its room, or nothing when its rooms stand below.
+fn root(crate_name: &str) -> Vec<String> {
+    OF_ONE_ROOM.iter().filter(|name| **name == crate_name).map(|name| (*name).to_owned()).collect()
 }
+
+// ---- reading Rust ----
 
 /// The path that begins here, or each of those in braces.
 fn names(tokens: &[TokenTree], before: &[String], found: &mut Vec<(Vec<String>, usize)>) {
@@ -243,6 +267,13 @@ fn string_literals(tokens: TokenStream, texts: &mut Vec<String>) {
         after_doc = is_word(Some(&token), "doc") || (after_doc && matches!(token, TokenTree::Punct(_)));
     }
     texts.push(joined);
+}
+
+fn word_at(tokens: &[TokenTree]) -> Option<String> {
+    match tokens.first() {
+        Some(TokenTree::Ident(word)) => Some(word.to_string()),
+        _ => None,
+    }
 }
 
 fn is_word(token: Option<&TokenTree>, word: &str) -> bool {

@@ -42,8 +42,8 @@ const COMING: &[&str] = &[
 
 #[test]
 fn every_class_of_the_style_sheets_is_on_some_page() {
-    let named = tree(&["templates", "static/js", "static/docs", "src/web", "src/site"]);
-    assert_tidy(unnamed(&tree(&["static/css"]), &named, COMING));
+    let named = tree(&["crates/web/templates", "crates/web/static/js", "crates/web/src", "crates/site"]);
+    assert_tidy(unnamed(&tree(&["crates/web/static/css"]), &named, COMING));
 }
 
 #[test]

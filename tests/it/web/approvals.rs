@@ -2,13 +2,14 @@
 //! inboxes. The agent's side goes through REST and MCP.
 
 use chrono::TimeDelta;
-use rookery::ids::{ConversationId, MailboxId};
-use rookery::incoming::delivery::Received;
-use rookery::workspace::people::Role;
+use rookery_base::ids::{ConversationId, MailboxId};
+use rookery_core::workspace::people::Role;
+use rookery_mail::incoming::delivery::Received;
 use serde_json::{Value, json};
 
-use crate::world::browser::Browser;
-use crate::world::{Key, Message, Mode, ToolAnswer, Workspace, story};
+use rookery_world::browser::Browser;
+use rookery_world::pages::approvals::field;
+use rookery_world::{Key, Message, Mode, ToolAnswer, Workspace, story};
 
 /// A mail of a customer; all of one subject are one conversation, which we have answered once.
 pub async fn writes(
@@ -37,14 +38,6 @@ pub async fn writes(
 
 async fn drafts(bot: &Key<'_>, conversation: ConversationId, body: &str, summary: &str) -> String {
     bot.replies(conversation, json!({ "body": body, "summary": summary })).await
-}
-
-/// The hidden fields of the review form.
-pub fn field(page: &str, name: &str) -> String {
-    let review = page.split(r#"id="review""#).nth(1).expect("a review form");
-    let at = review.find(&format!(r#"name="{name}""#)).unwrap_or_else(|| panic!("no field {name}"));
-    let value = review[at..].split(r#"value=""#).nth(1).expect("a value");
-    value.split('"').next().unwrap_or_default().to_owned()
 }
 
 /// Opens a draft and approves what is shown.

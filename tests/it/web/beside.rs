@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 
 use reqwest::Method;
-use rookery::ids::ConversationId;
-use rookery::workspace::people::Role;
+use rookery_base::ids::ConversationId;
+use rookery_core::workspace::people::Role;
 
 use crate::web::inbox::rows;
-use crate::web::writing::{Composer, write};
-use crate::world::browser::Browser;
-use crate::world::{Workspace, story};
+use rookery_world::browser::Browser;
+use rookery_world::pages::writing::{Composer, write};
+use rookery_world::{Workspace, story};
 
 /// Three conversations that are the owner's, the oldest first, and one that is nobody's.
 async fn desk(acme: &Workspace<'_>, owner: &Browser<'_>) -> Vec<ConversationId> {

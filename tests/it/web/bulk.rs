@@ -1,10 +1,10 @@
 //! Many at once from the list: picked ones, all that match, the page of a job, stopping and taking back.
 
-use rookery::ids::ConversationId;
-use rookery::workspace::people::Role;
+use rookery_base::ids::ConversationId;
+use rookery_core::workspace::people::Role;
 
-use crate::world::browser::Shown;
-use crate::world::{Mode, story};
+use rookery_world::browser::Shown;
+use rookery_world::{Mode, story};
 
 fn picked<'f>(ids: &'f [String], more: &[(&'f str, &'f str)]) -> Vec<(&'f str, &'f str)> {
     ids.iter().map(|id| ("c", id.as_str())).chain(more.iter().copied()).collect()

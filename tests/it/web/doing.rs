@@ -1,11 +1,11 @@
 //! What a person does with one conversation: status, assignee, tags, snooze and merging, each a plain form.
 
-use rookery::ids::ConversationId;
-use rookery::workspace::people::Role;
+use rookery_base::ids::ConversationId;
+use rookery_core::workspace::people::Role;
 use serde_json::{Value, json};
 
-use crate::world::browser::{Browser, Shown};
-use crate::world::{Key, Mode, Workspace, story};
+use rookery_world::browser::{Browser, Shown};
+use rookery_world::{Key, Mode, Workspace, story};
 
 async fn doing(browser: &Browser<'_>, id: ConversationId, fields: &[(&str, &str)]) -> Shown {
     browser.post(&format!("/conversations/{id}/do"), fields).await

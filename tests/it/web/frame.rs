@@ -1,9 +1,9 @@
 //! What every page has: a session, headers, and one answer for what is not there.
 
-use rookery::web::door::{PAGES, Who};
-use rookery::workspace::people::Role;
+use rookery_core::workspace::people::Role;
+use rookery_web::door::{PAGES, Who};
 
-use crate::world::story;
+use rookery_world::story;
 
 #[tokio::test]
 async fn somebody_without_a_session_is_sent_to_sign_in_from_every_page() {

@@ -1,12 +1,12 @@
 //! `/inbox`: what the list and the side bar show to whom, page by page, and what a person has read.
 
 use chrono::TimeDelta;
-use rookery::ids::{ConversationId, PersonId};
-use rookery::workspace::people::Role;
+use rookery_base::ids::{ConversationId, PersonId};
+use rookery_core::workspace::people::Role;
 use serde_json::json;
 
-use crate::world::browser::{Browser, Shown};
-use crate::world::{Message, Mode, Workspace, World, story};
+use rookery_world::browser::{Browser, Shown};
+use rookery_world::{Message, Mode, Workspace, World, story};
 
 /// The ids of the rows of a page, in order.
 pub fn rows(html: &str) -> Vec<String> {
@@ -37,9 +37,10 @@ fn counted(html: &str, name: &str) -> String {
     let link = html.split(&format!("id=\"to-{name}\"")).nth(1).expect("the link is there");
     let link = link.split("</a>").next().unwrap_or_default();
     let count = link.rsplit("<span class=\"").next().unwrap_or_default();
-    match count.contains("count") || count.contains("badge") {
-        true => count.split('>').nth(1).and_then(|count| count.split('<').next()).unwrap_or_default().into(),
-        false => String::new(),
+    if count.contains("count") || count.contains("badge") {
+        count.split('>').nth(1).and_then(|count| count.split('<').next()).unwrap_or_default().into()
+    } else {
+        String::new()
     }
 }
 
@@ -79,7 +80,7 @@ async fn a_colleagues_private_mail_and_the_sandbox_are_in_no_list_count_or_link(
         let sandbox: String = sqlx::query_scalar("select id from mailboxes where audience = -1")
             .fetch_one(&world.app.pool)
             .await
-            .map(|id: i64| rookery::ids::MailboxId(id).to_string())
+            .map(|id: i64| rookery_base::ids::MailboxId(id).to_string())
             .unwrap();
         let mut answers = Vec::new();
         for query in [

@@ -2,13 +2,13 @@
 //! by somebody who cannot see it.
 
 use chrono::TimeDelta;
-use rookery::ids::{ConversationId, MailboxId};
-use rookery::relay::mailer::{Handover, Refusal};
-use rookery::workspace::people::Role;
+use rookery_base::ids::{ConversationId, MailboxId, MessageId};
+use rookery_base::relay::mailer::{Handover, Refusal};
+use rookery_core::workspace::people::Role;
 use serde_json::json;
 
-use crate::world::browser::{Browser, Shown};
-use crate::world::{Key, Mode, Workspace, World, story};
+use rookery_world::browser::{Browser, Shown};
+use rookery_world::{Key, Mode, Workspace, World, story};
 
 /// A reply that the other server refused.
 async fn fails(world: &World, key: &Key<'_>, id: ConversationId, refusal: Refusal) -> String {
@@ -77,6 +77,38 @@ async fn what_failed_is_sent_again_as_a_new_mail_with_an_undo_window() {
         // What has left has not failed.
         let sent = olga.post(&format!("/messages/{new}/again"), &[("seen", "9999")]).await;
         assert!(sent.location().contains("done=not-failed"), "{}", sent.location());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_question_shows_the_mail_that_will_leave_and_asking_changes_nothing() {
+    story(async |world| {
+        let (acme, help, key) = acme(world).await;
+        let id = acme.mail(help, "ada@customer.example", "Parcel", "Where is it?").await;
+        let message = fails(world, &key, id, Refusal::Rejected).await;
+        let newer = "Message-ID: <newer@customer.example>\nFrom: ada@customer.example\nTo: help@acme.example\n\
+                     In-Reply-To: <REPLY>\nSubject: Re: Parcel\n\nIt came, thank you.\n";
+        let replied: String = sqlx::query_scalar("select rfc_message_id from messages where id = $1")
+            .bind(message.parse::<MessageId>().unwrap().0)
+            .fetch_one(&world.app.pool)
+            .await
+            .unwrap();
+        acme.receives(help, &newer.replace("REPLY", replied.trim_matches(['<', '>']))).await;
+        let olga = world.browser(acme.id, acme.owner).await;
+        let path = format!("/messages/{message}/again");
+        olga.get(&path).await;
+        let rows = world.rows().await;
+        let page = olga.get(&path).await.page();
+        assert_eq!(world.rows().await, rows, "a question changes nothing");
+        let (_, sheet) = page.split_once("aria-label=\"The mail\"").expect("the mail");
+        assert!(sheet.contains("On its way.") && sheet.contains("Quoted at the end"), "{sheet}");
+        assert!(sheet.contains("It came, thank you.") && !sheet.contains("Where is it?"), "{sheet}");
+        assert!(again(&olga, &message).await.location().contains("done=sent-again"));
+        world.wait(TimeDelta::minutes(11));
+        world.work().await;
+        let letter = world.outbox.letters().pop().expect("it has left");
+        assert!(letter.text.contains("On its way."), "{letter:?}");
     })
     .await;
 }

@@ -7,23 +7,23 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use reqwest::Method;
 use reqwest::header::COOKIE;
-use rookery::app::App;
-use rookery::conversations::lock::lock_visible;
-use rookery::conversations::notes;
-use rookery::http::connections::Connections;
-use rookery::http::serve;
-use rookery::ids::{ConversationId, PersonId};
-use rookery::live::feed::News;
-use rookery::live::nodes;
-use rookery::live::topic::{Change, Topic};
-use rookery::random::Random;
 use rookery::routes;
-use rookery::workspace::access::TEAM;
-use rookery::workspace::people::{self, Role};
+use rookery_base::app::App;
+use rookery_base::ids::{ConversationId, PersonId};
+use rookery_base::live::feed::StreamNews;
+use rookery_base::live::nodes;
+use rookery_base::live::topic::{LiveTopic, TopicChange};
+use rookery_base::random::Random;
+use rookery_core::conversations::lock::lock_visible;
+use rookery_core::conversations::notes;
+use rookery_core::workspace::access::TEAM;
+use rookery_core::workspace::people::{self, Role};
+use rookery_http::connections::Connections;
+use rookery_http::serve;
 use serde_json::{Value, json};
 
-use crate::world::browser::Browser;
-use crate::world::{Mode, Workspace, World, story, story_with};
+use rookery_world::browser::Browser;
+use rookery_world::{Mode, Workspace, World, story, story_with};
 
 /// Long: the machine may be busy. What is told takes a fraction of a second.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -84,7 +84,7 @@ async fn another_node(world: &World) -> (Arc<App>, String) {
     let app = Arc::new(app);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
-    let connections = Connections::of(&app.config);
+    let connections = Connections::from_config(&app.config);
     tokio::spawn(serve::serve(listener, routes::router(app.clone()), connections, app.stop.clone()));
     (app, address)
 }
@@ -95,7 +95,7 @@ async fn joins_the_others(app: &Arc<App>, workspace: &Workspace<'_>) {
     let node = app.clone();
     tokio::spawn(async move { nodes::run(&node, &node.stop).await });
     let first = tokio::time::timeout(PATIENCE, ear.news()).await.expect("it listens");
-    assert_eq!(first, News::Everything, "nobody knows what happened before");
+    assert_eq!(first, StreamNews::Everything, "nobody knows what happened before");
 }
 
 #[tokio::test]
@@ -132,11 +132,11 @@ async fn what_a_node_does_last_is_heard_on_the_other() {
         joins_the_others(&there, &acme).await;
         joins_the_others(&world.app, &acme).await;
         let mut ear = world.app.feed.listen(acme.id, vec![TEAM]);
-        let last = Change { audience: TEAM, topic: Topic::Conversation(ConversationId(7)) };
+        let last = TopicChange { audience: TEAM, topic: LiveTopic::Conversation(ConversationId(7)) };
         there.feed.tell(acme.id, &[last].into());
         there.stop.tell();
         let heard = tokio::time::timeout(PATIENCE / 3, ear.news()).await.expect("it is told");
-        assert_eq!(heard, News::Topics([last.topic].into()));
+        assert_eq!(heard, StreamNews::Topics([last.topic].into()));
     })
     .await;
 }
@@ -214,7 +214,7 @@ async fn a_stream_ends_when_its_person_leaves_or_signs_out_or_the_service_stops(
 
 #[tokio::test]
 async fn a_session_and_all_together_have_so_many_streams() {
-    story_with(&[("HTTP_CONNECTIONS", "9")], async |world| {
+    story_with(&[("HTTP_CONNECTIONS", "12")], async |world| {
         let acme = world.workspace("Acme").await;
         let owner = world.browser(acme.id, acme.owner).await;
         let mut streams = Vec::new();
@@ -248,8 +248,8 @@ async fn a_reader_who_falls_behind_is_told_to_ask_for_everything() {
         let owner = world.browser(acme.id, acme.owner).await;
         let mut stream = Stream::open(&owner).await;
         for number in 0..10_000 {
-            let topic = Topic::Conversation(ConversationId(number));
-            world.app.feed.tell(acme.id, &[Change { audience: TEAM, topic }].into());
+            let topic = LiveTopic::Conversation(ConversationId(number));
+            world.app.feed.tell(acme.id, &[TopicChange { audience: TEAM, topic }].into());
         }
         while stream.hears().await.expect("it goes on") != ["*"] {}
         let help = acme.mailbox("help@acme.test", "Help").await;

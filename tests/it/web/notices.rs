@@ -1,13 +1,13 @@
 //! What people are told of in the app, and the one mail about what stays unread.
 
 use chrono::TimeDelta;
-use rookery::conversations::{assign, lock, mentions, notes, unread};
-use rookery::ids::{ConversationId, MailboxId, PersonId};
-use rookery::incoming::delivery::Received;
-use rookery::workspace::access::MemberId;
-use rookery::workspace::people::{self, Role};
+use rookery_base::ids::{ConversationId, MailboxId, PersonId};
+use rookery_core::conversations::{assign, lock, mentions, notes, unread};
+use rookery_core::workspace::access::MemberId;
+use rookery_core::workspace::people::{self, Role};
+use rookery_mail::incoming::delivery::Received;
 
-use crate::world::{Message, Mode, Workspace, World, story};
+use rookery_world::{Message, Mode, Workspace, World, story};
 
 /// A person writes a note.
 async fn notes(acme: &Workspace<'_>, person: PersonId, conversation: ConversationId, body: &str) {

@@ -2,10 +2,10 @@
 //! late.
 
 use chrono::TimeDelta;
-use rookery::relay::mailer::{Handover, Refusal};
-use rookery::workspace::people::Role;
+use rookery_base::relay::mailer::{Handover, Refusal};
+use rookery_core::workspace::people::Role;
 
-use crate::world::{Mode, story};
+use rookery_world::{Mode, story};
 
 /// proves: APP-3
 #[tokio::test]

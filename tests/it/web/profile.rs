@@ -1,11 +1,11 @@
 //! A person's own page: what they choose, their password, and where they are signed in.
 
 use chrono::TimeDelta;
-use rookery::workspace::people::Role;
-use rookery::workspace::preferences;
+use rookery_core::workspace::people::Role;
+use rookery_core::workspace::preferences;
 
-use super::sign_in::{PASSWORD, by_password, link, set_password, with_cookie_of};
-use crate::world::story;
+use rookery_world::pages::sign_in::{PASSWORD, by_password, link, set_password, with_cookie_of};
+use rookery_world::story;
 
 const NEW: &str = "another horse another staple";
 
@@ -34,7 +34,7 @@ async fn a_person_chooses_name_zone_theme_keys_and_signature() {
         assert!(page.contains(r#" data-theme="dark" data-keys="off">"#), "{page}");
         assert!(page.contains("10:00"), "nine in the morning in Berlin");
         let mut conn = world.app.connection().await.unwrap();
-        let chosen = preferences::of(&mut conn, acme.id, acme.owner).await.unwrap();
+        let chosen = preferences::load(&mut conn, acme.id, acme.owner).await.unwrap();
         assert_eq!((chosen.zone.as_str(), chosen.signature.as_str()), ("Europe/Berlin", "Olga\n+49 30 1234"));
 
         // What is wrong is said, and nothing that was typed is lost.

@@ -1,13 +1,13 @@
 //! The table of pages as a whole: who may open what, and what every answer carries.
 
-use rookery::web::door::{PAGES, Page};
-use rookery::workspace::people::Role;
+use rookery_core::workspace::people::Role;
+use rookery_web::door::{PAGES, PageRoute};
 
-use crate::world::browser::{Browser, Shown};
-use crate::world::story;
+use rookery_world::browser::{Browser, Shown};
+use rookery_world::story;
 
 /// An address of the page that names nothing that is there.
-fn path(page: &Page) -> String {
+fn path(page: &PageRoute) -> String {
     let parts = page.path.split('/').map(|part| match part {
         "{token}" => format!("wsp_0000000000001.{}", "0".repeat(64)),
         part if part.starts_with('{') => "cnv_0000000000001".to_owned(),
@@ -16,7 +16,7 @@ fn path(page: &Page) -> String {
     parts.collect::<Vec<_>>().join("/")
 }
 
-async fn open(browser: &Browser<'_>, page: &Page) -> Shown {
+async fn open(browser: &Browser<'_>, page: &PageRoute) -> Shown {
     let request = browser.request(page.method.clone(), &path(page)).header("origin", browser.origin());
     let answer = request.send().await.expect("the service answers");
     let (status, headers) = (answer.status().as_u16(), answer.headers().clone());

@@ -1,11 +1,11 @@
 //! `/search`: what is found for whom, how it is marked, and what is said when something is missing.
 
 use chrono::TimeDelta;
-use rookery::workspace::people::Role;
+use rookery_core::workspace::people::Role;
 use serde_json::json;
 
 use super::inbox::next;
-use crate::world::{Mode, story, story_with};
+use rookery_world::{Mode, story, story_with};
 
 /// The ids of the hits of a page, in order.
 fn hits(html: &str) -> Vec<String> {

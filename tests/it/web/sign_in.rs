@@ -1,47 +1,13 @@
 //! Signing in by a link and by a password, and signing out.
 
 use chrono::TimeDelta;
-use rookery::ids::{PersonId, WorkspaceId};
-use rookery::workspace::passwords;
-use rookery::workspace::people::Role;
-use rookery::workspace::sign_in_links;
+use rookery_core::workspace::people::Role;
 
-use crate::world::browser::{Browser, Shown};
-use crate::world::site::{Site, text};
-use crate::world::{World, story};
-
-pub const PASSWORD: &str = "correct horse battery staple";
-
-/// The path of a link, made as the command line makes it.
-pub async fn link(world: &World, workspace: WorkspaceId, person: PersonId) -> String {
-    let mut tx = world.app.begin(workspace).await.unwrap();
-    let url = sign_in_links::make(&mut tx, person).await.unwrap();
-    tx.commit().await.unwrap();
-    path_of(&url)
-}
-
-pub fn path_of(url: &str) -> String {
-    url.strip_prefix("https://rookery.example").expect("our own address").to_owned()
-}
-
-pub async fn set_password(world: &World, workspace: WorkspaceId, person: PersonId, password: &str) {
-    let hash = passwords::hash(&world.app, "password", password).await.unwrap();
-    let mut tx = world.app.begin(workspace).await.unwrap();
-    passwords::set(&mut tx, person, &hash).await.unwrap();
-    tx.commit().await.unwrap();
-}
-
-/// A browser with the cookie of an answer.
-pub fn with_cookie_of<'w>(world: &'w World, shown: &Shown) -> Browser<'w> {
-    let value =
-        shown.cookie().split_once('=').and_then(|(_, rest)| rest.split_once(';')).map(|(value, _)| value);
-    world.browser_with(value.expect("a cookie"))
-}
-
-pub async fn by_password(world: &World, email: &str, password: &str) -> Shown {
-    let nobody = world.browser_with("");
-    nobody.post("/sign-in/password", &[("email", email), ("password", password)]).await
-}
+use rookery_world::pages::sign_in::{
+    PASSWORD, by_password, cookie_pair, path_of, post_with, set_password, with_cookie_of,
+};
+use rookery_world::site::{Site, text};
+use rookery_world::{World, story};
 
 /// Links in the mails that have left, oldest first.
 async fn mailed(world: &World) -> Vec<(String, String)> {
@@ -62,7 +28,9 @@ async fn a_link_by_mail_signs_in_once_and_leads_to_where_one_wanted_to_go() {
         let acme = world.workspace("Acme").await;
         let nobody = world.browser_with("");
         let asked = [("email", " Olga@Rookery.example "), ("next", "/profile?a=b")];
-        let sent = nobody.post("/sign-in", &asked).await.page();
+        let sent = nobody.post("/sign-in", &asked).await;
+        let asker = cookie_pair(&sent);
+        let sent = sent.page();
         assert!(sent.contains("olga@rookery.example") && sent.contains("30 minutes"), "{sent}");
 
         let mails = mailed(world).await;
@@ -78,8 +46,12 @@ async fn a_link_by_mail_signs_in_once_and_leads_to_where_one_wanted_to_go() {
         world.sql("alter table sessions add constraint none check (false) not valid").await;
         assert_eq!(nobody.post(action, &[]).await.status, 500);
         world.sql("alter table sessions drop constraint none").await;
-        let signed = nobody.post(action, &[("next", "/profile?a=b")]).await;
+        let signed = post_with(&nobody, action, &asker).await;
         assert_eq!((signed.status, signed.location()), (303, "/profile?a=b"));
+        let cookies: Vec<&str> =
+            signed.headers.get_all("set-cookie").iter().filter_map(|cookie| cookie.to_str().ok()).collect();
+        let is_over = |cookie: &&str| cookie.contains("next=;") && cookie.contains("Max-Age=0");
+        assert!(cookies.iter().any(is_over), "where it leads on to is for this once: {cookies:?}");
         let olga = with_cookie_of(world, &signed);
         assert!(olga.get("/profile").await.page().contains("olga@rookery.example"));
         assert_eq!(olga.get("/sign-in").await.location(), "/inbox", "who is in needs no door");

@@ -4,10 +4,12 @@ use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 use reqwest::Method;
-use rookery::workspace::people::Role;
+use rookery_core::workspace::people::Role;
 
-use super::sign_in::{PASSWORD, by_password, link, path_of, set_password, with_cookie_of};
-use crate::world::{Mode, story, story_with};
+use rookery_world::pages::sign_in::{
+    PASSWORD, by_password, cookie_pair, link, path_of, post_with, set_password, with_cookie_of,
+};
+use rookery_world::{Mode, story, story_with};
 
 /// A form of another site that posts to us: the browser says where it comes from.
 #[tokio::test]
@@ -430,6 +432,48 @@ async fn signing_in_leads_to_no_other_site() {
         }
         let fields = [("email", "olga@rookery.example"), ("password", PASSWORD), ("next", "//evil.example/")];
         assert_eq!(nobody.post("/sign-in/password", &fields).await.location(), "/inbox");
+    })
+    .await;
+}
+
+/// Anybody can have a link mailed to somebody. Where it leads on to is known by the browser that asked, and it never leads to
+/// the page that lets a program in.
+#[tokio::test]
+async fn a_stranger_who_asks_for_somebodys_link_does_not_say_where_it_leads() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let (stranger, olga) = (world.browser_with(""), world.browser_with(""));
+        let consent = "/oauth/authorize?response_type=code&client_id=evil&redirect_uri=https://evil.example/";
+        for next in ["/settings/keys/new", consent] {
+            stranger.post("/sign-in", &[("email", "olga@rookery.example"), ("next", next)]).await.page();
+            world.work().await;
+            let letter = world.outbox.letters().pop().unwrap();
+            assert!(letter.subject == "Sign in to Acme" && !letter.text.contains("next="), "{}", letter.text);
+            let path = link(world, acme.id, acme.owner).await;
+            let tried = format!("{path}?next={}", encoded(next));
+            assert!(!olga.get(&tried).await.page().contains("next"), "{next}");
+            let signed = olga.post(&tried, &[("next", next)]).await;
+            assert_eq!((signed.status, signed.location()), (303, "/inbox"), "{next}");
+        }
+        // In the browser that asked it leads there, and to the page about programs only by hand.
+        let asked = [("email", "olga@rookery.example"), ("next", "/settings/keys/new")];
+        let sent = olga.post("/sign-in", &asked).await;
+        let path = link(world, acme.id, acme.owner).await;
+        let signed = post_with(&olga, &path, &cookie_pair(&sent)).await;
+        assert_eq!(signed.location(), "/settings/keys/new");
+        for next in [consent, "/x/../oauth/authorize?a=b", "/%6Fauth/authorize", "/OAuth/authorize"] {
+            world.wait(TimeDelta::minutes(16));
+            let sent = olga.post("/sign-in", &[("email", "olga@rookery.example"), ("next", next)]).await;
+            assert!(sent.html.contains("go on here"), "{next}: {}", sent.html);
+            let path = link(world, acme.id, acme.owner).await;
+            let forged = format!("__Host-rookery-next={}", encoded(next));
+            for cookie in [cookie_pair(&sent), forged] {
+                let path = link(world, acme.id, acme.owner).await;
+                let signed = post_with(&olga, &path, &cookie).await;
+                assert_eq!((signed.status, signed.location()), (303, "/inbox"), "{next}");
+            }
+            assert_eq!(olga.get(&path).await.status, 404, "the others are used up with it");
+        }
     })
     .await;
 }

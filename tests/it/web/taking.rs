@@ -1,16 +1,16 @@
 //! Taking over, stopping and throwing away: files that others name stay, words come back as they were typed, and nobody
 //! writes over or sends what a colleague changed meanwhile.
 
-use rookery::app::MAIL_MEMORY;
-use rookery::ids::ConversationId;
-use rookery::workspace::people::Role;
+use rookery_base::app::MAIL_MEMORY;
+use rookery_base::ids::ConversationId;
+use rookery_core::workspace::people::Role;
 use serde_json::json;
 
 use super::approvals::writes;
-use super::writing::{Composer, inbox, leaves, mail, reply, write};
 use super::writing_attacks::upload;
-use crate::world::browser::{Browser, Shown};
-use crate::world::{Mode, World, story, story_with};
+use rookery_world::browser::{Browser, Shown};
+use rookery_world::pages::writing::{Composer, inbox, leaves, mail, reply, write};
+use rookery_world::{Mode, World, story, story_with};
 
 /// The message that a click on Send made.
 fn sent(shown: &Shown) -> String {
@@ -569,7 +569,7 @@ async fn mail_with_files_waits_for_memory_without_a_try_and_other_mail_does_not(
         let other = acme.mail(help, "bob@customer.example", "Hi", "Hello").await;
         let composer = Composer::open(&mia, &reply(other)).await.set("body", "Without one.");
         sent(&composer.press(&mia, &write(other), ("do", "send")).await);
-        world.wait(super::writing::WINDOW);
+        world.wait(rookery_world::pages::writing::WINDOW);
 
         let all = world.app.mail_memory.acquire_many(MAIL_MEMORY).await.unwrap();
         let given_up = tokio::time::timeout(std::time::Duration::from_secs(4), world.work()).await;

@@ -1,11 +1,11 @@
 //! Attacks on writing: files, names that are markup or headers, other people's drafts and inboxes, and limits.
 
-use rookery::workspace::people::Role;
+use rookery_core::workspace::people::Role;
 use serde_json::json;
 
-use super::writing::{Composer, inbox, leaves, reply, write};
-use crate::world::browser::{Browser, Shown};
-use crate::world::story;
+use rookery_world::browser::{Browser, Shown};
+use rookery_world::pages::writing::{Composer, inbox, leaves, reply, write};
+use rookery_world::story;
 
 /// A form with files, as browsers send it.
 pub async fn upload(
@@ -62,9 +62,9 @@ async fn files_go_with_the_mail_byte_by_byte_and_the_same_on_every_try() {
         let composer = Composer::open(&mia, shown.location()).await;
         assert!(composer.html.contains(">lease.pdf<") && !composer.html.contains(">b.txt<"));
         composer.press(&mia, &write(id), ("do", "send")).await;
-        world.outbox.answers(rookery::relay::mailer::Handover::Later);
+        world.outbox.answers(rookery_base::relay::mailer::Handover::Later);
         leaves(world).await;
-        world.outbox.answers(rookery::relay::mailer::Handover::Accepted);
+        world.outbox.answers(rookery_base::relay::mailer::Handover::Accepted);
         world.wait(chrono::TimeDelta::hours(1));
         world.work().await;
         let [first, again] = &world.outbox.mails()[..] else { panic!("two tries") };
@@ -72,7 +72,7 @@ async fn files_go_with_the_mail_byte_by_byte_and_the_same_on_every_try() {
         let parsed = mail_parser::MessageParser::new().parse(&first.raw).unwrap();
         let file = parsed.attachments().next().unwrap();
         assert_eq!((file.contents().len(), file.contents() == content), (content.len(), true));
-        let key = acme.key("bot", "read", crate::world::Mode::Live).await;
+        let key = acme.key("bot", "read", rookery_world::Mode::Live).await;
         let read = key.conversation(id).await;
         let ours =
             read["timeline"].as_array().unwrap().iter().find(|item| item["direction"] == "outbound").unwrap();
@@ -197,7 +197,7 @@ async fn a_private_inbox_and_its_drafts_are_not_there_for_colleagues() {
             .fetch_one(&world.app.pool)
             .await
             .unwrap();
-        let path = format!("/settings/signatures/{}", rookery::ids::MailboxId(help));
+        let path = format!("/settings/signatures/{}", rookery_base::ids::MailboxId(help));
         assert_eq!(toms.post(&path, &[("signature", "x")]).await.status, 403);
     })
     .await;
@@ -216,7 +216,7 @@ async fn a_message_of_another_conversation_is_neither_passed_on_nor_answered() {
             .fetch_one(&world.app.pool)
             .await
             .unwrap();
-        let hidden = rookery::ids::MessageId(hidden).to_string();
+        let hidden = rookery_base::ids::MessageId(hidden).to_string();
         let toms = world.browser(acme.id, tom).await;
         let path = format!("/conversations/{id}?compose=forward&about={hidden}");
         let composer = Composer::open(&toms, &path).await;

@@ -4,8 +4,8 @@
 use chrono::TimeDelta;
 use serde_json::json;
 
-use super::writing::{Composer, inbox, leaves, reply, write};
-use crate::world::{Mode, story};
+use rookery_world::pages::writing::{Composer, inbox, leaves, reply, write};
+use rookery_world::{Mode, story};
 
 #[tokio::test]
 async fn send_and_close_closes_and_send_later_waits_and_can_be_stopped() {

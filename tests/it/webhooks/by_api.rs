@@ -1,15 +1,15 @@
 //! Webhooks by the API: a key with the scope makes and manages them, hears no more than it sees, and no tool does.
 
-use rookery::api::operation::Needs;
-use rookery::api::registry::OPERATIONS;
-use rookery::webhooks::webhook::Scope;
-use rookery::workspace::access;
-use rookery::workspace::people::Role;
+use rookery_api::operation::Needs;
+use rookery_api::registry::OPERATIONS;
+use rookery_core::workspace::access;
+use rookery_core::workspace::people::Role;
+use rookery_webhooks::webhook::Scope;
 use serde_json::{Value, json};
 
-use super::local_story;
-use super::receiver::Receiver;
-use crate::world::{Key, Mode, story};
+use rookery_world::webhooks::local_story;
+use rookery_world::webhooks::receiver::Receiver;
+use rookery_world::{Key, Mode, story};
 
 const HIDDEN: &str = "No such webhook in this workspace.";
 
@@ -163,7 +163,7 @@ async fn a_webhook_of_a_key_hears_no_more_than_the_key_sees() {
             listed(&live).await.into_iter().map(|webhook| webhook["scope"].clone()).collect();
         assert_eq!(mine, ["team", "private"]);
         assert_eq!(listed(&test).await.len(), 2, "also what a person made");
-        for id in [private.webhook, of_test.webhook, others.webhook, rookery::ids::WebhookId(7)] {
+        for id in [private.webhook, of_test.webhook, others.webhook, rookery_base::ids::WebhookId(7)] {
             for what in ["pause", "resume", "rotate", "test", "redeliver"] {
                 let reply = live
                     .post(&format!("/webhooks/{id}/{what}"), json!({ "eventId": "evt_0000000000001" }))

@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, HeaderName};
 use chrono::TimeDelta;
-use rookery::webhooks::log::Filter;
-use rookery::webhooks::manage;
-use rookery::workspace::access::By;
+use rookery_core::workspace::access::By;
+use rookery_webhooks::log::LogFilter;
+use rookery_webhooks::manage;
 use serde_json::json;
 
-use super::receiver::{Answering, Receiver};
-use super::{event_id, local_story};
-use crate::world::Mode;
+use rookery_world::Mode;
+use rookery_world::webhooks::receiver::{Answering, Receiver};
+use rookery_world::webhooks::{event_id, local_story};
 
 /// proves: WH-5, WH-6, WH-7, WH-8, WH-9, WH-10, WH-11, WH-12, WH-15, SBX-8
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn only_2xx_in_time_is_delivered_and_redirects_are_not_followed() {
             acme.happens_in_sandbox().await;
             world.work().await;
             receiver.only();
-            let entry = acme.log(made.webhook, Filter::default()).await.remove(0);
+            let entry = acme.log(made.webhook, LogFilter::default()).await.remove(0);
             world.wait(TimeDelta::milliseconds(1));
             (entry.state, entry.tries[0].clone())
         };
@@ -156,7 +156,7 @@ async fn a_connection_that_fails_is_a_failure() {
         acme.happens_in_sandbox().await;
         world.work().await;
         for (webhook, error) in [(made.webhook, "connection failed"), (other.webhook, "connection closed")] {
-            let entry = acme.log(webhook, Filter::default()).await.remove(0);
+            let entry = acme.log(webhook, LogFilter::default()).await.remove(0);
             assert_eq!((entry.state.as_str(), &entry.tries[0]["error"]), ("pending", &json!(error)));
         }
     })

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use rookery::worker;
 
-use super::receiver::{Answering, Receiver};
-use crate::world::{Mode, story_with};
+use rookery_world::webhooks::receiver::{Answering, Receiver};
+use rookery_world::{Mode, story_with};
 
 const NOISY: usize = 2_000;
 /// Long enough that a busy machine answers in time.
@@ -32,7 +32,7 @@ async fn quiet_webhooks_are_served_while_another_hangs_with_thousands_waiting() 
             quiet.webhook(&ok.url, Mode::Live).await;
         }
         for (workspace, count) in [(&noisy, NOISY), (&quiet, EACH)] {
-            let first = rookery::ids::lowest_at(world.now());
+            let first = rookery_base::ids::lowest_at(world.now());
             world
                 .sql(&format!(
                     "insert into events

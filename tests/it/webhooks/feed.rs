@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
-use rookery::events::event::{Event, ScoutHeld};
-use rookery::events::record::{EventContext, record};
-use rookery::ids::{ConversationId, WorkspaceId};
-use rookery::workspace::access::SANDBOX;
-use rookery::workspace::people::Role;
+use rookery_base::ids::{ConversationId, WorkspaceId};
+use rookery_core::events::event::{Event, ScoutHeld};
+use rookery_core::events::record::{EventContext, record};
+use rookery_core::workspace::access::SANDBOX;
+use rookery_core::workspace::people::Role;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use super::killing::{LOCAL, app, change};
-use super::receiver::Receiver;
-use crate::operations::UNHURRIED;
-use crate::world::site::Site;
-use crate::world::{Key, Mode, Reply, World, story, story_with};
+use rookery_world::UNHURRIED;
+use rookery_world::site::Site;
+use rookery_world::webhooks::receiver::Receiver;
+use rookery_world::{Key, Mode, Reply, World, story, story_with};
 
 /// A page by REST and by MCP: the events and `next`.
 async fn page(key: &Key<'_>, after: &str, types: &str, limit: usize) -> (Vec<Value>, String) {
@@ -55,6 +55,54 @@ async fn recorded(world: &World, audiences: &[i64]) -> Vec<Value> {
             .await
             .unwrap();
     bodies.iter().map(|body| serde_json::from_str(body).unwrap()).collect()
+}
+
+/// Where to begin would else tell to the millisecond that a colleague got a mail, and the sandbox what happens for real.
+#[tokio::test]
+async fn where_to_begin_does_not_move_with_what_a_key_cannot_see() {
+    story_with(UNHURRIED, async |world| {
+        let acme = world.workspace("Acme").await;
+        let anna = acme.person("Anna Berg", Role::Admin).await;
+        let team = acme.mailbox("help@acme.example", "Help").await;
+        let hers = acme.private_mailbox("anna@acme.example", "Anna", anna).await;
+        let keys = [
+            acme.key("live", "read", Mode::Live).await,
+            acme.key_of(anna, "annas", "read", Mode::Live).await,
+            acme.key("test", "read", Mode::Test).await,
+        ];
+        let heads = async || {
+            let mut heads = Vec::new();
+            for key in &keys {
+                heads.push(key.get("/events").await.json()["next"].as_str().unwrap().to_owned());
+            }
+            heads
+        };
+        acme.mail(team, "a@customer.example", "Hi", "Hello").await;
+        acme.happens_in_sandbox().await;
+        world.work().await;
+        for (what, moved) in [
+            ("private", [false, true, false]),
+            ("sandbox", [false, false, true]),
+            ("team", [true, true, false]),
+        ] {
+            let before = heads().await;
+            world.wait(TimeDelta::seconds(5));
+            match what {
+                "private" => drop(acme.mail(hers, "b@customer.example", "Hi", "Hush").await),
+                "team" => drop(acme.mail(team, "c@customer.example", "Hi", "Hello").await),
+                _ => drop(acme.happens_in_sandbox().await),
+            }
+            world.work().await;
+            let after = heads().await;
+            for (at, key) in keys.iter().enumerate() {
+                assert_eq!(before[at] != after[at], moved[at], "{what} {at}: {before:?} {after:?}");
+                // Whoever began there hears of what came since, and of nothing else.
+                assert_eq!(!walk(key, &before[at], "", 100).await.is_empty(), moved[at], "{what} {at}");
+                assert!(walk(key, &after[at], "", 100).await.is_empty(), "{what} {at}");
+            }
+        }
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -127,7 +175,7 @@ async fn a_key_reads_the_events_of_what_it_can_see_in_order_and_no_others() {
 }
 
 /// An event of the sandbox that is not committed yet.
-async fn open(world: &World, workspace: WorkspaceId) -> (rookery::store::db::Tx<'static>, String) {
+async fn open(world: &World, workspace: WorkspaceId) -> (rookery_base::store::db::Tx<'static>, String) {
     let mut tx = world.app.begin(workspace).await.unwrap();
     let held = Event::ScoutHeld(ScoutHeld { conversation_id: ConversationId(1) });
     let place = EventContext { audience: SANDBOX, livemode: false, conversation: None, inbox: "Sandbox" };

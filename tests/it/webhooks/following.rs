@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use super::receiver::Receiver;
-use crate::world::site::Site;
-use crate::world::{Mode, story};
+use rookery_world::site::Site;
+use rookery_world::webhooks::receiver::Receiver;
+use rookery_world::{Mode, story};
 
 #[tokio::test]
 async fn a_follower_gets_every_event_of_the_sandbox_once_and_none_that_is_live() {
@@ -42,7 +42,7 @@ async fn a_follower_gets_every_event_of_the_sandbox_once_and_none_that_is_live()
         let late = world.now() - TimeDelta::milliseconds(500);
         let moved = format!(
             "update events set id = {} where id = (select max(id) from events where not livemode)",
-            rookery::ids::lowest_at(late)
+            rookery_base::ids::lowest_at(late)
         );
         world.sql(&moved).await;
         let (events, next) = follow(&next).await;
@@ -124,7 +124,7 @@ async fn listen_takes_no_secret_from_the_command_line() {
     let (workspace, owner) = site.workspace();
     let (_, key) = site.key(&workspace, &owner, "tester", "test");
     let node = site.serve("one", &[]).await;
-    let secret = format!("whsec_{}", crate::world::site::SECRET_KEY);
+    let secret = format!("whsec_{}", rookery_world::site::SECRET_KEY);
     let secret = secret.as_str();
     let fixed = ["listen", "--server", &node.address, "--forward-to", "http://127.0.0.1:9/"];
     for (given, wanted) in [(["--secret", secret], "ROOKERY_LISTEN_SECRET"), (["--key", &key], "ROOKERY_KEY")]

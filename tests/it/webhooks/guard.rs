@@ -17,8 +17,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio_rustls::TlsAcceptor;
 
-use crate::world::cluster::cluster;
-use crate::world::site::{SECRET_KEY, Site, text};
+use rookery_world::cluster::cluster;
+use rookery_world::site::{SECRET_KEY, Site, text};
 
 const PUBLIC: &str = "93.184.216.34";
 const PUBLIC_V6: &str = "2606:2800:220:1::1";
@@ -167,7 +167,7 @@ impl Net {
     }
 
     fn rookery(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_rookery"));
+        let mut command = Command::new(rookery_world::program());
         command.args(arguments).current_dir(&self.folder).env_clear().envs([
             ("ROOKERY_DATABASE_URL", self.url.as_str()),
             ("ROOKERY_BLOBS", &format!("file://{}", self.folder.join("blobs").display())),
@@ -180,9 +180,10 @@ impl Net {
 
     fn admin(&self, arguments: &[&str]) -> Result<Value, String> {
         let output = self.rookery(&[&["admin", "--json"], arguments].concat()).output().unwrap();
-        match output.status.success() {
-            true => Ok(serde_json::from_slice(&output.stdout).unwrap()),
-            false => Err(String::from_utf8(output.stderr).unwrap()),
+        if output.status.success() {
+            Ok(serde_json::from_slice(&output.stdout).unwrap())
+        } else {
+            Err(String::from_utf8(output.stderr).unwrap())
         }
     }
 

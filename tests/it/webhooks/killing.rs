@@ -10,17 +10,17 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
-use rookery::app::App;
-use rookery::clock::Clock;
-use rookery::config::Config;
-use rookery::events::event::{Event, ScoutHeld};
-use rookery::events::record::{EventContext, record};
-use rookery::ids::{ConversationId, WorkspaceId};
-use rookery::random::Random;
-use rookery::workspace::access::SANDBOX;
+use rookery_base::app::App;
+use rookery_base::clock::Clock;
+use rookery_base::config::Config;
+use rookery_base::ids::{ConversationId, WorkspaceId};
+use rookery_base::random::Random;
+use rookery_core::events::event::{Event, ScoutHeld};
+use rookery_core::events::record::{EventContext, record};
+use rookery_core::workspace::access::SANDBOX;
 use tokio::sync::Mutex;
 
-use crate::world::site::{Node, SECRET_KEY, Site};
+use rookery_world::site::{Node, SECRET_KEY, Site};
 
 pub const LOCAL: (&str, &str) = ("ROOKERY_WEBHOOK_ALLOW", "127.0.0.0/8");
 const WEBHOOKS: usize = 5;
@@ -203,7 +203,10 @@ pub fn app(site: &Site) -> App {
 }
 
 /// A change that is not committed yet: its event's id and body.
-pub async fn change(app: &App, workspace: WorkspaceId) -> (String, String, rookery::store::db::Tx<'static>) {
+pub async fn change(
+    app: &App,
+    workspace: WorkspaceId,
+) -> (String, String, rookery_base::store::db::Tx<'static>) {
     let mut tx = app.begin(workspace).await.unwrap();
     let held =
         Event::ScoutHeld(ScoutHeld { conversation_id: ConversationId(app.random.number() as i64 >> 1) });

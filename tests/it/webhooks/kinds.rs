@@ -1,19 +1,19 @@
 //! The kinds of event that no verb of the product causes yet, recorded as their verbs will, and received.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use rookery::events::event::{
-    AskCompleted, AskKind, Author, Booking, Doer, DraftApproved, Drafter, Event, MemberKind, MessageSent,
-};
-use rookery::events::record::{EventContext, record};
-use rookery::ids::{
+use rookery_base::ids::{
     AgentId, BookingId, BookingTypeId, ConversationId, DocumentRequestId, MailboxId, MessageId,
 };
-use rookery::workspace::access::TEAM;
+use rookery_core::events::event::{
+    AskCompleted, AskKind, Author, Booking, Doer, DraftApproved, Drafter, Event, MemberKind, MessageSent,
+};
+use rookery_core::events::record::{EventContext, record};
+use rookery_core::workspace::access::TEAM;
 use serde_json::{Value, json};
 
-use super::local_story;
-use super::receiver::Receiver;
-use crate::world::{Mode, Workspace};
+use rookery_world::webhooks::local_story;
+use rookery_world::webhooks::receiver::Receiver;
+use rookery_world::{Mode, Workspace};
 
 async fn happens(acme: &Workspace<'_>, conversation: Option<ConversationId>, event: Event) {
     let mut tx = acme.world.app.begin(acme.id).await.unwrap();
@@ -40,7 +40,7 @@ async fn each_kind_tells_its_fields_a_summary_and_a_link() {
             assert_eq!((&body["type"], &body["version"]), (&json!(kind), &json!(1)));
             assert_eq!(
                 body["created_at"],
-                rookery::clock::written(happened),
+                rookery_base::clock::written(happened),
                 "when it happened, not when it was sent"
             );
             body["data"].clone()

@@ -1,13 +1,13 @@
 //! The delivery log: every try, the filters, redelivery.
 
 use chrono::TimeDelta;
-use rookery::ids::EventId;
-use rookery::webhooks::log::{Filter, Status};
+use rookery_base::ids::EventId;
+use rookery_webhooks::log::{LogFilter, Status};
 use serde_json::json;
 
-use super::receiver::{Answering, Receiver};
-use super::{event_id, local_story};
-use crate::world::Mode;
+use rookery_world::Mode;
+use rookery_world::webhooks::receiver::{Answering, Receiver};
+use rookery_world::webhooks::{event_id, local_story};
 
 /// proves: WH-22
 #[tokio::test]
@@ -22,7 +22,7 @@ async fn the_log_shows_every_try_and_filters_by_failed_delivered_and_event() {
         receiver.answers_with(Answering { body: words, ..Answering::with(500) });
         let id = acme.mail(support, "a@customer.example", "Hi", "Hello").await;
         world.work().await;
-        let failed = || Filter { outcome: Some(Status::Failed), ..Filter::default() };
+        let failed = || LogFilter { outcome: Some(Status::Failed), ..LogFilter::default() };
         let entry = acme.log(made.webhook, failed()).await.remove(0);
         assert_eq!(entry.state, "pending");
         let answer = entry.tries[0]["answer"].as_str().unwrap();
@@ -39,14 +39,14 @@ async fn the_log_shows_every_try_and_filters_by_failed_delivered_and_event() {
         world.wait(TimeDelta::seconds(1));
         key.post(&format!("/conversations/{id}/assign"), json!({ "to": "me" })).await;
         world.work().await;
-        let shown = async |filter: Filter| -> Vec<String> {
+        let shown = async |filter: LogFilter| -> Vec<String> {
             acme.log(made.webhook, filter).await.iter().map(|entry| entry.r#type.clone()).collect()
         };
-        assert_eq!(shown(Filter::default()).await, ["conversation.assigned", "turn.changed"]);
-        let delivered = || Filter { outcome: Some(Status::Delivered), ..Filter::default() };
+        assert_eq!(shown(LogFilter::default()).await, ["conversation.assigned", "turn.changed"]);
+        let delivered = || LogFilter { outcome: Some(Status::Delivered), ..LogFilter::default() };
         assert_eq!(shown(delivered()).await, ["conversation.assigned", "turn.changed"]);
         assert_eq!(shown(failed()).await, [""; 0]);
-        let kind = |kind: &str| Filter { kind: Some(kind.into()), ..Filter::default() };
+        let kind = |kind: &str| LogFilter { kind: Some(kind.into()), ..LogFilter::default() };
         assert_eq!(shown(kind("turn.changed")).await, ["turn.changed"]);
         assert_eq!(shown(kind("message.sent")).await, [""; 0]);
         let entry = acme.log(made.webhook, kind("turn.changed")).await.remove(0);
@@ -91,7 +91,7 @@ async fn an_event_of_the_log_is_sent_again_with_its_id_and_no_other_is() {
         acme.redeliver(made.webhook, event).await.unwrap();
         world.work().await;
         receiver.only();
-        let entries = acme.log(made.webhook, Filter::default()).await;
+        let entries = acme.log(made.webhook, LogFilter::default()).await;
         let tries: Vec<usize> = entries.iter().map(|entry| entry.tries.as_array().unwrap().len()).collect();
         assert_eq!(tries, [2, 1], "the redelivery, and the first delivery");
 

@@ -1,16 +1,16 @@
 //! Making webhooks and looking after them: who may, which addresses are taken, and what is shown.
 
-use rookery::ids::PersonId;
-use rookery::webhooks::webhook::Scope;
-use rookery::workspace::access::By;
-use rookery::workspace::people::Role;
-use rookery::workspace::plan::Plan;
+use rookery_base::ids::PersonId;
+use rookery_core::workspace::access::By;
+use rookery_core::workspace::people::Role;
+use rookery_core::workspace::plan::Plan;
+use rookery_webhooks::webhook::Scope;
 use serde_json::{Value, json};
 
-use super::local_story;
-use super::receiver::Receiver;
-use crate::world::site::{Site, text};
-use crate::world::{Mode, Workspace, story, story_with};
+use rookery_world::site::{Site, text};
+use rookery_world::webhooks::local_story;
+use rookery_world::webhooks::receiver::Receiver;
+use rookery_world::{Mode, Workspace, story, story_with};
 
 async fn refusal(acme: &Workspace<'_>, maker: PersonId, url: &str, kinds: &[&str]) -> (u16, String) {
     match acme.webhook_of(maker, url, Mode::Live, Scope::Team, kinds).await {
@@ -146,7 +146,7 @@ async fn a_plan_without_webhooks_sends_none_and_an_upgrade_revives_them() {
         world.work().await;
         assert!(receiver.take().is_empty(), "neither the retry nor the new event");
         assert!(
-            rookery::webhooks::redeliver::send_test(&world.app, acme.id, &By::System, made.webhook)
+            rookery_webhooks::redeliver::send_test(&world.app, acme.id, &By::System, made.webhook)
                 .await
                 .is_err()
         );
@@ -249,7 +249,7 @@ async fn the_operators_commands_do_it_all() {
     assert!(!both.status.success(), "failed and delivered exclude each other");
 }
 
-async fn eventually(receiver: &Receiver, count: usize) -> Vec<super::receiver::Got> {
+async fn eventually(receiver: &Receiver, count: usize) -> Vec<rookery_world::webhooks::receiver::Got> {
     wait_until(|| receiver.count() >= count).await;
     receiver.got()
 }

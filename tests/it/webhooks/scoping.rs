@@ -1,16 +1,16 @@
 //! Who hears what: live and test, the team's inboxes and private ones, chosen kinds.
 
-use rookery::events::event::{Booking, Event};
-use rookery::events::record::{EventContext, record};
-use rookery::ids::{BookingId, BookingTypeId};
-use rookery::webhooks::webhook::Scope;
-use rookery::workspace::access::TEAM;
-use rookery::workspace::people::Role;
+use rookery_base::ids::{BookingId, BookingTypeId};
+use rookery_core::events::event::{Booking, Event};
+use rookery_core::events::record::{EventContext, record};
+use rookery_core::workspace::access::TEAM;
+use rookery_core::workspace::people::Role;
+use rookery_webhooks::webhook::Scope;
 use serde_json::json;
 
-use super::local_story;
-use super::receiver::Receiver;
-use crate::world::{Mode, Workspace};
+use rookery_world::webhooks::local_story;
+use rookery_world::webhooks::receiver::Receiver;
+use rookery_world::{Mode, Workspace};
 
 /// An event that belongs to no inbox.
 async fn book(acme: &Workspace<'_>) {

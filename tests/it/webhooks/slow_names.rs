@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::receiver::{Answering, Receiver};
-use crate::world::Reply;
-use crate::world::mail::dns::Zone;
-use crate::world::site::Site;
+use rookery_world::Reply;
+use rookery_world::mail::dns::Zone;
+use rookery_world::site::Site;
+use rookery_world::webhooks::receiver::{Answering, Receiver};
 
 /// One name takes nine seconds; with the other, name and answer together take twice as long as other leases last.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,11 +2,11 @@
 //! any mail or search is kept.
 
 use chrono::TimeDelta;
-use rookery::workspace::people::Role;
+use rookery_core::workspace::people::Role;
 use serde_json::{Value, json};
 
-use crate::world::probe::rows_of;
-use crate::world::{Key, Mode, story, story_with};
+use rookery_world::probe::rows_of;
+use rookery_world::{Key, Mode, story, story_with};
 
 /// The day as a key reads it, once what waits in memory was written down.
 async fn day(reader: &Key<'_>, of: &Key<'_>, query: &str) -> Value {

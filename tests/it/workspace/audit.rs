@@ -1,19 +1,19 @@
 //! The audit log: what is in it, and that nothing in it can be changed without being found.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use rookery::secrets::hashes::hmac;
-use rookery::workspace::access::By;
-use rookery::workspace::audit::{self, Did, Head, Subject, Verdict, list, watch};
-use rookery::workspace::people::{self, Role};
+use rookery_base::secrets::hashes::hmac;
+use rookery_core::workspace::access::By;
+use rookery_core::workspace::audit::{self, ChainVerdict, Did, Head, Subject, list, watch};
+use rookery_core::workspace::people::{self, Role};
 use serde_json::json;
 
-use crate::world::{Mode, Workspace, story};
+use rookery_world::{Mode, Workspace, story};
 
-async fn verified(acme: &Workspace<'_>) -> Verdict {
+async fn verified(acme: &Workspace<'_>) -> ChainVerdict {
     verified_with(acme, None).await
 }
 
-async fn verified_with(acme: &Workspace<'_>, seen: Option<&Head>) -> Verdict {
+async fn verified_with(acme: &Workspace<'_>, seen: Option<&Head>) -> ChainVerdict {
     let app = &acme.world.app;
     let keys = app.config.needs_secret_key().unwrap();
     audit::verify(&mut app.connection().await.unwrap(), keys, acme.id, seen).await.unwrap()
@@ -53,7 +53,7 @@ async fn people_inboxes_and_keys_are_recorded_with_who_did_it() {
         assert_eq!(entries.len(), wanted.len(), "{entries:?}");
         assert!(entries.iter().zip(wanted).all(|(entry, wanted)| entry.starts_with(wanted)), "{entries:?}");
         assert!(!entries.concat().contains(&bot.text), "a key itself is never in it");
-        assert_eq!(verified(&acme).await, Verdict::Sound(4));
+        assert_eq!(verified(&acme).await, ChainVerdict::Sound(4));
     })
     .await;
 }
@@ -73,7 +73,7 @@ async fn fifty_writers_make_one_chain_and_who_is_refused_writes_nothing() {
         let twice = people::add(&mut tx, &By::System, "olga@rookery.example", "Olga", Role::Member).await;
         assert!(twice.is_err());
         drop(tx);
-        assert_eq!(verified(&acme).await, Verdict::Sound(51));
+        assert_eq!(verified(&acme).await, ChainVerdict::Sound(51));
     })
     .await;
 }
@@ -106,11 +106,11 @@ async fn an_entry_that_was_changed_removed_moved_or_cut_off_is_found() {
             let follows = if broken == 3 { ends } else { "" };
             world.sql(&format!("{change}{follows}").replace("$1", &acme.id.0.to_string())).await;
             let found = verified(&acme).await;
-            assert!(matches!(found, Verdict::Broken { n, .. } if n == broken), "{change}: {found:?}");
-            assert_eq!(verified(&other).await, Verdict::Sound(2), "another workspace has a chain of its own");
+            assert!(matches!(found, ChainVerdict::Broken { n, .. } if n == broken), "{change}: {found:?}");
+            assert_eq!(verified(&other).await, ChainVerdict::Sound(2), "another workspace has a chain of its own");
             world.sql("delete from audit_entries; insert into audit_entries select * from kept; drop table kept").await;
             world.sql("delete from audit_heads; insert into audit_heads select * from ends; drop table ends").await;
-            assert_eq!(verified(&acme).await, Verdict::Sound(7));
+            assert_eq!(verified(&acme).await, ChainVerdict::Sound(7));
         }
     })
     .await;
@@ -123,7 +123,7 @@ async fn a_log_that_was_wiped_is_not_whole() {
         let acme = world.workspace("Acme").await;
         acme.mailbox("help@acme.example", "Help").await;
         let seen = newest(&acme).await;
-        assert_eq!(verified_with(&acme, Some(&seen)).await, Verdict::Sound(2));
+        assert_eq!(verified_with(&acme, Some(&seen)).await, ChainVerdict::Sound(2));
         world.sql("create table kept as select * from audit_entries; create table ends as select * from audit_heads").await;
         let zeros = "'\\x0000000000000000000000000000000000000000000000000000000000000000'";
         let begun_anew = format!(
@@ -134,16 +134,16 @@ async fn a_log_that_was_wiped_is_not_whole() {
             world.sql(wiped).await;
             for head in [None, Some(&seen)] {
                 let found = verified_with(&acme, head).await;
-                assert!(matches!(found, Verdict::Broken { n: 1, .. }), "{wiped}: {found:?}");
+                assert!(matches!(found, ChainVerdict::Broken { n: 1, .. }), "{wiped}: {found:?}");
             }
             world.sql("delete from audit_entries; delete from audit_heads;
                        insert into audit_entries select * from kept; insert into audit_heads select * from ends").await;
-            assert_eq!(verified(&acme).await, Verdict::Sound(2));
+            assert_eq!(verified(&acme).await, ChainVerdict::Sound(2));
         }
         // Begun anew by the next entry, it is a log of its own: not the one that the server's log tells of.
         world.sql("delete from audit_entries; delete from audit_heads").await;
         acme.mailbox("more@acme.example", "More").await;
-        assert!(matches!(verified_with(&acme, Some(&seen)).await, Verdict::Broken { .. }));
+        assert!(matches!(verified_with(&acme, Some(&seen)).await, ChainVerdict::Broken { .. }));
     })
     .await;
 }
@@ -182,15 +182,15 @@ async fn entries_of_an_older_version_are_whole_and_what_came_after_them_is_not_c
             .execute(&mut *conn)
             .await
             .unwrap();
-        assert_eq!(verified(&acme).await, Verdict::Sound(2), "as an older version left it");
+        assert_eq!(verified(&acme).await, ChainVerdict::Sound(2), "as an older version left it");
         acme.mailbox("more@acme.example", "More").await;
-        assert_eq!(verified(&acme).await, Verdict::Sound(3));
+        assert_eq!(verified(&acme).await, ChainVerdict::Sound(3));
         let seen = newest(&acme).await;
         sqlx::query("delete from audit_entries where n = 3").execute(&mut *conn).await.unwrap();
         sqlx::query("update audit_heads set n = 2, mac = $1").bind(&mac).execute(&mut *conn).await.unwrap();
-        assert!(matches!(verified(&acme).await, Verdict::Broken { n: 3, .. }));
+        assert!(matches!(verified(&acme).await, ChainVerdict::Broken { n: 3, .. }));
         sqlx::query("update audit_heads set signed = null").execute(&mut *conn).await.unwrap();
-        assert!(matches!(verified_with(&acme, Some(&seen)).await, Verdict::Broken { n: 3, .. }));
+        assert!(matches!(verified_with(&acme, Some(&seen)).await, ChainVerdict::Broken { n: 3, .. }));
     })
     .await;
 }
@@ -201,11 +201,11 @@ async fn when_every_entry_has_had_its_year_all_go_and_the_chain_goes_on() {
         let acme = world.workspace("Acme").await;
         acme.mailbox("help@acme.example", "Help").await;
         world.wait(TimeDelta::days(400));
-        watch::work_off(&world.app, &world.app.loops.of(watch::LOOP)).await.unwrap();
+        watch::work_off(&world.app, &world.app.loops.backoff_of(watch::LOOP)).await.unwrap();
         assert_eq!(world.scalar("select count(*) from audit_entries").await, 0);
-        assert_eq!(verified(&acme).await, Verdict::Sound(2));
+        assert_eq!(verified(&acme).await, ChainVerdict::Sound(2));
         acme.mailbox("more@acme.example", "More").await;
-        assert_eq!(verified(&acme).await, Verdict::Sound(3));
+        assert_eq!(verified(&acme).await, ChainVerdict::Sound(3));
         assert_eq!(world.scalar("select min(n) from audit_entries").await, 3);
     })
     .await;

@@ -3,10 +3,10 @@
 
 use chrono::TimeDelta;
 use futures::future::join_all;
-use rookery::incoming::delivery::Received;
+use rookery_mail::incoming::delivery::Received;
 use serde_json::json;
 
-use crate::world::{Mode, story};
+use rookery_world::{Mode, story};
 
 /// What jiff knows and a newer or older PostgreSQL does not is the same to it as a name that nobody knows.
 #[tokio::test]

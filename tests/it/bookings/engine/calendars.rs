@@ -1,12 +1,12 @@
 //! Writes every invitation of a few stories into a folder, for the calendar libraries of tests/peers/calendars.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use rookery::bookings::{cancel, read, reschedule};
-use rookery::workspace::access::By;
+use rookery_core::workspace::access::By;
+use rookery_product::bookings::{cancel, read, reschedule};
 use serde_json::{Value, json};
 
-use super::{a_type, at, bookable, books};
-use crate::world::{World, story};
+use rookery_world::verbs::bookings::{a_type, at, bookable, books};
+use rookery_world::{World, story};
 
 /// Names that try to be more than a name.
 const NAMES: [&str; 4] = [
@@ -28,20 +28,19 @@ fn event(raw: &str) -> String {
     let part = raw.split("application/ics").nth(1).expect("a file");
     let (head, body) = part.split_once("\r\n\r\n").expect("a body");
     let body = body.split("\r\n--").next().unwrap();
-    match head.to_lowercase().contains("base64") {
-        true => {
-            let bytes =
-                base64::engine::general_purpose::STANDARD.decode(body.replace("\r\n", "")).expect("base64");
-            String::from_utf8(bytes).expect("text")
-        }
-        false => body.to_owned(),
+    if head.to_lowercase().contains("base64") {
+        let bytes =
+            base64::engine::general_purpose::STANDARD.decode(body.replace("\r\n", "")).expect("base64");
+        String::from_utf8(bytes).expect("text")
+    } else {
+        body.to_owned()
     }
 }
 
 async fn move_to(
     world: &World,
-    bookable: &rookery::bookings::schedule::Bookable,
-    id: rookery::ids::BookingId,
+    bookable: &rookery_product::bookings::schedule::Bookable,
+    id: rookery_base::ids::BookingId,
     to: DateTime<Utc>,
 ) {
     let mut tx = world.app.begin(bookable.workspace).await.unwrap();
@@ -86,9 +85,10 @@ async fn every_invitation_is_written_down_for_other_calendars() {
                 let cancelled = unfolded.contains("METHOD:CANCEL");
                 let sequence: i64 = field(&unfolded, "SEQUENCE").parse().unwrap();
                 let day = starts_at + TimeDelta::days(i64::from(sequence > 0));
-                let uid = match to_host {
-                    true => format!("{}-{}@rookery.example", booked.series, acme.owner),
-                    false => format!("{}@rookery.example", booked.series),
+                let uid = if to_host {
+                    format!("{}-{}@rookery.example", booked.series, acme.owner)
+                } else {
+                    format!("{}@rookery.example", booked.series)
                 };
                 meant.push(json!({
                     "file": file, "method": if cancelled { "CANCEL" } else { "REQUEST" }, "uid": uid, "sequence": sequence,

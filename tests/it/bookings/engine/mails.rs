@@ -1,14 +1,14 @@
 //! What leaves about a booking: one invitation for each, what a newer change makes of it, and the same mail on every try.
 
 use chrono::TimeDelta;
-use rookery::bookings::read::Reader;
-use rookery::bookings::{cancel, read, reschedule};
-use rookery::relay::mailer::{Handover, Refusal};
-use rookery::workspace::access::By;
-use rookery::workspace::people::Role;
+use rookery_base::relay::mailer::{Handover, Refusal};
+use rookery_core::workspace::access::By;
+use rookery_core::workspace::people::Role;
+use rookery_product::bookings::read::BookingReader;
+use rookery_product::bookings::{cancel, read, reschedule};
 
-use super::{a_type, at, bookable, books};
-use crate::world::{World, story};
+use rookery_world::verbs::bookings::{a_type, at, bookable, books};
+use rookery_world::{World, story};
 
 /// Subjects of what left to an address, oldest first.
 fn got(world: &World, address: &str) -> Vec<String> {
@@ -176,7 +176,8 @@ async fn hosts_take_turns_and_a_move_to_a_colleague_tells_both() {
             &mut world.app.connection().await.unwrap(),
             acme.id,
             world.now(),
-            (None, Reader { audiences: &[0], person: None }),
+            None,
+            BookingReader { audiences: &[0], person: None },
             None,
             10,
         )

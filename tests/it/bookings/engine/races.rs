@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::future::join_all;
-use rookery::app::App;
-use rookery::bookings::book::Refused;
-use rookery::bookings::schedule::Bookable;
-use rookery::bookings::{read, reschedule};
-use rookery::config::Config;
-use rookery::error::Result;
-use rookery::ids::BookingId;
-use rookery::random::Random;
-use rookery::workspace::people::Role;
+use rookery_base::app::App;
+use rookery_base::config::Config;
+use rookery_base::error::Result;
+use rookery_base::ids::BookingId;
+use rookery_base::random::Random;
+use rookery_core::workspace::people::Role;
+use rookery_product::bookings::book::BookingRefusal;
+use rookery_product::bookings::schedule::Bookable;
+use rookery_product::bookings::{read, reschedule};
 
-use super::{a_type, at, bookable, books};
-use crate::world::{World, story};
+use rookery_world::verbs::bookings::{a_type, at, bookable, books};
+use rookery_world::{World, story};
 
 /// Another node on the same database.
 fn node(world: &World, seed: u64) -> Arc<App> {
@@ -40,7 +40,7 @@ async fn contend(nodes: &[Arc<App>; 2], bookable: &Bookable, starts_at: DateTime
     for tried in join_all(tries).await {
         match tried.expect("no panic").expect("no error") {
             Ok(_) => got += 1,
-            Err(refused) => assert_eq!(refused, Refused::Taken),
+            Err(refused) => assert_eq!(refused, BookingRefusal::Taken),
         }
     }
     got
@@ -111,9 +111,10 @@ async fn moves(rounds: usize, many: usize) {
                 tokio::spawn(async move { moves_to(&app, &bookable, series, to).await })
             });
             for tried in join_all(tries).await {
-                match tried.expect("no panic").expect("no deadlock and no other error") {
-                    true => moved += 1,
-                    false => taken += 1,
+                if tried.expect("no panic").expect("no deadlock and no other error") {
+                    moved += 1;
+                } else {
+                    taken += 1;
                 }
             }
         }

@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 
 use super::work::{snoozes, tells_a_webhook};
 use super::{SETTINGS, refuse};
-use crate::world::story_with;
+use rookery_world::story_with;
 
 #[tokio::test]
 async fn more_poisoned_rows_than_one_look_takes_hide_nothing() {

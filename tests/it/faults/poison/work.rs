@@ -1,31 +1,33 @@
 //! What gives a workspace something to do, for each loop of the worker.
 
 use chrono::TimeDelta;
-use rookery::app_mail::adapters::Provider;
-use rookery::app_mail::connect::{Wanted as Service, connect};
-use rookery::bookings::busy;
-use rookery::conversations::bulk;
-use rookery::conversations::bulk::action::Action;
-use rookery::conversations::lock::lock_any;
-use rookery::conversations::snooze;
-use rookery::departures::remove::{HandOver, remove};
-use rookery::erasures::ask;
-use rookery::exports::ask as exports;
-use rookery::ids::ConversationId;
-use rookery::webhooks::create::{Wanted, create};
-use rookery::webhooks::fan_out;
-use rookery::webhooks::webhook::Scope;
-use rookery::workspace::access::By;
-use rookery::workspace::inbox_settings::keep_days;
-use rookery::workspace::people::{self, Role};
+use rookery_base::ids::{ConversationId, WebhookId, lowest_at};
+use rookery_core::conversations::bulk;
+use rookery_core::conversations::bulk::action::Action;
+use rookery_core::conversations::lock::lock_any;
+use rookery_core::conversations::snooze;
+use rookery_product::app_mail::adapters::Provider;
+use rookery_product::app_mail::connect::{WantedService as Service, connect};
+use rookery_product::bookings::busy;
+use rookery_upkeep::departures::remove::{HandOver, remove};
+use rookery_upkeep::erasures::ask;
+use rookery_upkeep::exports::ask as exports;
+use rookery_webhooks::create::{WebhookParameters, create};
+
+use rookery_core::workspace::access::By;
+use rookery_core::workspace::inbox_settings::keep_days;
+use rookery_core::workspace::people::{self, Role};
+use rookery_webhooks::fan_out;
+use rookery_webhooks::redeliver_failed::{self, RedeliveryRequest};
+use rookery_webhooks::webhook::Scope;
 use serde_json::json;
 
-use crate::documents::reading::with_file;
-use crate::webhooks::receiver::{Answering, Receiver};
-use crate::world::{Mode, Workspace};
+use rookery_world::papers::with_file;
+use rookery_world::webhooks::receiver::{Answering, Receiver};
+use rookery_world::{Mode, Workspace};
 
 /// A conversation in the sandbox; gives its id and a key that may do everything with it.
-async fn conversation<'w>(workspace: &Workspace<'w>, from: &str) -> (String, crate::world::Key<'w>) {
+async fn conversation<'w>(workspace: &Workspace<'w>, from: &str) -> (String, rookery_world::Key<'w>) {
     let key = workspace.key(&workspace.world.app.random.hex(8), "write,draft,send", Mode::Test).await;
     (key.simulate(json!({ "from": from, "text": "Hello" })).await, key)
 }
@@ -104,7 +106,7 @@ pub async fn has_a_notice(workspace: &Workspace<'_>) {
 }
 
 pub async fn has_a_booking(workspace: &Workspace<'_>) {
-    let inbox = workspace.mailbox(&format!("book-{}@acme.example", workspace.id), "Book").await;
+    let inbox = workspace.mailbox(&format!("book@{}.example", workspace.id.0), "Book").await;
     let insert = format!(
         "insert into booking_types (workspace_id, id, mailbox_id, slug, name, minutes, created_at)
          values ({w}, {w}, {}, 'call', 'Call', 30, '{now}');
@@ -166,9 +168,25 @@ pub async fn removes_a_person(workspace: &Workspace<'_>) {
     tx.commit().await.unwrap();
 }
 
+pub async fn sends_what_failed_again(workspace: &Workspace<'_>) {
+    tells_a_webhook(workspace).await;
+    let (app, now) = (&workspace.world.app, workspace.world.now());
+    let failed = format!(
+        "insert into delivery_log (workspace_id, webhook_id, state, kind, id, event_id, tries)
+         select workspace_id, id, 'failed', 'turn.changed', {0}, {0}, '[]' from webhooks where workspace_id = {1}",
+        lowest_at(now),
+        workspace.id.0
+    );
+    workspace.world.sql(&failed).await;
+    let id = sqlx::query_scalar("select id from webhooks where workspace_id = $1").bind(workspace.id.0);
+    let id = WebhookId(id.fetch_one(&app.pool).await.unwrap());
+    let again = RedeliveryRequest { since: now - TimeDelta::hours(1), skipped: false };
+    redeliver_failed::ask(app, workspace.id, &By::System, id, again).await.expect("it can be asked for");
+}
+
 pub async fn tells_a_webhook(workspace: &Workspace<'_>) {
     let receiver = Receiver::start().await;
-    let wanted = Wanted {
+    let wanted = WebhookParameters {
         maker: workspace.owner,
         url: &receiver.url,
         livemode: false,
@@ -182,7 +200,7 @@ pub async fn tells_a_webhook(workspace: &Workspace<'_>) {
 pub async fn has_a_delivery(workspace: &Workspace<'_>) {
     tells_a_webhook(workspace).await;
     let app = &workspace.world.app;
-    fan_out::run(app, &app.loops.of("fan out events")).await.expect("it is fanned out");
+    fan_out::run(app, &app.loops.backoff_of("fan out events")).await.expect("it is fanned out");
 }
 
 pub async fn has_app_mail(workspace: &Workspace<'_>) {
@@ -209,7 +227,7 @@ pub async fn wants_words(workspace: &Workspace<'_>) {
         key: "",
     };
     connect(&workspace.world.app, workspace.id, service).await.expect("a service");
-    let address = format!("help-{}@shop.example", workspace.id.0);
+    let address = format!("help@shop-{}.example", workspace.id.0);
     let inbox = workspace.mailbox(&address, "Help").await;
     let reply = workspace.mail(inbox, "ada@customer.example", "Re: Order", "Thanks").await;
     let insert = format!(
@@ -234,7 +252,12 @@ pub async fn erases_a_contact(workspace: &Workspace<'_>) {
 }
 
 pub async fn keeps_mail_for_a_month(workspace: &Workspace<'_>) {
-    let inbox = workspace.mailbox(&format!("kept@{}.example", workspace.id.0), "Kept").await;
+    let inbox = workspace
+        .mailbox(
+            &format!("kept-{}@{}.example", workspace.world.app.random.letters(5), workspace.id.0),
+            "Kept",
+        )
+        .await;
     let id = workspace.mail(inbox, "ada@customer.example", "Parcel", "Where is it?").await;
     workspace.set(id, "status = 'closed'").await;
     let mut tx = workspace.world.app.begin(workspace.id).await.unwrap();
@@ -279,6 +302,7 @@ pub async fn has_another_calendar(workspace: &Workspace<'_>) {
     let app = &workspace.world.app;
     let owner =
         people::teammate(&mut app.connection().await.unwrap(), workspace.id, workspace.owner).await.unwrap();
-    let typed = busy::Typed { kind: busy::Kind::Feed, address: &receiver.url, name: "", password: "" };
+    let typed =
+        busy::CalendarForm { kind: busy::CalendarKind::Feed, address: &receiver.url, name: "", password: "" };
     busy::connect(app, &owner, typed).await.expect("a calendar");
 }

@@ -4,22 +4,22 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use rookery::conversations::conversation::find_visible;
-use rookery::conversations::lock::{lock_any, lock_visible};
-use rookery::conversations::messages::sending;
-use rookery::conversations::notifications::follows;
-use rookery::conversations::unread;
-use rookery::error::Result;
-use rookery::ids::{ConversationId, DraftId, PersonId};
-use rookery::replies::drafts::{self, Kind, Save, Saved, Words};
-use rookery::replies::merge::merge;
-use rookery::replies::ready;
-use rookery::store::db::Tx;
-use rookery::workspace::people::{self, Person, Role};
+use rookery_base::error::Result;
+use rookery_base::ids::{ConversationId, DraftId, PersonId};
+use rookery_base::store::db::Tx;
+use rookery_core::conversations::conversation::find_visible;
+use rookery_core::conversations::lock::{lock_any, lock_visible};
+use rookery_core::conversations::messages::sending;
+use rookery_core::conversations::notifications::follows;
+use rookery_core::conversations::unread;
+use rookery_core::workspace::people::{self, Person, Role};
+use rookery_product::replies::drafts::{self, DraftKind, DraftWords, Save, Saved};
+use rookery_product::replies::merge::merge;
+use rookery_product::replies::ready;
 use serde_json::json;
 
 use super::{desk, merges, refusal, with_file};
-use crate::world::{Workspace, World, story, story_with};
+use rookery_world::{Workspace, World, story, story_with};
 
 const A_MOMENT: Duration = Duration::from_millis(300);
 
@@ -135,8 +135,8 @@ async fn what_somebody_has_not_read_of_either_is_unread_in_the_whole_and_nothing
     .await;
 }
 
-fn writes<'a>(draft: i64, kind: Kind, body: &str) -> Save<'a> {
-    let words = Words { body: body.into(), seen: 1, ..Words::default() };
+fn writes<'a>(draft: i64, kind: DraftKind, body: &str) -> Save<'a> {
+    let words = DraftWords { body: body.into(), seen: 1, ..DraftWords::default() };
     Save { draft: DraftId(draft), kind, base: 0, page: "page", save: 1, over: false, words }
 }
 
@@ -156,7 +156,7 @@ async fn what_people_write_and_follow_moves_with_it() {
         let gone = acme.mail(help, "ada@x.example", "Two", "Hello.").await;
         let mut tx = world.app.begin(acme.id).await.unwrap();
         let (mia, noa) = (teammate(&mut tx, mia).await, teammate(&mut tx, noa).await);
-        saves(&mut tx, &mia, gone, &writes(1, Kind::Reply, "Dear Ada")).await.unwrap();
+        saves(&mut tx, &mia, gone, &writes(1, DraftKind::Reply, "Dear Ada")).await.unwrap();
         for (person, id, following) in [(&mia, gone, true), (&noa, kept, false), (&noa, gone, true)] {
             let locked = lock_visible(&mut tx, person, &id.to_string()).await.unwrap();
             follows::follow(&mut tx, &locked, person, following).await.unwrap();
@@ -167,7 +167,8 @@ async fn what_people_write_and_follow_moves_with_it() {
         let mut tx = world.app.begin(acme.id).await.unwrap();
         let now = tx.now();
         let found = find_visible(&mut tx, &mia, now, &kept.to_string()).await.unwrap();
-        let draft = drafts::of_conversation(&mut tx, None, &mia, &found, Kind::Reply).await.unwrap().unwrap();
+        let draft =
+            drafts::of_conversation(&mut tx, None, &mia, &found, DraftKind::Reply).await.unwrap().unwrap();
         assert_eq!((draft.id, draft.words.body.as_str()), (DraftId(1), "Dear Ada"));
         assert_eq!(draft.words.seen, 0, "nobody has seen the whole yet");
         assert!(unread::standing(&mut tx, &mia, &found).await.unwrap().is_following);
@@ -190,7 +191,7 @@ async fn somebody_who_begins_to_write_while_two_are_merged_loses_nothing_and_see
         merge(&mut tx, &olga, kept, gone).await.unwrap();
         let saving = async {
             let mut tx = world.app.begin(acme.id).await.unwrap();
-            let save = writes(1, Kind::Reply, "Dear Ada");
+            let save = writes(1, DraftKind::Reply, "Dear Ada");
             drafts::save(&mut tx, &olga, Some(&found), &save).await.unwrap();
             tx.commit().await.unwrap();
         };
@@ -204,7 +205,7 @@ async fn somebody_who_begins_to_write_while_two_are_merged_loses_nothing_and_see
         // In both, the second of them after it was looked at.
         let third = acme.mail(help, "ada@x.example", "Three", "Hello.").await;
         let mut tx = world.app.begin(acme.id).await.unwrap();
-        saves(&mut tx, &olga, third, &writes(2, Kind::Reply, "Dear A.")).await.unwrap();
+        saves(&mut tx, &olga, third, &writes(2, DraftKind::Reply, "Dear A.")).await.unwrap();
         let merging = refusal(&acme, third, kept);
         let committing = async {
             tokio::time::sleep(A_MOMENT).await;

@@ -4,8 +4,9 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 
 use super::{PATH, TOOL, done};
-use crate::operations::{UNHURRIED, written};
-use crate::world::{Mode, ToolAnswer, story, story_with};
+use crate::operations::written;
+use rookery_world::UNHURRIED;
+use rookery_world::{Mode, ToolAnswer, story, story_with};
 
 fn unknown(count: usize) -> Value {
     json!({ "ids": (0..count).map(|number| format!("cnv_{number}")).collect::<Vec<_>>(), "status": "open" })

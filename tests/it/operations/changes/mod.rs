@@ -2,14 +2,14 @@
 
 mod counted;
 
-use rookery::replies::merge::merge;
-use rookery::rules::definition::{Action, Becomes};
-use rookery::workspace::people::{self, Role};
+use rookery_core::rules::definition::{Action, Becomes};
+use rookery_core::workspace::people::{self, Role};
+use rookery_product::replies::merge::merge;
 use serde_json::{Value, json};
 
-use crate::operations::UNHURRIED;
-use crate::rules::{on_tag, rule};
-use crate::world::{Key, Mode, ToolAnswer, story, story_with};
+use rookery_world::UNHURRIED;
+use rookery_world::verbs::rules::{on_tag, rule};
+use rookery_world::{Key, Mode, ToolAnswer, story, story_with};
 
 const PATH: &str = "/conversations/changes";
 const TOOL: &str = "change_conversations";

@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use rookery::ids::ConversationId;
-use rookery::replies::merge::merge;
-use rookery::workspace::people::{self, Role};
+use rookery_base::ids::ConversationId;
+use rookery_core::workspace::people::{self, Role};
+use rookery_product::replies::merge::merge;
 use serde_json::json;
 
 use super::{contact, contacts, emails, id_of, writes};
-use crate::erasing::contact::erases;
-use crate::world::{Mode, World, story};
+use rookery_world::verbs::erasing::erases;
+use rookery_world::{Mode, World, story};
 
 const FILL: &str = include_str!("../../../../migrations/0063_contacts_of_what_is_there.sql");
 

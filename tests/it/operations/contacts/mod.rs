@@ -2,12 +2,15 @@
 
 mod kept;
 
-use rookery::ids::{ContactId, MailboxId};
-use rookery::workspace::people::Role;
+use chrono::TimeDelta;
+use rookery_base::ids::{ContactId, MailboxId};
+use rookery_core::workspace::people::Role;
+use rookery_mail::incoming::delivery::Received;
 use serde_json::{Value, json};
 
-use crate::operations::{UNHURRIED, parameter};
-use crate::world::{Key, Mode, Workspace, story, story_with};
+use crate::operations::parameter;
+use rookery_world::UNHURRIED;
+use rookery_world::{Key, Mode, Workspace, story, story_with};
 
 /// The list by REST and by MCP.
 async fn contacts(key: &Key<'_>, query: &[(&str, &str)]) -> Value {
@@ -38,7 +41,7 @@ async fn contact(key: &Key<'_>, id: &str) -> (u16, Value) {
 async fn writes(acme: &Workspace<'_>, inbox: MailboxId, from: &str, subject: &str) -> String {
     let raw = format!("From: {from}\nTo: help@acme.example\nSubject: {subject}\n\nHello.\n");
     match acme.receives(inbox, &raw).await {
-        rookery::incoming::delivery::Received::Stored(stored) => stored.conversation.to_string(),
+        rookery_mail::incoming::delivery::Received::Stored(stored) => stored.conversation.to_string(),
         other => panic!("{other:?}"),
     }
 }
@@ -106,6 +109,45 @@ async fn whoever_wrote_where_a_key_sees_is_there_and_nobody_else() {
     .await;
 }
 
+/// Mail that only claims to be somebody's calls them what it likes: a colleague's name, or words of whoever wrote it.
+#[tokio::test]
+async fn mail_that_its_domain_does_not_confirm_takes_no_confirmed_name_away() {
+    story_with(UNHURRIED, async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.example", "Help").await;
+        let key = acme.key("bot", "read", Mode::Live).await;
+        let name = async || contacts(&key, &[("email", "ada@customer.example")]).await[0]["name"].clone();
+        for (called, confirmed, then) in [
+            ("Eve", false, "Eve"),
+            ("Eva", false, "Eva"),
+            ("Ada", true, "Ada"),
+            ("Your bank", false, "Ada"),
+            ("Ada Lovelace", true, "Ada Lovelace"),
+            ("Ada", false, "Ada Lovelace"),
+        ] {
+            let raw = format!(
+                "From: {called} <ada@customer.example>\nTo: help@acme.example\nSubject: {called} {confirmed}\n\nHi.\n"
+            );
+            let received = if confirmed {
+                acme.receives_confirmed(help, &raw).await
+            } else {
+                acme.receives(help, &raw).await
+            };
+            assert!(matches!(received, Received::Stored(_)), "{received:?}");
+            assert_eq!(name().await, then, "{called} {confirmed}");
+            world.wait(TimeDelta::minutes(1));
+        }
+        // Names of before this was kept are marked once, as often as it is done.
+        world.sql("update contacts set name_confirmed = false").await;
+        let marking = include_str!("../../../../migrations/0075_names_that_were_confirmed.sql");
+        for _ in 0..2 {
+            world.sql(marking).await;
+        }
+        assert_eq!(world.scalar("select count(*) from contacts where name_confirmed").await, 1);
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn contacts_are_found_by_address_and_by_words_of_name_and_address() {
     story_with(UNHURRIED, async |world| {
@@ -147,7 +189,7 @@ async fn both_lists_are_read_page_by_page_and_a_cursor_is_for_one_list() {
             writes(&acme, help, &format!("Ada <a{number}@customer.example>"), "Hi").await;
             writes(&acme, help, "Often <often@customer.example>", &format!("Mail {number}")).await;
         }
-        let cursor_of = |reply: &crate::world::Reply| -> Option<String> {
+        let cursor_of = |reply: &rookery_world::Reply| -> Option<String> {
             let (_, rest) = reply.header("link")?.split_once("cursor=")?;
             Some(rest.split_once('>').unwrap().0.to_owned())
         };

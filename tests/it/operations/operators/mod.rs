@@ -1,13 +1,14 @@
 //! Operators in `q` of the conversation list: who mail is from and to, tags, days and files.
 
-use rookery::ids::MailboxId;
-use rookery::incoming::delivery::Received;
-use rookery::search_terms;
-use rookery::workspace::people::Role;
+use rookery_base::ids::MailboxId;
+use rookery_base::search_terms;
+use rookery_core::workspace::people::Role;
+use rookery_mail::incoming::delivery::Received;
 use serde_json::json;
 
-use crate::operations::{UNHURRIED, parameter};
-use crate::world::{Key, Message, Mode, ToolAnswer, Workspace, World, story, story_with};
+use crate::operations::parameter;
+use rookery_world::UNHURRIED;
+use rookery_world::{Key, Message, Mode, ToolAnswer, Workspace, World, story, story_with};
 
 const FILL: &str = include_str!("../../../../migrations/0063_contacts_of_what_is_there.sql");
 
@@ -268,7 +269,7 @@ async fn long_and_many_conversations_get_all_of_their_terms_and_one_that_fails_s
         world
             .sql("update conversation_words set words = '{1}'; delete from conversation_words_segments")
             .await;
-        let number = |id: &str| id.parse::<rookery::ids::ConversationId>().unwrap().0;
+        let number = |id: &str| id.parse::<rookery_base::ids::ConversationId>().unwrap().0;
         world
             .sql(&format!(
                 "create function refuse() returns trigger language plpgsql as
@@ -310,7 +311,7 @@ async fn mail_that_the_version_before_indexes_while_both_run_gets_its_terms() {
         without_terms(world, &acme).await;
         let noted = "select count(*) from unindexed_conversations where tries = -1";
         assert_eq!(world.scalar(noted).await, 0, "this version brought the terms");
-        let number = id.parse::<rookery::ids::ConversationId>().unwrap().0;
+        let number = id.parse::<rookery_base::ids::ConversationId>().unwrap().0;
         world
             .sql(&format!(
                 "insert into unindexed_messages select workspace_id, conversation_id, id, at from messages

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::world::site::{Site, text};
-use crate::world::{Mode, Reply, story};
+use rookery_world::site::{Site, text};
+use rookery_world::{Mode, Reply, story};
 
 #[tokio::test]
 async fn time_passes_in_the_sandbox_of_one_workspace_and_nowhere_else() {

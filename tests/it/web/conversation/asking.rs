@@ -1,11 +1,11 @@
 //! Documents that are asked for, as the timeline shows them: a card with what was asked for, until when and what came; and
 //! that the composer offers what the API offers.
 
-use rookery::ids::ConversationId;
+use rookery_base::ids::ConversationId;
 use serde_json::json;
 
-use crate::world::browser::Browser;
-use crate::world::{Mode, World, story};
+use rookery_world::browser::Browser;
+use rookery_world::{Mode, World, story};
 
 /// Writes a reply that asks for documents, as the composer sends it.
 async fn asks(browser: &Browser<'_>, id: ConversationId, documents: &str, due: &str, button: &str) -> String {
@@ -149,7 +149,7 @@ async fn approving_on_the_timeline_is_for_the_words_that_were_shown() {
         let id = acme.mail(help, "kim@customer.test", "Lease", "Hello").await;
         let draft = key.replies(id, json!({ "body": "Ten euros.", "summary": "A price" })).await;
         let owner = world.browser(acme.id, acme.owner).await;
-        let mia = acme.person("Mia", rookery::workspace::people::Role::Member).await;
+        let mia = acme.person("Mia", rookery_core::workspace::people::Role::Member).await;
         let hers = world.browser(acme.id, mia).await;
         let version = |page: &str| {
             let form = page.split(&format!("action=\"/messages/{draft}/approve\"")).nth(1).expect("a form");

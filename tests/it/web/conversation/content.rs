@@ -2,11 +2,11 @@
 
 use chrono::TimeDelta;
 use reqwest::Method;
-use rookery::workspace::people::Role;
+use rookery_core::workspace::people::Role;
 
 use super::{stored, with_file, with_html};
-use crate::world::browser::{Browser, Shown};
-use crate::world::story_with;
+use rookery_world::browser::{Browser, Shown};
+use rookery_world::story_with;
 
 const ORIGIN: &str = "https://mail.example";
 const SETTINGS: &[(&str, &str)] = &[("CONTENT_URL", ORIGIN)];

@@ -1,10 +1,10 @@
 //! Files: downloads that a browser can do nothing with, previews of what is a picture or a PDF, and one answer for every
 //! file that is not there for the one who asks.
 
-use rookery::workspace::people::Role;
+use rookery_core::workspace::people::Role;
 
 use super::{stored, with_file, with_html};
-use crate::world::{Mode, story};
+use rookery_world::{Mode, story};
 
 const GIF: &str = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7";
 /// `<script>alert(1)</script>`
@@ -96,7 +96,7 @@ async fn a_hidden_foreign_simulated_and_guessed_file_frame_and_picture_are_the_s
         let (_, _) = stored(acme.receives(own, &with_file("Bill", header, "JVBERi0xLjQK")).await);
         let document: i64 =
             sqlx::query_scalar("select id from documents").fetch_one(&world.app.pool).await.unwrap();
-        let document = rookery::ids::DocumentId(document);
+        let document = rookery_base::ids::DocumentId(document);
         let hers = world.browser(acme.id, mia).await;
         let owner = world.browser(acme.id, acme.owner).await;
         for path in [

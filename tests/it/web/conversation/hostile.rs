@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer};
-use rookery::html::sanitise::{Images, sanitise};
+use rookery_reading::html::sanitise::{Images, sanitise};
 use url::Url;
 
 use super::{stored, with_html};
-use crate::world::story;
+use rookery_world::story;
 
 /// Every mail of the corpus.
 fn corpus() -> Vec<(String, String)> {

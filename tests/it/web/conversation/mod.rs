@@ -7,8 +7,8 @@ mod hostile;
 mod page;
 mod pictures;
 
-use rookery::ids::MessageId;
-use rookery::incoming::delivery::Received;
+use rookery_base::ids::MessageId;
+use rookery_mail::incoming::delivery::Received;
 
 /// A mail with HTML and a picture that it names.
 pub fn with_html(subject: &str, html: &str) -> String {

@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::{stored, with_html};
-use crate::world::{Mode, story};
+use rookery_world::{Mode, story};
 
 const EVIL: &str = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'";
 
@@ -128,7 +128,7 @@ async fn earlier_conversations_are_those_the_reader_can_see() {
     story(async |world| {
         let acme = world.workspace("Acme").await;
         let help = acme.mailbox("help@acme.test", "Help").await;
-        let mia = acme.person("Mia", rookery::workspace::people::Role::Member).await;
+        let mia = acme.person("Mia", rookery_core::workspace::people::Role::Member).await;
         let own = acme.private_mailbox("mia@acme.test", "Mia", mia).await;
         let team = acme.mail(help, "kim@customer.test", "First of all", "One").await;
         let private = acme.mail(own, "kim@customer.test", "Only for Mia", "Two").await;

@@ -4,14 +4,15 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rookery::net::outside::Outside;
-use rookery::net::pictures::Pictures;
+use rookery_base::ids::WorkspaceId;
+use rookery_base::net::outside::Outside;
+use rookery_base::net::pictures::Pictures;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use url::Url;
 
 use super::{stored, with_html};
-use crate::world::story;
+use rookery_world::story;
 
 const GIF: &[u8] = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff!\xf9\x04\x01\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x01D\x00;";
 
@@ -76,7 +77,7 @@ async fn nothing_is_fetched_from_this_machine_a_private_network_or_in_the_clear(
             "file:///etc/passwd".into(),
         ] {
             let address = Url::parse(&address).unwrap();
-            assert!(world.app.pictures.fetch(&address).await.is_none(), "{address}");
+            assert!(world.app.pictures.fetch(WorkspaceId(1), &address).await.is_none(), "{address}");
         }
         assert_eq!(asked.lock().unwrap().len(), 0, "nobody was asked");
     })
@@ -102,10 +103,13 @@ async fn a_redirect_is_followed_to_public_addresses_only_and_not_for_ever() {
     let pictures = Pictures::new(web);
     for path in ["/private", "/metadata", "/script", "/loop"] {
         let address = Url::parse(&format!("{outside}{path}")).unwrap();
-        assert!(pictures.fetch(&address).await.is_none(), "{path}");
+        assert!(pictures.fetch(WorkspaceId(1), &address).await.is_none(), "{path}");
     }
     assert_eq!(asked.lock().unwrap().len(), 0);
-    let fetched = pictures.fetch(&Url::parse(&format!("{outside}/once")).unwrap()).await.expect("a picture");
+    let fetched = pictures
+        .fetch(WorkspaceId(1), &Url::parse(&format!("{outside}/once")).unwrap())
+        .await
+        .expect("a picture");
     assert_eq!(
         (fetched.content_type, &fetched.bytes[..]),
         ("image/gif", GIF),
@@ -127,9 +131,14 @@ async fn only_pictures_of_a_bearable_size_are_shown() {
     let allow = vec!["127.0.0.0/8".parse().unwrap()];
     let pictures = Pictures::new(Outside::new(allow, &[], None, Duration::from_secs(10)).unwrap());
     for path in ["/svg", "/html", "/large", "/error", "/nothing"] {
-        assert!(pictures.fetch(&Url::parse(&format!("{address}{path}")).unwrap()).await.is_none(), "{path}");
+        assert!(
+            pictures.fetch(WorkspaceId(1), &Url::parse(&format!("{address}{path}")).unwrap()).await.is_none(),
+            "{path}"
+        );
     }
-    assert!(pictures.fetch(&Url::parse(&format!("{address}/a?b=c#d")).unwrap()).await.is_some());
+    assert!(
+        pictures.fetch(WorkspaceId(1), &Url::parse(&format!("{address}/a?b=c#d")).unwrap()).await.is_some()
+    );
     let head = asked.lock().unwrap().last().unwrap().to_lowercase();
     assert!(head.starts_with("get /a?b=c http/1.1"), "{head}");
     assert!(!head.contains("cookie") && !head.contains("referer") && !head.contains("forwarded"), "{head}");
@@ -186,7 +195,9 @@ async fn a_picture_that_breaks_off_is_none() {
     let web =
         Outside::new(vec!["127.0.0.1/32".parse().unwrap()], &[], None, Duration::from_secs(10)).unwrap();
     let pictures = Pictures::new(web);
-    let fetch = async |path: &str| pictures.fetch(&Url::parse(&format!("{address}{path}")).unwrap()).await;
+    let fetch = async |path: &str| {
+        pictures.fetch(WorkspaceId(1), &Url::parse(&format!("{address}{path}")).unwrap()).await
+    };
     assert!(fetch("/cut").await.is_none());
     assert!(fetch("/whole").await.is_some());
 }
@@ -206,8 +217,9 @@ async fn a_host_that_does_not_answer_keeps_no_other_waiting() {
     });
     let web = Outside::new(vec!["127.0.0.0/8".parse().unwrap()], &[], None, Duration::from_secs(10)).unwrap();
     let pictures = Pictures::new(web);
-    let waiting = futures::future::join_all((0..50).map(|_| pictures.fetch(&silent)));
-    let fetched = async { tokio::time::timeout(Duration::from_secs(3), pictures.fetch(&other)).await };
+    let waiting = futures::future::join_all((0..50).map(|_| pictures.fetch(WorkspaceId(1), &silent)));
+    let fetched =
+        async { tokio::time::timeout(Duration::from_secs(3), pictures.fetch(WorkspaceId(1), &other)).await };
     tokio::select! {
         _ = waiting => panic!("nobody answers them"),
         fetched = fetched => assert!(fetched.is_ok_and(|picture| picture.is_some()), "it had to wait"),

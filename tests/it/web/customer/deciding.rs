@@ -1,13 +1,13 @@
 //! What people make of it: tick off, accept, ask again with a mail, more time, cancel; and that it is told and bounded.
 
 use chrono::TimeDelta;
-use rookery::ids::ConversationId;
-use rookery::workspace::people::Role;
+use rookery_base::ids::ConversationId;
+use rookery_core::workspace::people::Role;
 use serde_json::json;
 
-use super::{asked, leaves, link_in, pdf};
-use crate::world::browser::{Browser, Shown};
-use crate::world::story;
+use rookery_world::browser::{Browser, Shown};
+use rookery_world::pages::customer::{asked, leaves, link_in, pdf};
+use rookery_world::story;
 
 fn request_of(link: &str) -> &str {
     link.split('/').nth(3).unwrap()
@@ -131,7 +131,10 @@ async fn a_cancelled_request_ends_its_link_and_its_reminders() {
         let done = owner.post(&format!("{path}/cancel"), &[]).await;
         assert!(done.location().contains("done=request-cancelled"), "{}", done.html);
         assert_eq!(ada.opens(&ada.link).await.status, 410);
-        assert_eq!(ada.sends(&item, &[("a.pdf", &super::pdf("a"))]).await.status, 410);
+        assert_eq!(
+            ada.sends(&item, &[("a.pdf", &rookery_world::pages::customer::pdf("a"))]).await.status,
+            410
+        );
         assert_eq!(owner.post(&format!("{path}/cancel"), &[]).await.status, 409);
         assert_eq!(does(&owner, &ada.link, &item, "tick").await.status, 409);
         world.wait(TimeDelta::days(8));

@@ -4,14 +4,14 @@
 use std::fmt::Write;
 
 use chrono::TimeDelta;
-use rookery::ids::{MailboxId, MessageId};
-use rookery::relay::mailer::Handover;
+use rookery_base::ids::{MailboxId, MessageId};
+use rookery_base::relay::mailer::Handover;
 use serde_json::json;
 
-use super::{Customer, asked, leaves, link_in, pdf};
-use crate::erasing::contact::erases;
-use crate::world::browser::Browser;
-use crate::world::{Message, story};
+use rookery_world::browser::Browser;
+use rookery_world::pages::customer::{Customer, asked, leaves, link_in, pdf};
+use rookery_world::verbs::erasing::erases;
+use rookery_world::{Message, story};
 
 fn request_of(link: &str) -> &str {
     link.split('/').nth(3).unwrap()

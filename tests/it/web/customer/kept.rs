@@ -3,10 +3,9 @@
 
 use serde_json::json;
 
-use super::{asked, pdf};
-use crate::erasing::contact::erases;
-use crate::erasing::exports::{made, unpacked};
-use crate::world::story;
+use rookery_world::pages::customer::{asked, pdf};
+use rookery_world::story;
+use rookery_world::verbs::erasing::{erases, made, unpacked};
 
 #[tokio::test]
 async fn an_erasure_takes_uploads_with_the_contact() {
@@ -41,7 +40,7 @@ async fn merging_keeps_what_came_once_and_its_page() {
         let file = pdf("the same");
         assert_eq!(ada.sends(&items[0], &[("a.pdf", &file)]).await.status, 303);
         let inbox: i64 = world.scalar("select id from mailboxes where address = 'help@acme.example'").await;
-        let other = acme.mail(rookery::ids::MailboxId(inbox), "ada@customer.example", "Other", "Hi").await;
+        let other = acme.mail(rookery_base::ids::MailboxId(inbox), "ada@customer.example", "Other", "Hi").await;
         // The other one has the same bytes, by another way.
         world
             .sql(&format!(

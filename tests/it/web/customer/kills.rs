@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use rookery::secrets::hashes::sha256;
+use rookery_base::secrets::hashes::sha256;
 use serde_json::json;
 use sqlx::{PgPool, Row};
 
-use super::pdf;
-use crate::world::site::Site;
+use rookery_world::pages::customer::pdf;
+use rookery_world::site::Site;
 
 const KILLS: u32 = 50;
 const ITEMS: usize = 6;
@@ -72,7 +72,7 @@ async fn what_was_called_received_is_there_after_fifty_kills() {
         )
         .await;
         let request = asked["requestId"].as_str().unwrap().to_owned();
-        let number = request.parse::<rookery::ids::DocumentRequestId>().unwrap().0;
+        let number = request.parse::<rookery_base::ids::DocumentRequestId>().unwrap().0;
         let link = loop {
             let row = sqlx::query(
                 "select r.state, m.text from document_requests r join messages m on m.workspace_id = r.workspace_id and m.id = r.message_id
@@ -112,7 +112,7 @@ async fn what_was_called_received_is_there_after_fifty_kills() {
                     async move {
                         let mut done = Vec::new();
                         for n in todo {
-                            let item = rookery::ids::RequestItemId(items[n]);
+                            let item = rookery_base::ids::RequestItemId(items[n]);
                             done.push((n, sends(http, &format!("{address}{link}/{item}"), &files[n]).await));
                         }
                         done

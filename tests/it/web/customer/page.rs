@@ -3,8 +3,8 @@
 use chrono::TimeDelta;
 use serde_json::json;
 
-use super::{Customer, asked, leaves, link_in};
-use crate::world::{Mode, story};
+use rookery_world::pages::customer::{Customer, asked, leaves, link_in};
+use rookery_world::{Mode, story};
 
 fn three() -> serde_json::Value {
     json!([
@@ -124,7 +124,12 @@ async fn a_guessed_altered_or_foreign_link_is_the_same_nothing_and_guessing_ends
             let refused = ada.opens(&path).await;
             assert_eq!((refused.status, &refused.html), (404, &nothing.html), "{path}");
             let items = ada.items().await;
-            let refused = ada.posts(&format!("{path}/{}", items[0]), &[("a.pdf", &super::pdf("a"))]).await;
+            let refused = ada
+                .posts(
+                    &format!("{path}/{}", items[0]),
+                    &[("a.pdf", &rookery_world::pages::customer::pdf("a"))],
+                )
+                .await;
             assert_eq!(refused.status, 404, "{path}");
         }
         assert_eq!(world.scalar("select count(*) from documents").await, 0);
@@ -172,7 +177,7 @@ async fn every_answer_is_for_nobody_else() {
             ada.opens("/upload/wsp_1/req_1/x").await,
             ada.sends(&item, &[("a.zip", b"PK\x03\x04")]).await,
             ada.sends(&item, &[]).await,
-            ada.sends(&item, &[("a.pdf", &super::pdf("a"))]).await,
+            ada.sends(&item, &[("a.pdf", &rookery_world::pages::customer::pdf("a"))]).await,
             ada.sends(&item, &[("large.txt", &vec![b'x'; 25_000_001])]).await,
         ];
         world.wait(TimeDelta::days(61));
@@ -214,7 +219,7 @@ async fn a_link_ends_sixty_days_after_the_mail_or_fourteen_after_everything_is_i
         let ended = ada.opens(&ada.link).await;
         assert!(ended.status == 410 && ended.html.contains("This link has ended"), "{}", ended.html);
         assert!(!ended.html.contains("Passport"));
-        let refused = ada.sends(&item, &[("a.pdf", &super::pdf("a"))]).await;
+        let refused = ada.sends(&item, &[("a.pdf", &rookery_world::pages::customer::pdf("a"))]).await;
         assert_eq!(refused.status, 410);
         assert_eq!(world.scalar("select count(*) from documents").await, 0);
         world.work().await;

@@ -7,8 +7,8 @@ use futures::future::join_all;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::{Customer, asked, leaves, link_in, pdf};
-use crate::world::{Mode, ToolAnswer, story, story_with};
+use rookery_world::pages::customer::{Customer, asked, leaves, link_in, pdf};
+use rookery_world::{Mode, ToolAnswer, story, story_with};
 
 /// proves: DREQ-12, DREQ-15, DREQ-16
 #[tokio::test]

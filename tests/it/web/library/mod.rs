@@ -1,11 +1,11 @@
 //! `/documents`: what is listed for whom, a document with its marked lines, and setting a field right.
 
 use reqwest::Method;
-use rookery::workspace::people::Role;
+use rookery_core::workspace::people::Role;
 
-use crate::documents::papers;
-use crate::documents::reading::with_file;
-use crate::world::{Mode, story};
+use rookery_world::papers;
+use rookery_world::papers::with_file;
+use rookery_world::{Mode, story};
 
 /// The ids of the documents of a page, in order.
 fn listed(html: &str) -> Vec<String> {

@@ -3,10 +3,10 @@
 
 use chrono::TimeDelta;
 use futures::future::join_all;
-use rookery::workspace::people::Role;
+use rookery_core::workspace::people::Role;
 use serde_json::json;
 
-use crate::world::{Key, Mode, ToolAnswer, Workspace, World, story, story_with};
+use rookery_world::{Key, Mode, ToolAnswer, Workspace, World, story, story_with};
 
 const AGENTS: &str = "/settings/agents";
 
@@ -23,7 +23,7 @@ async fn audited(world: &World) -> Vec<String> {
 }
 
 /// What the page of an agent says of its month, in words.
-async fn month(acme: &Workspace<'_>, viewer: rookery::ids::PersonId, key: &Key<'_>) -> String {
+async fn month(acme: &Workspace<'_>, viewer: rookery_base::ids::PersonId, key: &Key<'_>) -> String {
     let page = acme.world.browser(acme.id, viewer).await.get(&format!("{AGENTS}/{}", key.agent)).await.page();
     let from = page.find("In 30 days: ").expect("a picture");
     page[from..].split('"').next().unwrap().to_owned()

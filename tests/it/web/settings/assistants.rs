@@ -1,10 +1,10 @@
 //! The page of the assistants: engines, limit, model and agreement, topics, a test question, and the stop.
 
-use rookery::workspace::people::Role;
+use rookery_core::workspace::people::Role;
 use serde_json::json;
 
-use crate::world::model_server::{Does, ModelServer};
-use crate::world::{story, story_with};
+use rookery_world::model_server::{Does, ModelServer};
+use rookery_world::{story, story_with};
 
 const PAGE: &str = "/settings/assistants";
 

@@ -1,12 +1,12 @@
 //! The page of the audit log: what it shows to whom, its filters and pages, the CSV, and what it says of its chain.
 
 use chrono::TimeDelta;
-use rookery::workspace::access::By;
-use rookery::workspace::audit::{self, Did, Subject, Verdict, watch};
-use rookery::workspace::people::Role;
+use rookery_core::workspace::access::By;
+use rookery_core::workspace::audit::{self, ChainVerdict, Did, Subject, watch};
+use rookery_core::workspace::people::Role;
 use serde_json::json;
 
-use crate::world::{Mode, Workspace, story};
+use rookery_world::{Mode, Workspace, story};
 
 const PATH: &str = "/settings/audit";
 
@@ -158,24 +158,24 @@ async fn a_cut_tail_is_found_and_a_year_later_the_chain_begins_at_a_signed_ancho
                         update audit_heads h set trimmed_n = 3, trimmed_mac = (select mac from kept where n = 3 and workspace_id = h.workspace_id)";
         for change in [cut, &format!("{cut}; update audit_heads set signed = null"), anchored] {
             world.sql(change).await;
-            assert!(matches!(verified().await, Verdict::Broken { .. }), "{change}");
+            assert!(matches!(verified().await, ChainVerdict::Broken { .. }), "{change}");
             world.sql("delete from audit_entries; insert into audit_entries select * from kept;
                        delete from audit_heads; insert into audit_heads select * from ends").await;
-            assert_eq!(verified().await, Verdict::Sound(all));
+            assert_eq!(verified().await, ChainVerdict::Sound(all));
         }
         world.sql("drop table kept; drop table ends").await;
 
         world.wait(TimeDelta::days(200));
         records(&acme, &By::System, Did::KeyMade, "half a year later").await;
         world.wait(TimeDelta::days(200));
-        watch::work_off(app, &app.loops.of(watch::LOOP)).await.unwrap();
+        watch::work_off(app, &app.loops.backoff_of(watch::LOOP)).await.unwrap();
         let (oldest, newest): (i64, i64) = sqlx::query_as("select min(n), max(n) from audit_entries").fetch_one(&app.pool).await.unwrap();
         assert_eq!((oldest, newest), (all + 1, all + 1), "what has had its year is gone");
-        assert_eq!(verified().await, Verdict::Sound(all + 1));
+        assert_eq!(verified().await, ChainVerdict::Sound(all + 1));
         records(&acme, &By::System, Did::KeyMade, "and on").await;
-        assert_eq!(verified().await, Verdict::Sound(all + 2));
+        assert_eq!(verified().await, ChainVerdict::Sound(all + 2));
         world.sql("update audit_heads set trimmed_n = trimmed_n + 1").await;
-        assert!(matches!(verified().await, Verdict::Broken { .. }));
+        assert!(matches!(verified().await, ChainVerdict::Broken { .. }));
     })
     .await;
 }

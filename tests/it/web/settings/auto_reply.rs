@@ -1,8 +1,8 @@
 //! The automatic reply of an inbox in the browser: its words, its hours, and who may set it.
 
-use rookery::workspace::people::Role;
+use rookery_core::workspace::people::Role;
 
-use crate::world::story;
+use rookery_world::story;
 
 #[tokio::test]
 async fn an_owner_writes_the_reply_and_its_hours() {
@@ -91,7 +91,7 @@ async fn nobody_sets_the_reply_of_an_inbox_that_is_not_theirs() {
                 .fetch_one(&world.app.pool)
                 .await
                 .unwrap();
-        let sandbox = rookery::ids::MailboxId(sandbox);
+        let sandbox = rookery_base::ids::MailboxId(sandbox);
         let fields = [("on", "on"), ("text", "Away")];
         let owner = world.browser(acme.id, acme.owner).await;
         for inbox in [private, theirs, sandbox] {

@@ -1,9 +1,9 @@
 //! The page of data and erasure: what it counts, what it asks for before it erases, holds that refuse, days and trash.
 
 use chrono::TimeDelta;
-use rookery::workspace::people::Role;
+use rookery_core::workspace::people::Role;
 
-use crate::world::story;
+use rookery_world::story;
 
 const PATH: &str = "/settings/data";
 const ADA: &str = "ada@customer.example";

@@ -1,7 +1,7 @@
 //! Domains in the browser: the key, the rows for the DNS, and each difference marked. Against a real name server.
 
-use crate::world::zone::Zone;
-use crate::world::{story, story_with};
+use rookery_world::zone::Zone;
+use rookery_world::{story, story_with};
 
 #[tokio::test]
 async fn the_rows_of_a_domain_are_compared_with_what_name_servers_say() {

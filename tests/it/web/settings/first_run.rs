@@ -2,14 +2,14 @@
 
 use chrono::TimeDelta;
 use futures::future::join_all;
-use rookery::workspace::first_run;
-use rookery::workspace::people::Role;
+use rookery_core::workspace::first_run;
+use rookery_core::workspace::people::Role;
 
-use crate::web::sign_in::{PASSWORD, by_password, path_of, with_cookie_of};
-use crate::web::writing::{Composer, reply, write};
-use crate::world::browser::{Browser, Shown};
-use crate::world::zone::Zone;
-use crate::world::{World, story, story_with};
+use rookery_world::browser::{Browser, Shown};
+use rookery_world::pages::sign_in::{PASSWORD, by_password, path_of, with_cookie_of};
+use rookery_world::pages::writing::{Composer, reply, write};
+use rookery_world::zone::Zone;
+use rookery_world::{World, story, story_with};
 
 const FORM: [(&str, &str); 4] = [
     ("workspace", "Larkfield Homes"),
@@ -217,11 +217,11 @@ async fn the_steps_follow_the_workspace() {
 
 /// Mail that arrives at the one live inbox with a real address.
 async fn receives(world: &World, raw: &str) {
-    use rookery::ids::{MailboxId, WorkspaceId};
-    use rookery::incoming::authenticate::Dmarc;
-    use rookery::incoming::delivery::Delivery;
-    use rookery::incoming::receive::receive;
-    use rookery::workspace::mailboxes;
+    use rookery_base::ids::{MailboxId, WorkspaceId};
+    use rookery_core::workspace::mailboxes;
+    use rookery_mail::incoming::authenticate::Dmarc;
+    use rookery_mail::incoming::delivery::Delivery;
+    use rookery_mail::incoming::receive::receive;
     let (workspace, inbox): (i64, i64) = sqlx::query_as(
         "select workspace_id, id from mailboxes where kind = 'team' and address not like '%.test'",
     )
@@ -232,7 +232,7 @@ async fn receives(world: &World, raw: &str) {
     let mailbox = mailboxes::live(&mut conn, WorkspaceId(workspace), MailboxId(inbox)).await.unwrap();
     drop(conn);
     let raw = raw.replace('\n', "\r\n").into_bytes();
-    let delivery = Delivery::of(mailbox, raw, Dmarc::Pass);
+    let delivery = Delivery::from_raw(mailbox, raw, Dmarc::Pass);
     receive(&world.app, WorkspaceId(workspace), delivery).await.unwrap();
 }
 

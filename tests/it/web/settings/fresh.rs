@@ -1,10 +1,10 @@
 //! What gives others power takes a proof of the last quarter of an hour, and asks for it without losing what was typed.
 
 use chrono::TimeDelta;
-use rookery::web::door::{PAGES, Who};
+use rookery_web::door::{PAGES, Who};
 
-use crate::web::sign_in::{PASSWORD, set_password, with_cookie_of};
-use crate::world::story;
+use rookery_world::pages::sign_in::{PASSWORD, set_password, with_cookie_of};
+use rookery_world::story;
 
 /// A browser that was left open for a while reads everything and hands nothing on.
 #[tokio::test]
@@ -33,6 +33,19 @@ async fn a_browser_that_was_left_open_is_not_enough_to_give_others_power() {
         {
             assert!(guarded.contains(&path), "{path}");
         }
+        // Whatever makes, shows or takes a secret that goes on working when the session is over.
+        let areas = ["/settings/keys", "/settings/webhooks", "/settings/services", "/settings/assistants"];
+        let secrets = ["/keys", "/new", "/rotate", "/key", "/address", "/model", "/agree"];
+        for page in PAGES.iter().filter(|page| areas.iter().any(|area| page.path.starts_with(area))) {
+            let is_list = page.method.as_str() == "GET" && areas.contains(&page.path);
+            let is_secret = !is_list && secrets.iter().any(|end| page.path.ends_with(end));
+            assert!(!is_secret || page.who == Who::Fresh, "{} {}", page.method, page.path);
+        }
+        assert_eq!(
+            owner.post("/settings/services/new", &[("service", "postmark"), ("name", "Shop")]).await.status,
+            403
+        );
+        assert_eq!(world.scalar("select count(*) from sending_services").await, 0);
         let private = [("address", "me@acme.example"), ("name", "Me"), ("private", "on")];
         let asked = owner.post("/settings/inboxes", &private).await;
         assert!(asked.status == 403 && asked.html.contains("me@acme.example"), "{}", asked.html);

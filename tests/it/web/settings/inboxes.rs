@@ -1,11 +1,11 @@
 //! Inboxes in the browser: making one, its name and further addresses, who has what they answered, and what is shown of
 //! other people's.
 
-use rookery::ids::ConversationId;
-use rookery::workspace::people::Role;
+use rookery_base::ids::ConversationId;
+use rookery_core::workspace::people::Role;
 
-use crate::web::writing::{Composer, reply, write};
-use crate::world::{Mode, World, story};
+use rookery_world::pages::writing::{Composer, reply, write};
+use rookery_world::{Mode, World, story};
 
 async fn assignee(world: &World, id: ConversationId) -> Option<String> {
     let mut conn = world.app.connection().await.unwrap();
@@ -30,7 +30,7 @@ async fn an_owner_makes_an_inbox_names_it_and_gives_it_further_addresses() {
 
         let wrong = owner.post("/settings/inboxes", &[("address", "taken@other.example"), ("name", "<b>")]).await;
         assert_eq!(wrong.status, 400);
-        assert!(wrong.html.contains("is taken already") && wrong.html.contains("&#60;b&#62;"), "{}", wrong.html);
+        assert!(wrong.html.contains("belongs to another workspace") && wrong.html.contains("&#60;b&#62;"), "{}", wrong.html);
         let made = owner.post("/settings/inboxes", &[("address", "Help@Acme.example"), ("name", "Help")]).await;
         let inbox = made.location().split('?').next().unwrap().to_owned();
         assert!(owner.get(made.location()).await.page().contains("help@acme.example"));

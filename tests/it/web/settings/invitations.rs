@@ -1,25 +1,14 @@
 //! Invitations to the team: by mail, once, for seven days, for the person they were sent to.
 
 use chrono::TimeDelta;
-use rookery::ids::InvitationId;
-use rookery::workspace::people::Role;
+use rookery_base::ids::InvitationId;
+use rookery_core::workspace::people::Role;
 
-use crate::web::sign_in::{PASSWORD, by_password, path_of, with_cookie_of};
-use crate::world::browser::Shown;
-use crate::world::{World, story};
+use rookery_world::browser::Shown;
+use rookery_world::pages::sign_in::{PASSWORD, by_password, mailed_to, with_cookie_of};
+use rookery_world::story;
 
 const INVITE: &str = "/settings/people/invite";
-
-/// The paths of the links in invitations that have left to an address, oldest first.
-pub async fn mailed_to(world: &World, email: &str) -> Vec<String> {
-    world.work().await;
-    let letters = world.outbox.letters();
-    let theirs =
-        letters.iter().filter(|letter| letter.to == email && letter.subject.contains(" invites you to "));
-    theirs
-        .map(|letter| path_of(letter.text.lines().find(|line| line.starts_with("https://")).expect("a link")))
-        .collect()
-}
 
 /// What a stranger sees of a link that is not good, to be compared.
 fn told(shown: &Shown) -> (u16, String) {
@@ -89,7 +78,7 @@ async fn a_link_that_is_guessed_replayed_expired_or_passed_on_is_harmless_and_lo
         let mia = acme.person("Mia", Role::Member).await;
         let (owner, admin) = (world.browser(acme.id, acme.owner).await, world.browser(acme.id, adam).await);
         let nobody = world.browser_with("");
-        let invite = async |browser: &crate::world::browser::Browser<'_>, email: &str| {
+        let invite = async |browser: &rookery_world::browser::Browser<'_>, email: &str| {
             assert_eq!(browser.post(INVITE, &[("emails", email), ("role", "member")]).await.status, 303);
             mailed_to(world, email).await.pop().expect("a mail")
         };

@@ -2,13 +2,13 @@
 //! from where each was last used.
 
 use chrono::TimeDelta;
-use rookery::web::door::PAGES;
-use rookery::workspace::people::Role;
+use rookery_core::workspace::people::Role;
+use rookery_web::door::PAGES;
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
 
-use crate::world::browser::Shown;
-use crate::world::{Mode, Reply, World, story};
+use rookery_world::browser::Shown;
+use rookery_world::{Mode, Reply, World, story};
 
 const KEYS: &str = "/settings/keys";
 

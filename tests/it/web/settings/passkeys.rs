@@ -7,13 +7,13 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::TimeDelta;
 use reqwest::Method;
-use rookery::secrets::hashes::sha256;
-use rookery::workspace::people::Role;
+use rookery_base::secrets::hashes::sha256;
+use rookery_core::workspace::people::Role;
 use serde_json::{Value, json};
 
-use crate::web::sign_in::with_cookie_of;
-use crate::world::browser::{Browser, Shown};
-use crate::world::{World, story};
+use rookery_world::browser::{Browser, Shown};
+use rookery_world::pages::sign_in::with_cookie_of;
+use rookery_world::{World, story};
 
 const ORIGIN: &str = "https://rookery.example";
 const HOST: &str = "rookery.example";
@@ -179,7 +179,7 @@ async fn a_passkey_is_added_named_used_and_removed() {
             .fetch_one(&world.app.pool)
             .await
             .unwrap();
-        let path = format!("/profile/passkeys/{}", rookery::ids::PasskeyId(id));
+        let path = format!("/profile/passkeys/{}", rookery_base::ids::PasskeyId(id));
         assert_eq!(mias.post(&format!("{path}/name"), &[("name", " ")]).await.status, 400);
         assert_eq!(mias.post(&format!("{path}/name"), &[("name", "Old phone")]).await.status, 303);
         assert!(mias.get(&format!("{path}/remove")).await.page().contains("Old phone"));
@@ -285,7 +285,7 @@ async fn a_passkey_signs_in_only_here_now_and_for_its_person() {
             .fetch_one(&world.app.pool)
             .await
             .unwrap();
-        here.post(&format!("/profile/passkeys/{}/remove", rookery::ids::PasskeyId(id)), &[]).await;
+        here.post(&format!("/profile/passkeys/{}/remove", rookery_base::ids::PasskeyId(id)), &[]).await;
         assert_eq!((elsewhere.get("/inbox").await.status, here.get("/inbox").await.status), (303, 200));
         // Mia leaves, and her passkey with her.
         world.browser(acme.id, acme.owner).await.post(&format!("/settings/people/{mia}/remove"), &[]).await;
@@ -381,7 +381,7 @@ async fn a_passkey_is_added_only_by_its_person_who_has_just_signed_in() {
         assert_eq!(add(&olgas, &mut stolen, "").await.status, 400);
 
         let id: i64 = sqlx::query_scalar("select id from passkeys").fetch_one(&world.app.pool).await.unwrap();
-        let path = format!("/profile/passkeys/{}", rookery::ids::PasskeyId(id));
+        let path = format!("/profile/passkeys/{}", rookery_base::ids::PasskeyId(id));
         assert_eq!(olgas.get(&format!("{path}/remove")).await.status, 404, "not hers");
         assert_eq!(olgas.post(&format!("{path}/remove"), &[]).await.status, 404);
         assert_eq!(olgas.post(&format!("{path}/name"), &[("name", "x")]).await.status, 404);

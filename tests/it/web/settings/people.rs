@@ -1,20 +1,20 @@
 //! The people of a workspace: who is on the team, in which role, and what happens when somebody leaves.
 
 use chrono::TimeDelta;
-use rookery::ids::{ConversationId, PersonId};
-use rookery::incoming::authenticate::Dmarc;
-use rookery::incoming::delivery::Delivery;
-use rookery::incoming::receive::receive;
-use rookery::webhooks::create::{Wanted, create};
-use rookery::webhooks::webhook::Scope;
-use rookery::workspace::access::By;
-use rookery::workspace::mailboxes;
-use rookery::workspace::people::Role;
+use rookery_base::ids::{ConversationId, PersonId};
+use rookery_core::workspace::access::By;
+use rookery_core::workspace::mailboxes;
+use rookery_core::workspace::people::Role;
+use rookery_mail::incoming::authenticate::Dmarc;
+use rookery_mail::incoming::delivery::Delivery;
+use rookery_mail::incoming::receive::receive;
+use rookery_webhooks::create::{WebhookParameters, create};
+use rookery_webhooks::webhook::Scope;
 
-use crate::web::sign_in::{PASSWORD, set_password};
-use crate::web::writing::Composer;
-use crate::world::browser::Browser;
-use crate::world::{Mode, World, story, story_with};
+use rookery_world::browser::Browser;
+use rookery_world::pages::sign_in::{PASSWORD, set_password};
+use rookery_world::pages::writing::Composer;
+use rookery_world::{Mode, World, story, story_with};
 
 const LOCAL: &[(&str, &str)] = &[("WEBHOOK_ALLOW", "127.0.0.0/8")];
 
@@ -167,7 +167,7 @@ async fn who_is_removed_is_out_at_once_and_what_they_held_goes_where_it_was_said
         acme.set(closed, &format!("{mine}, status = 'closed'")).await;
         acme.set(secret, &mine).await;
         let bot = acme.key_of(mia, "bot", "read,write", Mode::Live).await;
-        let wanted = |scope| Wanted { maker: mia, url: "http://127.0.0.1:9/hook?token=hush", livemode: true, scope, kinds: &[] };
+        let wanted = |scope| WebhookParameters { maker: mia, url: "http://127.0.0.1:9/hook?token=hush", livemode: true, scope, kinds: &[] };
         create(&world.app, acme.id, &By::System, wanted(Scope::Team)).await.unwrap();
         create(&world.app, acme.id, &By::System, wanted(Scope::Private)).await.unwrap();
         let (mias, owner) = (world.browser(acme.id, mia).await, world.browser(acme.id, acme.owner).await);
@@ -247,20 +247,23 @@ async fn a_closed_inbox_takes_no_mail_and_what_was_not_chosen_is_closed() {
         let help = acme.mailbox("help@acme.example", "Help").await;
         acme.private_mailbox("mia@acme.example", "Mia, own", mia).await;
         let mut conn = world.app.connection().await.unwrap();
-        let accepted =
-            mailboxes::at(&mut conn, acme.id, "mia@acme.example").await.unwrap().expect("an inbox");
+        let accepted = mailboxes::at(&mut conn, acme.id, &["mia@acme.example".into()])
+            .await
+            .unwrap()
+            .expect("an inbox")
+            .0;
         drop(conn);
         let open = acme.mail(help, "ada@customer.example", "A leak", "Water everywhere").await;
         acme.set(open, &format!("assignee_type = 'user', assignee_id = {}", mia.0)).await;
         let owner = world.browser(acme.id, acme.owner).await;
         assert_eq!(owner.post(&format!("/settings/people/{mia}/remove"), &[]).await.status, 303);
         let mut conn = world.app.connection().await.unwrap();
-        assert!(mailboxes::at(&mut conn, acme.id, "mia@acme.example").await.unwrap().is_none());
-        assert!(mailboxes::at(&mut conn, acme.id, "help@acme.example").await.unwrap().is_some());
+        assert!(mailboxes::at(&mut conn, acme.id, &["mia@acme.example".into()]).await.unwrap().is_none());
+        assert!(mailboxes::at(&mut conn, acme.id, &["help@acme.example".into()]).await.unwrap().is_some());
         drop(conn);
         // Its recipient was accepted before; the sender tries again and is then told.
         let raw = b"From: ada@customer.example\r\nMessage-ID: <late@customer.example>\r\n\r\nLate".to_vec();
-        let late = receive(&world.app, acme.id, Delivery::of(accepted, raw, Dmarc::Pass)).await;
+        let late = receive(&world.app, acme.id, Delivery::from_raw(accepted, raw, Dmarc::Pass)).await;
         assert!(late.is_err(), "mail that nobody could read was taken: {late:?}");
         world.work().await;
         let held: Option<String> = sqlx::query_scalar("select assignee_type from conversations")
@@ -345,6 +348,51 @@ async fn an_heir_who_leaves_too_loses_nothing() {
         assert_eq!(olgas, 1200);
         let page = owner.get(&format!("/conversations/{newest}?compose=reply")).await.page();
         assert!(page.contains("Half a secret"), "{page}");
+    })
+    .await;
+}
+
+/// An admin could else read any private inbox: remove its owner, take it over, and invite them again.
+#[tokio::test]
+async fn an_admin_hands_no_private_inbox_to_anybody_and_owners_are_told_what_became_of_it() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let adam = acme.person("Adam", Role::Admin).await;
+        let second = acme.person("Adam again", Role::Admin).await;
+        let (mia, ben) = (acme.person("Mia", Role::Member).await, acme.person("Ben", Role::Member).await);
+        let own = acme.private_mailbox("mia@acme.example", "Mia, own", mia).await;
+        acme.mail(own, "doctor@clinic.example", "Your results", "The test was positive.").await;
+        acme.private_mailbox("ben@acme.example", "Ben, own", ben).await;
+        let (admin, owner) = (world.browser(acme.id, adam).await, world.browser(acme.id, acme.owner).await);
+        let page = admin.get(&format!("/settings/people/{mia}/remove")).await.page();
+        assert!(!page.contains(r#"name="inboxes""#) && page.contains("Only an owner can hand it"), "{page}");
+        for heir in [adam, second, acme.owner] {
+            let form = [("inboxes", &*heir.to_string()), ("scheduled", "keep")];
+            let refused = admin.post(&format!("/settings/people/{mia}/remove"), &form).await;
+            assert!(
+                refused.status == 403 && refused.html.contains("Only an owner can hand"),
+                "{}",
+                refused.html
+            );
+        }
+        assert_eq!(count(world, "select count(*) from mailboxes where owner_id = $1", mia).await, 1);
+        // Without an heir the inbox is closed, and nobody reads it. Every owner is told.
+        let removed = admin.post(&format!("/settings/people/{mia}/remove"), &[]).await;
+        assert_eq!(removed.status, 303, "{}", removed.html);
+        world.work().await;
+        assert!(!admin.get("/search?q=positive").await.page().contains("Your results"));
+        assert_eq!(count(world, "select count(*) from conversations where audience = $1", mia).await, 1);
+        let told = "select count(*) from notices where kind = 'private-inboxes' and body like $1";
+        let told = async |words: &str| -> i64 {
+            sqlx::query_scalar(told).bind(format!("%{words}%")).fetch_one(&world.app.pool).await.unwrap()
+        };
+        assert_eq!(told("Adam removed Mia%They are closed").await, 1);
+        // An owner decides who takes over, and is told as every other owner is.
+        acme.person("Oscar", Role::Owner).await;
+        let form = [("inboxes", &*adam.to_string())];
+        let removed = owner.post(&format!("/settings/people/{ben}/remove"), &form).await;
+        assert_eq!(removed.status, 303, "{}", removed.html);
+        assert_eq!(told("removed Ben%Adam reads them from now on").await, 2);
     })
     .await;
 }

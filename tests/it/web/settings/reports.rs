@@ -1,12 +1,12 @@
 //! `/reports`: five numbers that are what happened, for whoever may see it, and a table of them that no spreadsheet runs.
 
 use chrono::TimeDelta;
-use rookery::conversations::reports::weeks::{self, Figures};
-use rookery::ids::PersonId;
-use rookery::workspace::people::{self, Role};
+use rookery_base::ids::PersonId;
+use rookery_core::conversations::reports::weeks::{self, Figures};
+use rookery_core::workspace::people::{self, Role};
 use serde_json::json;
 
-use crate::world::{Mode, Workspace, story};
+use rookery_world::{Mode, Workspace, story};
 
 /// All inboxes of this person together, the oldest week first.
 async fn numbers(acme: &Workspace<'_>, person: PersonId) -> Vec<Figures> {

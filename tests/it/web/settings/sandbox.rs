@@ -1,11 +1,11 @@
 //! The sandbox's page: simulated mail from a form, what test webhooks heard, what left, and the wall to everything live.
 
-use rookery::sandbox::magic::{MAGIC, Magic};
+use rookery_mail::sandbox::magic::{MAGIC, Magic};
 use serde_json::json;
 
-use crate::webhooks::local_story;
-use crate::webhooks::receiver::Receiver;
-use crate::world::{Mode, story};
+use rookery_world::webhooks::local_story;
+use rookery_world::webhooks::receiver::Receiver;
+use rookery_world::{Mode, story};
 
 const PAGE: &str = "/settings/sandbox";
 const FORM: &str = "/settings/sandbox/inbound";
@@ -158,8 +158,8 @@ async fn what_left_in_the_sandbox_is_listed_by_pages_and_each_magic_word_is_told
                 page.contains(&format!("<code>{}@acme.test</code>", word.word)) && page.contains(word.about)
             );
         }
-        let known =
-            ["bounce", "complaint", "reply", "docs", "ooo"].map(|word| Magic::of(&format!("{word}@x.test")));
+        let known = ["bounce", "complaint", "reply", "docs", "ooo"]
+            .map(|word| Magic::from_address(&format!("{word}@x.test")));
         assert!(known.iter().all(|magic| *magic != Magic::Delivered));
     })
     .await;

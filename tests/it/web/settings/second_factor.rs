@@ -3,12 +3,14 @@
 
 use chrono::TimeDelta;
 use reqwest::Method;
-use rookery::secrets::totp;
-use rookery::workspace::people::Role;
+use rookery_base::secrets::totp;
+use rookery_core::workspace::people::Role;
 
-use crate::web::sign_in::{PASSWORD, by_password, link, set_password, with_cookie_of};
-use crate::world::browser::{Browser, Shown};
-use crate::world::{World, story};
+use rookery_world::browser::{Browser, Shown};
+use rookery_world::pages::sign_in::{
+    PASSWORD, by_password, cookie_pair, link, post_with, set_password, with_cookie_of,
+};
+use rookery_world::{World, story};
 
 const PAGE: &str = "/profile/second-factor";
 
@@ -90,9 +92,11 @@ async fn a_code_is_asked_for_after_a_password_and_after_a_link_and_is_good_once(
 
         world.wait(TimeDelta::minutes(1));
         let path = link(world, acme.id, mia).await;
+        let nobody = world.browser_with("");
+        let asked = nobody.post("/sign-in", &[("email", "mia@rookery.example"), ("next", "/profile")]).await;
         let halves = [
             by_password(world, "mia@rookery.example", PASSWORD).await,
-            world.browser_with("").post(&path, &[("next", "/profile")]).await,
+            post_with(&nobody, &path, &cookie_pair(&asked)).await,
         ];
         for half in &halves {
             assert!(half.location().starts_with("/sign-in/code"), "{}", half.location());

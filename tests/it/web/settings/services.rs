@@ -1,12 +1,12 @@
 //! Sending services with the mouse: connecting one, its secret once, its key, the log with what became of each report,
 //! pausing, replacing the secret, disconnecting.
 
-use rookery::app_mail::adapters::Provider;
-use rookery::workspace::people::Role;
+use rookery_core::workspace::people::Role;
+use rookery_product::app_mail::adapters::Provider;
 
-use crate::sending::{ANNA, RESEND_KEY, Service};
-use crate::world::browser::Browser;
-use crate::world::{Reply, World, story};
+use rookery_world::browser::Browser;
+use rookery_world::mail::services::{ANNA, RESEND_KEY, Service};
+use rookery_world::{Reply, World, story};
 
 const LIST: &str = "/settings/services";
 
@@ -41,7 +41,7 @@ async fn an_admin_connects_a_service_and_sees_what_becomes_of_its_reports() {
         assert!(empty.contains("No service is connected") && empty.contains("Connect the first service"));
         let offers = adam.get("/settings/services/new").await.page();
         for provider in Provider::ALL {
-            let link = format!("/settings/services/new?service={}", provider.code());
+            let link = format!("/settings/services/new?service={}", provider.as_str());
             assert!(offers.contains(&link) && offers.contains(provider.name()), "{provider:?}");
             let form = adam.get(&link).await.page();
             assert!(form.contains(r#"name="name""#), "{provider:?}");
@@ -114,11 +114,11 @@ async fn a_service_with_a_key_of_its_own_is_taken_seriously_once_its_key_is_ente
         let made = olga.post("/settings/services/new", &[("service", "resend"), ("name", "Resend")]).await;
         assert_eq!(made.status, 303, "there is no secret to show");
         let id: i64 = world.scalar("select id from sending_services").await;
-        let path = format!("{LIST}/{}", rookery::ids::SendingServiceId(id));
+        let path = format!("{LIST}/{}", rookery_base::ids::SendingServiceId(id));
         let page = olga.get(&path).await.page();
         assert!(page.contains("Needs its key") && page.contains("whsec_"), "{page}");
         let mut service = Service::of(&world.workspace("Beta").await, Provider::Resend).await;
-        service.path = format!("/hooks/sent-mail/{}/{}", acme.id, rookery::ids::SendingServiceId(id));
+        service.path = format!("/hooks/sent-mail/{}/{}", acme.id, rookery_base::ids::SendingServiceId(id));
         assert_eq!(service.tells("n1", &service.sent()).await.status, 401);
         assert!(
             olga.get(&path).await.page().contains("A report came before the key of the service was entered")

@@ -1,9 +1,9 @@
 //! Views that people save for themselves: a list or a search under a name, in the side bar of nobody else.
 
-use rookery::ids::SavedViewId;
-use rookery::workspace::people::Role;
+use rookery_base::ids::SavedViewId;
+use rookery_core::workspace::people::Role;
 
-use crate::world::{World, story};
+use rookery_world::{World, story};
 
 const HERE: &str = "/settings/views";
 
@@ -27,7 +27,7 @@ async fn a_list_and_a_search_are_saved_opened_renamed_ordered_and_removed() {
         let conversation = acme.mail(help, "a@x.example", "Deposit", "Hello").await;
         acme.mail(sales, "a@x.example", "Elsewhere", "Hello").await;
         acme.tag(conversation, "money").await;
-        let tag: rookery::ids::TagId =
+        let tag: rookery_base::ids::TagId =
             sqlx::query_scalar("select id from tags").fetch_one(&world.app.pool).await.unwrap();
         let olga = world.browser(acme.id, acme.owner).await;
         assert!(!olga.get("/inbox").await.page().contains("Your views</h2>"));

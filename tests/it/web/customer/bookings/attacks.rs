@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use chrono::TimeDelta;
 
-use super::super::Customer;
 use super::{AT, LATER, PAGE, books, offer, open};
-use crate::world::{World, story};
+use rookery_world::pages::customer::Customer;
+use rookery_world::{World, story};
 
 const ADA: &str = "ada@customer.example";
 
@@ -59,16 +59,12 @@ async fn robot(ada: &Customer<'_>, start: &str) -> usize {
                 pressed += 1;
                 let pairs: Vec<(&str, &str)> =
                     fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-                match form.contains("method=\"post\"") {
-                    true => {
-                        ada.submits(&action, &pairs).await;
-                    }
-                    false => {
-                        let query = url::form_urlencoded::Serializer::new(String::new())
-                            .extend_pairs(&pairs)
-                            .finish();
-                        waiting.push(format!("{}?{query}", action.split('?').next().unwrap()));
-                    }
+                if form.contains("method=\"post\"") {
+                    ada.submits(&action, &pairs).await;
+                } else {
+                    let query =
+                        url::form_urlencoded::Serializer::new(String::new()).extend_pairs(&pairs).finish();
+                    waiting.push(format!("{}?{query}", action.split('?').next().unwrap()));
                 }
             }
         }

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chrono::{DateTime, Days, Utc};
-use rookery::app::App;
-use rookery::bookings;
-use rookery::clock::Clock;
-use rookery::config::Config;
-use rookery::conversations::conversation;
-use rookery::ids::{BookingTypeId, ConversationId, PersonId, WorkspaceId};
-use rookery::random::Random;
-use rookery::workspace::{mailboxes, people};
+use rookery_base::app::App;
+use rookery_base::clock::Clock;
+use rookery_base::config::Config;
+use rookery_base::ids::{BookingTypeId, ConversationId, PersonId, WorkspaceId};
+use rookery_base::random::Random;
+use rookery_core::conversations::conversation;
+use rookery_core::workspace::{mailboxes, people};
+use rookery_product::bookings;
 use sqlx::PgPool;
 
-use crate::world::sink::Sink;
-use crate::world::site::{SECRET_KEY, Site};
+use rookery_world::sink::Sink;
+use rookery_world::site::{SECRET_KEY, Site};
 
 const KILLS: usize = 50;
 /// In milliseconds: the loop that mails looks every second.
@@ -42,7 +42,7 @@ async fn everybody_gets_exactly_one_invitation_after_fifty_kills() {
     let inbox = mailboxes::create(
         &app,
         workspace,
-        &rookery::workspace::access::By::System,
+        &rookery_core::workspace::access::By::System,
         "help@acme.example",
         "Help",
         None,
@@ -126,19 +126,19 @@ async fn everybody_gets_exactly_one_invitation_after_fifty_kills() {
 async fn mail_from(
     app: &App,
     workspace: WorkspaceId,
-    inbox: rookery::ids::MailboxId,
+    inbox: rookery_base::ids::MailboxId,
     n: usize,
 ) -> ConversationId {
-    use rookery::incoming::authenticate::Dmarc;
-    use rookery::incoming::delivery::{Delivery, Received};
+    use rookery_mail::incoming::authenticate::Dmarc;
+    use rookery_mail::incoming::delivery::{Delivery, Received};
     let mailbox = mailboxes::live(&mut app.connection().await.unwrap(), workspace, inbox).await.unwrap();
     let raw = format!(
         "Message-ID: <m{n}@customer.example>\r\nFrom: v{n}@customer.example\r\nTo: help@acme.example\r\nSubject: Hello {n}\r\n\r\nHello\r\n"
     );
-    match rookery::incoming::receive::receive(
+    match rookery_mail::incoming::receive::receive(
         app,
         workspace,
-        Delivery::of(mailbox, raw.into_bytes(), Dmarc::Unknown),
+        Delivery::from_raw(mailbox, raw.into_bytes(), Dmarc::Unknown),
     )
     .await
     .unwrap()

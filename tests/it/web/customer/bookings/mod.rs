@@ -5,14 +5,14 @@ mod kills;
 mod pages;
 mod stories;
 
-use rookery::bookings;
-use rookery::conversations::conversation;
-use rookery::ids::{BookingTypeId, ConversationId};
-use rookery::workspace::people;
+use rookery_base::ids::{BookingTypeId, ConversationId};
+use rookery_core::conversations::conversation;
+use rookery_core::workspace::people;
+use rookery_product::bookings;
 
-use super::Customer;
-use crate::bookings::engine::a_type;
-use crate::world::{Workspace, World};
+use rookery_world::pages::customer::Customer;
+use rookery_world::verbs::bookings::a_type;
+use rookery_world::{Workspace, World};
 
 pub const PAGE: &str = "/book/acme/call";
 /// Thursday, 10:30 in Berlin.

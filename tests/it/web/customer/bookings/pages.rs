@@ -1,7 +1,7 @@
 //! The pages themselves: small, without cookies and scripts, in the visitor's language and zone, in frames of listed origins only.
 
 use super::{AT, PAGE, books, open};
-use crate::world::story;
+use rookery_world::story;
 
 #[tokio::test]
 async fn every_page_is_small_and_sets_no_cookie_and_needs_no_script() {

@@ -5,7 +5,7 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use super::{AT, LATER, PAGE, books, code, hidden, offer, open, private};
-use crate::world::{Mode, story};
+use rookery_world::{Mode, story};
 
 const ADA: &str = "ada@customer.example";
 
@@ -229,7 +229,7 @@ async fn a_booking_is_cancelled_with_a_reason_and_taken_back_within_ten_minutes(
         assert_eq!(world.events("booking.created").await.len(), 2);
         world.wait(TimeDelta::minutes(30));
         world.work().await;
-        let cancellations = |world: &crate::world::World| {
+        let cancellations = |world: &rookery_world::World| {
             world.outbox.letters().iter().filter(|letter| letter.subject.starts_with("Cancelled")).count()
         };
         assert_eq!(cancellations(world), 0, "nobody was told of it");

@@ -2,13 +2,13 @@
 //! with somebody else's address, and colleagues who would like to be somebody else.
 
 use chrono::TimeDelta;
-use rookery::workspace::people::Role;
+use rookery_core::workspace::people::Role;
 use serde_json::{Value, json};
 
 use super::provider::{CLIENT, Provider, SECRET, Signs, come_back, leave, sign_in};
 use super::{HERE, PAGE};
-use crate::web::sign_in::with_cookie_of;
-use crate::world::{story, story_with};
+use rookery_world::pages::sign_in::with_cookie_of;
+use rookery_world::{story, story_with};
 
 /// Every lie a token can tell, and every way not to sign it.
 #[tokio::test]

@@ -4,16 +4,16 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use rookery::secrets::sign_in_tokens::Token;
-use rookery::workspace::people::{self, Role};
-use rookery::workspace::sessions;
-use rookery::workspace::single_sign_on;
+use rookery_base::secrets::sign_in_tokens::Token;
+use rookery_core::workspace::people::{self, Role};
+use rookery_core::workspace::sessions;
+use rookery_core::workspace::single_sign_on;
 use serde_json::{Value, json};
 
 use super::provider::{CLIENT, Provider, SECRET, finish, leave, leave_again, sign_in};
 use super::{HERE, PAGE};
-use crate::web::sign_in::{PASSWORD, by_password, link, set_password, with_cookie_of};
-use crate::world::story_with;
+use rookery_world::pages::sign_in::{PASSWORD, by_password, link, set_password, with_cookie_of};
+use rookery_world::story_with;
 
 const REQUIRED: &str = "/settings/sign-in/required";
 
@@ -154,7 +154,7 @@ async fn an_account_that_is_forgotten_is_signed_out_and_new_ways_in_are_told() {
     .await;
 }
 
-async fn people_email(world: &crate::world::World, id: i64) -> String {
+async fn people_email(world: &rookery_world::World, id: i64) -> String {
     sqlx::query_scalar("select email from people where id = $1")
         .bind(id)
         .fetch_one(&world.app.pool)

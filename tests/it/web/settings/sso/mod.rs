@@ -6,20 +6,19 @@ mod changes;
 mod provider;
 
 use chrono::TimeDelta;
-use rookery::app::App;
 use rookery::cli::reseal;
-use rookery::clock::Clock;
-use rookery::config::Config;
-use rookery::random::Random;
-use rookery::secrets::key_ring::KeyRing;
-use rookery::workspace::people::Role;
-use rookery::workspace::single_sign_on;
+use rookery_base::app::App;
+use rookery_base::clock::Clock;
+use rookery_base::config::Config;
+use rookery_base::random::Random;
+use rookery_base::secrets::key_ring::KeyRing;
+use rookery_core::workspace::people::Role;
+use rookery_core::workspace::single_sign_on;
 use serde_json::json;
 
 use self::provider::{Provider, SECRET, come_back, leave, sign_in};
-use crate::web::settings::invitations::mailed_to;
-use crate::web::sign_in::{PASSWORD, by_password, link, set_password, with_cookie_of};
-use crate::world::{World, story_with};
+use rookery_world::pages::sign_in::{PASSWORD, by_password, link, mailed_to, set_password, with_cookie_of};
+use rookery_world::{World, story_with};
 
 /// The provider of the tests has no certificate and stands on this machine.
 const HERE: &[(&str, &str)] = &[("WEBHOOK_ALLOW", "127.0.0.0/8")];
@@ -267,7 +266,7 @@ async fn the_clients_secret_is_sealed_anew_with_a_new_key() {
         };
         reseal(&new, &old).await;
         let mut conn = world.app.connection().await.unwrap();
-        let connection = single_sign_on::of(&mut conn, acme.id).await.unwrap().unwrap();
+        let connection = single_sign_on::load(&mut conn, acme.id).await.unwrap().unwrap();
         assert_eq!(connection.secret(&new.parse().unwrap()).unwrap(), SECRET);
         assert!(connection.secret(&old.parse().unwrap()).is_err());
         // The world itself knows only the old one.

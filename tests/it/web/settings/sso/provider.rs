@@ -14,13 +14,13 @@ use axum::routing::{get, post};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use reqwest::Method;
-use rookery::ids::WorkspaceId;
-use rookery::secrets::hashes::sha256;
+use rookery_base::ids::WorkspaceId;
+use rookery_base::secrets::hashes::sha256;
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::world::World;
-use crate::world::browser::{Browser, Shown};
+use rookery_world::World;
+use rookery_world::browser::{Browser, Shown};
 
 pub const CLIENT: &str = "rookery-at-acme";
 pub const SECRET: &str = "a:client-secret/with+signs%";

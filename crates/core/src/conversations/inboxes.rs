@@ -1,0 +1,92 @@
+//! The inboxes an actor can see, each with its number of open conversations (specification 2.5, 4.10).
+//! The number agrees with what `view=open` lists. When an inbox gets another owner, its conversations follow.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::workspace::access::Actor;
+use rookery_base::error::Result;
+use rookery_base::ids::{MailboxId, PersonId};
+use rookery_base::live::topic::LiveTopic;
+use rookery_base::store::db::Tx;
+
+#[derive(Debug)]
+pub struct CountedMailbox {
+    pub id: MailboxId,
+    pub address: String,
+    pub name: String,
+    /// Only its owner sees it.
+    pub private: bool,
+    /// The same conversations that `view=open` lists: snoozes that have run out are among them.
+    pub open: i64,
+}
+
+pub async fn list(conn: &mut PgConnection, actor: &Actor, now: DateTime<Utc>) -> Result<Vec<CountedMailbox>> {
+    Ok(sqlx::query_as!(
+        CountedMailbox,
+        r#"select id as "id: MailboxId", address, name, kind = 'private' as "private!",
+               (coalesce(counted.n, 0) + coalesce(expired.n, 0))::bigint as "open!"
+           from mailboxes
+           left join (
+               select subject_id, audience, sum(n) as n from (
+                   select subject_id, audience, n from counts
+                   where workspace_id = $1 and what = 'open' and audience = any($2)
+                   union all
+                   select subject_id, audience, change from count_changes
+                   where workspace_id = $1 and what = 'open' and audience = any($2)) parts
+               group by subject_id, audience) counted
+               on counted.subject_id = mailboxes.id and counted.audience = mailboxes.audience
+           left join (
+               select mailbox_id, count(*) as n from conversations
+               where workspace_id = $1 and snoozed_until <= $3
+               group by mailbox_id) expired on expired.mailbox_id = mailboxes.id
+           where workspace_id = $1 and mailboxes.audience = any($2)
+           order by name, id"#,
+        actor.workspace.0,
+        &actor.audiences(),
+        now
+    )
+    .fetch_all(conn)
+    .await?)
+}
+
+/// Conversations of private inboxes that somebody else owns now, a batch at a time. False when none are left.
+pub async fn follow_owner(tx: &mut Tx<'_>, from: PersonId) -> Result<bool> {
+    let workspace = tx.workspace().0;
+    // Whoever owns the inbox now, who need not be the first to take it over.
+    let moved = sqlx::query!(
+        "with them as (
+             select conversations.id, mailboxes.owner_id from conversations
+             join mailboxes on mailboxes.workspace_id = $1 and mailboxes.id = mailbox_id and owner_id <> $2
+             where conversations.workspace_id = $1 and conversations.audience = $2
+             order by conversations.id limit 500 for no key update of conversations)
+         update conversations set audience = them.owner_id from them
+         where workspace_id = $1 and conversations.id = them.id returning conversations.id, audience",
+        workspace,
+        from.0
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    let (ids, audiences): (Vec<i64>, Vec<i64>) = moved.iter().map(|row| (row.id, row.audience)).unzip();
+    sqlx::query!(
+        "with moved as (
+             update conversation_tags set audience = them.audience
+             from unnest($2::bigint[], $3::bigint[]) as them (id, audience)
+             where workspace_id = $1 and conversation_id = them.id
+             returning tag_id, them.audience)
+         update tags set audiences = audiences || array(
+             select distinct moved.audience from moved where tag_id = tags.id and not tags.audiences @> array[moved.audience])
+         where workspace_id = $1 and id in (select tag_id from moved)",
+        workspace,
+        &ids,
+        &audiences
+    )
+    .execute(&mut **tx)
+    .await?;
+    for audience in audiences.iter().collect::<BTreeSet<_>>() {
+        tx.touch(*audience, LiveTopic::List);
+    }
+    Ok(!moved.is_empty())
+}

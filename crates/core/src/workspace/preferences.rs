@@ -1,0 +1,125 @@
+//! What a person chose for themselves: the zone their times are written in and how, light or dark, single keys, a signature.
+//! They stand in the person's row, because every page asks for them.
+
+use jiff::tz::TimeZone;
+use sqlx::PgConnection;
+
+use crate::workspace::people::{another_mailed_name, name_of};
+use rookery_base::error::{Error, Result};
+use rookery_base::ids::{PersonId, WorkspaceId};
+use rookery_base::store::db::Tx;
+use rookery_reading::text;
+
+const LONGEST_SIGNATURE: usize = 2000;
+
+rookery_base::text_enum! {
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, sqlx::Type)]
+    #[sqlx(type_name = "text", rename_all = "lowercase")]
+    pub enum Theme {
+        /// As the device has it.
+        #[default]
+        Auto = "auto",
+        Light = "light",
+        Dark = "dark",
+    }
+}
+
+rookery_base::text_enum! {
+    /// How days are written. The app speaks English; the order of a date is a matter of where somebody lives.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, sqlx::Type)]
+    #[sqlx(type_name = "text", rename_all = "snake_case")]
+    pub enum DateStyle {
+        /// 16 Nov 2026
+        #[default]
+        DayMonth = "day_month",
+        /// Nov 16, 2026
+        MonthDay = "month_day",
+        /// 16.11.2026
+        Dots = "dots",
+        /// 2026-11-16
+        Iso = "iso",
+    }
+}
+
+/// How dates and times are written for somebody.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dates {
+    pub style: DateStyle,
+    /// 4:30 PM rather than 16:30.
+    pub twelve_hours: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preferences {
+    /// An IANA name; the workspace's when the person has chosen none.
+    pub zone: String,
+    pub theme: Theme,
+    /// Whether single keys do something.
+    pub keys: bool,
+    /// Under the mails this person writes; may be empty.
+    pub signature: String,
+    pub date_style: DateStyle,
+    pub twelve_hours: bool,
+}
+
+pub async fn load(conn: &mut PgConnection, workspace: WorkspaceId, person: PersonId) -> Result<Preferences> {
+    Ok(sqlx::query_as!(
+        Preferences,
+        r#"select coalesce(zone, time_zone) as "zone!", theme as "theme: Theme", single_keys as keys, signature,
+               date_style as "date_style: DateStyle", twelve_hours
+           from people join workspaces on workspaces.id = workspace_id
+           where workspace_id = $1 and people.id = $2"#,
+        workspace.0,
+        person.0
+    )
+    .fetch_one(conn)
+    .await?)
+}
+
+/// What a person can say of themselves.
+pub struct Profile<'a> {
+    pub name: &'a str,
+    pub zone: &'a str,
+    pub theme: &'a str,
+    pub keys: bool,
+    pub signature: &'a str,
+    pub dates: &'a str,
+    pub twelve_hours: bool,
+}
+
+pub async fn change(tx: &mut Tx<'_>, person: PersonId, profile: &Profile<'_>) -> Result<()> {
+    let name = another_mailed_name("name", profile.name, 100, &name_of(tx, person).await?)?;
+    let zone = a_zone("zone", profile.zone)?;
+    let theme =
+        Theme::named(profile.theme).ok_or_else(|| Error::problem("theme", "must be auto, light or dark"))?;
+    let dates = DateStyle::named(profile.dates)
+        .ok_or_else(|| Error::problem("dates", "must be one of those that are offered"))?;
+    let signature = text::lines(profile.signature).trim_end().to_owned();
+    if signature.chars().count() > LONGEST_SIGNATURE {
+        return Err(Error::problem("signature", format!("must be at most {LONGEST_SIGNATURE} characters")));
+    }
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "update people set name = $3, zone = $4, theme = $5, single_keys = $6, signature = $7,
+             date_style = $8, twelve_hours = $9
+         where workspace_id = $1 and id = $2",
+        workspace,
+        person.0,
+        name,
+        zone,
+        theme as Theme,
+        profile.keys,
+        signature,
+        dates as DateStyle,
+        profile.twelve_hours
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// The name of a time zone as it is stored.
+pub fn a_zone(field: &str, name: &str) -> Result<String> {
+    let zone = TimeZone::get(name).ok().and_then(|zone| zone.iana_name().map(str::to_owned));
+    zone.ok_or_else(|| Error::problem(field, "must be the name of a time zone"))
+}

@@ -1,0 +1,195 @@
+//! What nodes of other cells owe this one: beginnings of answers, by cell. A cell that owes too many gets no more requests,
+//! and one that has been silent for a while is waited for by few: it hangs, and whoever comes is told so at once.
+//!
+//! While a request waits for its own client's bytes, nobody is owed anything: a client that sends slowly takes nothing of
+//! what the cell's others need.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use hyper::body::{Frame, SizeHint};
+use tokio::time::{Instant, sleep};
+
+use rookery_base::error::{Error, Result};
+
+/// A cell that owes answers and has given none for so long is silent. Longer than any request waits for something to happen.
+const SILENT: Duration = Duration::from_secs(20);
+/// Who finds out whether a silent cell answers again.
+const MOST_OF_SILENT: usize = 10;
+/// How often it is looked whether an answer is late.
+const LOOK: Duration = Duration::from_millis(250);
+
+pub struct Owed {
+    most: usize,
+    cells: Mutex<HashMap<String, Arc<Mutex<CellDebts>>>>,
+}
+
+#[derive(Default)]
+struct CellDebts {
+    debts: usize,
+    /// Since when answers are owed without one being given.
+    silent_since: Option<Instant>,
+}
+
+/// One answer that has not begun.
+pub struct Debt {
+    of_cell: Arc<Mutex<CellDebts>>,
+    /// Since when the cell has had something to do for it: nothing while our client has.
+    since: Mutex<Option<Instant>>,
+}
+
+impl Owed {
+    /// At most so many by each cell.
+    pub fn new(most: usize) -> Self {
+        Self { most, cells: Mutex::default() }
+    }
+
+    /// An error when the cell owes too many already.
+    pub fn begin(&self, cell: &str) -> Result<Arc<Debt>> {
+        self.begin_at(cell, Instant::now())
+    }
+
+    fn begin_at(&self, cell: &str, now: Instant) -> Result<Arc<Debt>> {
+        let of_cell = self.for_cell(cell);
+        {
+            let mut state = lock(&of_cell);
+            let is_silent = state.silent_since.is_some_and(|since| now.duration_since(since) > SILENT);
+            let most = if is_silent { MOST_OF_SILENT.min(self.most) } else { self.most };
+            if state.debts >= most {
+                return Err(Error::internal(format!("the cell {cell} owes {} answers already", state.debts)));
+            }
+            state.owe();
+        }
+        Ok(Arc::new(Debt { of_cell, since: Mutex::new(Some(now)) }))
+    }
+
+    /// The cell has begun an answer.
+    pub fn answered(&self, cell: &str) {
+        lock(&self.for_cell(cell)).silent_since = None;
+    }
+
+    fn for_cell(&self, cell: &str) -> Arc<Mutex<CellDebts>> {
+        lock(&self.cells).entry(cell.to_owned()).or_default().clone()
+    }
+}
+
+impl CellDebts {
+    fn owe(&mut self) {
+        self.debts += 1;
+        self.silent_since.get_or_insert_with(Instant::now);
+    }
+
+    fn settle(&mut self) {
+        self.debts -= 1;
+        self.silent_since = self.silent_since.filter(|_| self.debts > 0);
+    }
+}
+
+impl Debt {
+    /// Until the cell has been waited for so long without a pause.
+    pub async fn is_late(&self, patience: Duration) {
+        while lock(&self.since).is_none_or(|since| since.elapsed() < patience) {
+            sleep(LOOK.min(patience)).await;
+        }
+    }
+
+    /// It is the cell's turn from now on.
+    fn is_the_cells(&self) {
+        if lock(&self.since).replace(Instant::now()).is_none() {
+            lock(&self.of_cell).owe();
+        }
+    }
+
+    /// It is the client's turn.
+    fn is_the_clients(&self) {
+        if lock(&self.since).take().is_some() {
+            lock(&self.of_cell).settle();
+        }
+    }
+}
+
+impl Drop for Debt {
+    fn drop(&mut self) {
+        self.is_the_clients();
+    }
+}
+
+/// The body of a request on its way.
+pub struct Passing {
+    body: Body,
+    debt: Arc<Debt>,
+}
+
+impl Passing {
+    pub fn new(body: Body, debt: Arc<Debt>) -> Self {
+        Self { body, debt }
+    }
+}
+
+impl hyper::body::Body for Passing {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        if polled.is_pending() {
+            self.debt.is_the_clients();
+        } else {
+            self.debt.is_the_cells();
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[test]
+    fn a_cell_that_owes_many_gets_no_more_and_a_silent_one_gets_few() {
+        let owed = Owed::new(30);
+        let debts: Vec<_> = (0..30).map(|_| owed.begin("west").unwrap()).collect();
+        assert!(owed.begin("west").is_err() && owed.begin("east").is_ok(), "one cell is one cell");
+        drop(debts);
+        let silent: Vec<_> = (0..MOST_OF_SILENT).map(|_| owed.begin("west").unwrap()).collect();
+        let later = Instant::now() + SILENT * 2;
+        assert!(owed.begin_at("west", later).is_err(), "nobody more waits for a silent one");
+        owed.answered("west");
+        assert!(owed.begin_at("west", later).is_ok(), "it answers again");
+        drop(silent);
+    }
+
+    #[tokio::test]
+    async fn while_the_client_sends_slowly_the_cell_owes_nothing_and_is_not_late() {
+        let (owed, patience) = (Owed::new(1), Duration::from_millis(50));
+        let debt = owed.begin("west").unwrap();
+        debt.is_the_clients();
+        let other = owed.begin("west").expect("a slow client has no seat");
+        assert!(timeout(patience * 4, debt.is_late(patience)).await.is_err());
+        drop(other);
+        debt.is_the_cells();
+        assert!(owed.begin("west").is_err());
+        assert!(timeout(patience * 100, debt.is_late(patience)).await.is_ok());
+    }
+}

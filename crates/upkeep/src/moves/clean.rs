@@ -1,0 +1,67 @@
+//! Removes the rows of a workspace from a cell that it does not live in: the old cell after a move, the new one after a
+//! move that was given up. In batches, so that nobody waits long and vacuum keeps up. The directory is asked before each
+//! table: where it says that the workspace lives, nothing is removed.
+
+use sqlx::Row;
+
+use super::side::Side;
+use rookery_base::error::{Error, Result};
+use rookery_base::ids::WorkspaceId;
+use rookery_base::store::directory::Directory;
+
+const BATCH: u32 = 10_000;
+
+pub async fn clean(directory: &Directory, side: &mut Side, workspace: WorkspaceId) -> Result<()> {
+    let id = workspace.0;
+    lives_elsewhere(directory, side, workspace).await?;
+    // Rows that go here must not go elsewhere too.
+    if side.is_so(&format!("exists (select from pg_publication where pubname = 'rookery_move_{id}')")).await?
+    {
+        return Err(Error::internal(format!(
+            "The rows in the cell {} are still being copied from, so they stay. Run this again.",
+            side.cell
+        )));
+    }
+    // Everything of the workspace goes, so nothing is left that a trigger or a foreign key would look after.
+    side.run("set session_replication_role = replica").await?;
+    let done = clean_tables(directory, side, workspace).await;
+    side.run("set session_replication_role = origin").await?;
+    done
+}
+
+pub async fn lives_elsewhere(directory: &Directory, side: &Side, workspace: WorkspaceId) -> Result<()> {
+    match directory.cells_of(&[workspace]).await?.get(&workspace) {
+        Some(home) if home.name != side.cell => Ok(()),
+        _ => Err(Error::internal(format!(
+            "The directory does not say that {workspace} lives elsewhere than in the cell {}, so nothing of it is removed there.",
+            side.cell
+        ))),
+    }
+}
+
+async fn clean_tables(directory: &Directory, side: &mut Side, workspace: WorkspaceId) -> Result<()> {
+    let id = workspace.0;
+    // Whoever still comes to it finds it closed.
+    side.run(format!(
+        "update workspaces set fenced_at = clock_timestamp() where id = {id} and (fenced_at is null or fenced_at > clock_timestamp())"
+    ))
+    .await?;
+    let rows = sqlx::query(
+        "select format('%I', relname) from pg_class c
+         where relnamespace = current_schema()::regnamespace and relkind = 'r'
+           and exists (select from pg_attribute where attrelid = c.oid and attname = 'workspace_id') order by relname",
+    )
+    .fetch_all(side.conn())
+    .await?;
+    for row in rows {
+        lives_elsewhere(directory, side, workspace).await?;
+        let table: String = row.try_get(0)?;
+        let statement = format!(
+            "delete from {table} where ctid = any (array(
+                 select ctid from {table} where workspace_id = {id} limit {BATCH}))"
+        );
+        while side.run(&*statement).await? > 0 {}
+    }
+    side.run(format!("delete from workspaces where id = {id}")).await?;
+    Ok(())
+}

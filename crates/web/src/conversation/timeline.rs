@@ -1,0 +1,585 @@
+//! The timeline as the page shows it: messages, notes and runs of events, the newest thirty, earlier ones by fifty
+//! (specification 2.4). What approved a message or kept it from leaving stands with the message, not apart.
+
+use std::collections::{HashMap, HashSet};
+
+use askama::Template;
+use askama::filters::Safe;
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use sqlx::PgConnection;
+use url::form_urlencoded;
+
+use crate::approvals::queue;
+use crate::conversation::ask::AskCard;
+use crate::conversation::content;
+use crate::conversation::explain::{self, TimelineSentence};
+use crate::conversation::files::{Chip, chips};
+use crate::conversation::secure::{self, SecureCard};
+use crate::conversation::words;
+use crate::outgoing::clock::Clock;
+use crate::show::{Times, filters};
+use crate::visit::MemberRequest;
+use rookery_base::error::{NO_CONVERSATION, Result};
+use rookery_base::ids::{ConversationId, MessageId, NoteId};
+use rookery_core::conversations::conversation::Conversation;
+use rookery_core::conversations::messages::held::is_held;
+use rookery_core::conversations::messages::message::{Author, Direction, MessageStatus};
+use rookery_core::conversations::messages::shown::{self, MessageDetails};
+use rookery_core::conversations::timeline::{self, SHOWN_TEXT, TimelineCursor, TimelineLimit, TimelinePiece};
+use rookery_product::documents::progress::{self, RequestProgress};
+use rookery_product::replies::leaving::again::SENT_AGAIN;
+use rookery_product::replies::queue::news::{DraftNews, news};
+
+/// Items of the first page, which has the newest; `EARLIER` is for each page before it.
+const NEWEST: i64 = 30;
+const EARLIER: i64 = 50;
+/// Bytes of text on one page.
+const BYTES: i64 = 400_000;
+/// Entries that fill a screen.
+const MUCH: usize = 3;
+/// Recipients that are named in an entry's head.
+const MOST_NAMED: usize = 4;
+/// Quoted history that is shown at once; the rest has a link.
+const SHOWN_QUOTE: usize = 1_500;
+
+/// The list of entries; also what a live update asks for.
+#[derive(Template)]
+#[template(path = "conversation/_timeline.html")]
+pub struct Timeline {
+    pub conversation: ConversationId,
+    pub entries: Vec<TimelineEntry>,
+    /// The address of the page with earlier items, if there are any.
+    pub earlier: Option<String>,
+    /// Whether the newest incoming mail had recipients besides the contact and the inbox.
+    pub has_others: bool,
+    /// Whether this is a page of earlier items, without the newest.
+    pub is_past: bool,
+    pub newest: String,
+    pub times: Times,
+}
+
+pub enum TimelineEntry {
+    Message(Box<Message>),
+    Note {
+        id: NoteId,
+        at: DateTime<Utc>,
+        who: String,
+        text: Safe<String>,
+    },
+    /// One or more events in a row; `by` are those who made them, when there are several.
+    Events {
+        id: String,
+        lines: Vec<EventLine>,
+        by: String,
+    },
+    /// The line between what the person has seen and what is new.
+    Since,
+}
+
+pub struct EventLine {
+    pub at: DateTime<Utc>,
+    pub told: TimelineSentence,
+}
+
+pub struct Message {
+    pub id: MessageId,
+    /// The CSS class for the kind of entry.
+    pub kind: &'static str,
+    /// The label beside the name, such as Sent, Sending or Draft.
+    pub state: Option<(&'static str, &'static str)>,
+    pub who: String,
+    pub is_agent: bool,
+    pub address: String,
+    pub at: DateTime<Utc>,
+    pub summary: Option<String>,
+    pub body: Body,
+    /// The link to the other form of it, plain text or HTML, and the words of the link.
+    pub other: Option<(String, &'static str)>,
+    /// The link to the whole text, if `body` is only its beginning.
+    pub whole: Option<String>,
+    /// What it quotes of earlier mail.
+    pub quoted: Option<Safe<String>>,
+    pub files: Vec<Chip>,
+    pub why: Vec<(&'static str, String)>,
+    /// The countdown until it leaves.
+    pub clock: Option<Clock>,
+    /// For a draft: when it was last edited, as forms carry it.
+    pub version: String,
+    /// The documents it asks for.
+    pub ask: Option<AskCard>,
+    pub secure: Option<SecureCard>,
+    /// For a draft: whether the customer wrote or somebody answered after it was written.
+    pub is_outdated: bool,
+    /// Whether only a part of it is shown; then it cannot be approved here.
+    pub is_cut: bool,
+    pub failure: Option<String>,
+    /// Whether it failed and was sent again.
+    pub is_again: bool,
+}
+
+pub enum Body {
+    Text(Safe<String>),
+    /// The address of the frame, and what the bar over it offers.
+    Frame {
+        source: String,
+        images: RemoteImages,
+        /// A class for its estimated height, if it is on the content origin, where the page cannot measure it.
+        apart: Option<&'static str>,
+    },
+}
+
+pub enum RemoteImages {
+    None,
+    /// A link that shows them.
+    Off(String),
+    On,
+}
+
+impl Message {
+    /// What a screen reader calls it.
+    pub fn label(&self) -> String {
+        let what = match self.kind {
+            "entry--in" => "Mail from",
+            "entry--draft" => "Draft by",
+            "entry--out entry--scheduled" => "Leaving soon, by",
+            "entry--out entry--failed" => "Not delivered, by",
+            _ => "Sent by",
+        };
+        format!("{what} {}", self.who)
+    }
+
+    pub fn is_draft(&self) -> bool {
+        self.kind == "entry--draft"
+    }
+}
+
+impl Timeline {
+    /// Whether the line before what is new is below the first screen.
+    pub fn has_new_below(&self) -> bool {
+        self.entries
+            .iter()
+            .position(|entry| matches!(entry, TimelineEntry::Since))
+            .is_some_and(|at| at > MUCH)
+    }
+
+    pub fn is_long(&self) -> bool {
+        self.entries.len() >= NEWEST as usize
+    }
+
+    /// In the same snapshot as the conversation.
+    pub async fn load(
+        conn: &mut PgConnection,
+        asked: &MemberRequest,
+        conversation: &Conversation,
+        seen_to: Option<DateTime<Utc>>,
+    ) -> Result<Self> {
+        let workspace = asked.person.workspace;
+        let before: Option<TimelineCursor> =
+            asked.query("earlier").map(str::parse).transpose().map_err(|_| NO_CONVERSATION)?;
+        let items = if before.is_some() { EARLIER } else { NEWEST };
+        let limit = TimelineLimit { items, bytes: BYTES };
+        let mut page = timeline::read(conn, workspace, conversation.id, before, limit).await?;
+        let secure = secure::cards(conn, asked, conversation, &mut page.items).await?;
+        let messages: Vec<MessageId> = page
+            .items
+            .iter()
+            .filter_map(|item| match item {
+                TimelinePiece::Message(message) => Some(message.id),
+                _ => None,
+            })
+            .collect();
+        let shown = shown::load(conn, workspace, conversation.id, &messages, SHOWN_TEXT).await?;
+        let whole = match asked.query("whole").and_then(|id| id.parse().ok()) {
+            Some(id) => shown::whole_text(conn, workspace, conversation.id, id)
+                .await?
+                .map(|text| WholeText { message: id, text }),
+            None => None,
+        };
+        let drafts: Vec<MessageId> = page
+            .items
+            .iter()
+            .filter_map(|item| match item {
+                TimelinePiece::Message(message) if message.status == Some(MessageStatus::Draft) => {
+                    Some(message.id)
+                }
+                _ => None,
+            })
+            .collect();
+        let outdated = if drafts.is_empty() { Vec::new() } else { news(conn, workspace, &drafts).await? };
+        let has_others = has_others(conversation, &page.items);
+        let requests = progress::of_messages(conn, workspace, conversation.id, &messages).await?;
+        let reader = TimelineReader::new(asked, conversation, &page.items, shown, whole);
+        let reader = TimelineReader { requests, secure, ..reader };
+        Ok(Self {
+            conversation: conversation.id,
+            earlier: page.earlier.map(|earlier| {
+                format!("/conversations/{}?{}earlier={earlier}", conversation.id, list_of(asked))
+            }),
+            newest: format!("/conversations/{}?{}", conversation.id, list_of(asked)),
+            has_others,
+            is_past: before.is_some(),
+            entries: with_mark(reader.entries(page.items, &outdated), seen_to),
+            times: asked.times(),
+        })
+    }
+}
+
+/// The message whose whole text was asked for, instead of its beginning.
+struct WholeText {
+    message: MessageId,
+    text: String,
+}
+
+/// What is known while items become entries.
+struct TimelineReader<'a> {
+    asked: &'a MemberRequest,
+    conversation: &'a Conversation,
+    times: Times,
+    shown: HashMap<MessageId, MessageDetails>,
+    /// By message: who approved it and whether they edited it, and why it failed.
+    approved: HashMap<String, (String, bool)>,
+    failed: HashMap<String, String>,
+    again: HashSet<String>,
+    whole: Option<WholeText>,
+    /// Documents that messages ask for.
+    requests: HashMap<MessageId, RequestProgress>,
+    secure: HashMap<MessageId, SecureCard>,
+}
+
+impl<'a> TimelineReader<'a> {
+    fn new(
+        asked: &'a MemberRequest,
+        conversation: &'a Conversation,
+        items: &[TimelinePiece],
+        shown: HashMap<MessageId, MessageDetails>,
+        whole: Option<WholeText>,
+    ) -> Self {
+        let mut approved = HashMap::new();
+        let mut failed = HashMap::new();
+        let mut again = HashSet::new();
+        for item in items {
+            let TimelinePiece::Event { actor, event, data, .. } = item else { continue };
+            let Some(message) = data["messageId"].as_str().map(str::to_owned) else { continue };
+            match event.as_str() {
+                "approved" => drop(approved.insert(message, (actor.clone(), data["edited"] == true))),
+                SENT_AGAIN => drop(again.insert(message)),
+                "delivery-failed" => {
+                    let text = |key: &str| data[key].as_str().unwrap_or_default().to_owned();
+                    failed.insert(message, explain::failure(&text("reason"), &text("email")));
+                }
+                _ => {}
+            }
+        }
+        Self {
+            asked,
+            conversation,
+            times: asked.times(),
+            shown,
+            approved,
+            failed,
+            again,
+            whole,
+            requests: HashMap::new(),
+            secure: HashMap::new(),
+        }
+    }
+
+    fn entries(mut self, items: Vec<TimelinePiece>, outdated: &[DraftNews]) -> Vec<TimelineEntry> {
+        let mut entries: Vec<TimelineEntry> = Vec::with_capacity(items.len());
+        for item in items {
+            match item {
+                TimelinePiece::Message(message) => {
+                    entries.push(TimelineEntry::Message(Box::new(self.message(message))))
+                }
+                TimelinePiece::Note { id, at, author, body } => {
+                    entries.push(TimelineEntry::Note { id, at, who: author, text: words::note(&body) });
+                }
+                TimelinePiece::Event { at, actor, event, data } => {
+                    if self.is_told_elsewhere(&event, &data) {
+                        continue;
+                    }
+                    let line = EventLine { at, told: explain::event(&actor, &event, &data, &self.times) };
+                    match entries.last_mut() {
+                        Some(TimelineEntry::Events { lines, .. }) => lines.push(line),
+                        // Its place is its name: nothing is ever put before it.
+                        _ => entries.push(TimelineEntry::Events {
+                            id: format!("events-{}", at.timestamp_micros()),
+                            lines: vec![line],
+                            by: String::new(),
+                        }),
+                    }
+                }
+            }
+        }
+        for entry in &mut entries {
+            match entry {
+                TimelineEntry::Events { lines, by, .. } => *by = names(lines),
+                TimelineEntry::Message(message) => {
+                    message.is_outdated = outdated.iter().any(|news| news.draft == message.id);
+                }
+                TimelineEntry::Note { .. } | TimelineEntry::Since => {}
+            }
+        }
+        entries
+    }
+
+    /// Whether the entry of the message already shows what this event says.
+    fn is_told_elsewhere(&self, event: &str, data: &Value) -> bool {
+        let message: Option<MessageId> = data["messageId"].as_str().and_then(|id| id.parse().ok());
+        // That mail which came makes it ours, and mail that left theirs, goes without saying.
+        let follows = [("waiting", "open", "reply"), ("open", "waiting", "sent")];
+        if event == "status"
+            && follows
+                .iter()
+                .any(|(from, to, why)| data["from"] == *from && data["to"] == *to && data["reason"] == *why)
+        {
+            return true;
+        }
+        matches!(event, "approved" | "delivery-failed" | "documents-requested")
+            && message.is_some_and(|id| self.shown.contains_key(&id))
+    }
+
+    fn message(&mut self, message: timeline::Message) -> Message {
+        let shown = self.shown.get(&message.id);
+        let inbound = message.direction == Direction::Inbound;
+        let author = shown.and_then(|shown| shown.author);
+        let held = is_held(shown.and_then(|shown| shown.sends_at));
+        let (kind, state) = match (inbound, message.status) {
+            (true, _) => ("entry--in", None),
+            (_, Some(MessageStatus::Draft)) if matches!(author, Some(Author::Person(_))) => {
+                ("entry--draft", Some(("pencil", "Draft")))
+            }
+            (_, Some(MessageStatus::Draft)) => ("entry--draft", Some(("bot", "Draft, waits for a person"))),
+            (_, Some(MessageStatus::Scheduled)) if held => {
+                ("entry--out", Some(("octagon-x", "Held: agents are stopped")))
+            }
+            (_, Some(MessageStatus::Scheduled)) => ("entry--out entry--scheduled", None),
+            (_, Some(MessageStatus::Sending)) => ("entry--out", Some(("send", "On its way"))),
+            (_, Some(MessageStatus::Failed)) => ("entry--out entry--failed", None),
+            (_, _) if shown.is_some_and(|shown| shown.auto_reply) => {
+                ("entry--out", Some(("zap", "Automatic reply")))
+            }
+            (_, _) => ("entry--out", Some(("arrow-up-right", "Sent"))),
+        };
+        let named = |email: &str| {
+            message.from_name.clone().filter(|name| !name.is_empty()).unwrap_or(email.to_owned())
+        };
+        let who = match (inbound, shown.and_then(|shown| shown.author_name.clone()), author) {
+            (true, ..) => named(&message.from_email),
+            (_, Some(name), _) => name,
+            (_, None, Some(Author::Assistant)) => "Assistant".to_owned(),
+            _ => self.conversation.mailbox_name.clone(),
+        };
+        let (body, other) = self.body(&message, shown);
+        let is_part = shown.is_some_and(|shown| shown.is_cut) || self.written(message.id).is_some();
+        let whole = is_part.then(|| self.link("whole", message.id));
+        let ask = self.requests.remove(&message.id);
+        let is_scheduled = message.status == Some(MessageStatus::Scheduled);
+        Message {
+            id: message.id,
+            kind,
+            state,
+            who,
+            is_agent: matches!(author, Some(Author::Agent(_) | Author::Assistant)),
+            address: self.address(&message),
+            at: message.at,
+            summary: shown.and_then(|shown| shown.summary.clone()).filter(|_| kind == "entry--draft"),
+            whole: whole.filter(|_| matches!(body, Body::Text(_)) && !self.is_whole(message.id)),
+            quoted: self.quoted(&message, shown, &body),
+            body,
+            other,
+            files: chips(message.id, &message.attachments),
+            why: if inbound { explain::why(&message, shown) } else { Vec::new() },
+            clock: shown
+                .and_then(|shown| shown.sends_at)
+                .filter(|_| is_scheduled && !held)
+                .map(|sends_at| Clock::new(self.asked, sends_at)),
+            is_outdated: false,
+            is_cut: shown.is_some_and(|shown| shown.is_cut),
+            version: queue::version(shown.and_then(|shown| shown.edited_at)),
+            ask: ask.map(|progress| AskCard::from_progress(progress, &self.times)),
+            secure: self.secure.remove(&message.id),
+            is_again: self.again.contains(&message.id.to_string()),
+            failure: (message.status == Some(MessageStatus::Failed)).then(|| {
+                let told = self.failed.get(&message.id.to_string());
+                told.cloned().unwrap_or_else(|| explain::failure("", ""))
+            }),
+        }
+    }
+
+    /// To whom it went, and who approved it.
+    fn address(&self, message: &timeline::Message) -> String {
+        let (contact, ours) = (&self.conversation.contact, &self.conversation.mailbox_address);
+        // The contact and the inbox by name, everybody else by their address.
+        let named = |address: &String| {
+            if Some(address) == contact.email.as_ref() {
+                contact.name.clone().unwrap_or_else(|| address.clone())
+            } else if address == ours {
+                self.conversation.mailbox_name.clone()
+            } else {
+                address.clone()
+            }
+        };
+        let list = |addresses: &Option<Vec<String>>| -> Vec<String> {
+            let addresses = addresses.iter().flatten();
+            let many = addresses.clone().count();
+            let mut names: Vec<String> = addresses.take(MOST_NAMED).map(named).collect();
+            if many > MOST_NAMED {
+                names.push(format!("{} more", many - MOST_NAMED));
+            }
+            names
+        };
+        let mut to = list(&message.to);
+        if to.is_empty() {
+            to.push(match message.direction {
+                Direction::Inbound => self.conversation.mailbox_name.clone(),
+                Direction::Outbound => {
+                    contact.name.clone().or(contact.email.clone()).unwrap_or("nobody".to_owned())
+                }
+            });
+        }
+        let cc = list(&message.cc);
+        let cc = if cc.is_empty() { String::new() } else { format!(", cc {}", cc.join(", ")) };
+        let approved = self
+            .approved
+            .get(&message.id.to_string())
+            .map(|(who, edited)| format!(" · approved by {who}{}", if *edited { ", edited" } else { "" }));
+        format!("to {}{cc}{}", to.join(", "), approved.unwrap_or_default())
+    }
+
+    fn body(
+        &self,
+        message: &timeline::Message,
+        shown: Option<&MessageDetails>,
+    ) -> (Body, Option<(String, &'static str)>) {
+        let asked_for = |what: &str| self.asked.queries().all(what).any(|id| id == message.id.to_string());
+        let html = shown.and_then(|shown| shown.html);
+        let as_html = match html {
+            None => false,
+            Some(_) if asked_for("html") || asked_for("images") => true,
+            Some(html) => html.laid_out && !asked_for("text") && !asked_for("whole"),
+        };
+        if let (true, Some(html)) = (as_html, html) {
+            let shows_images = asked_for("images");
+            let images = match (html.remote_images, shows_images) {
+                (false, _) => RemoteImages::None,
+                (true, false) => RemoteImages::Off(self.link("images", message.id)),
+                (true, true) => RemoteImages::On,
+            };
+            // Without an address there is no frame to show; the text is.
+            if let Ok(source) = content::address(self.asked, message.id, shows_images) {
+                let apart = self.asked.app().config.content_url.is_some().then(|| height_of(&message.text));
+                let frame = Body::Frame { source, images, apart };
+                return (frame, Some((self.link("text", message.id), "Plain text")));
+            }
+        }
+        let text = match &self.whole {
+            Some(whole) if whole.message == message.id => &whole.text,
+            // The card has the rest.
+            _ => self.written(message.id).unwrap_or(&message.text),
+        };
+        let text = match message.status {
+            Some(MessageStatus::Draft | MessageStatus::Scheduled) => words::leaving(text),
+            _ => words::message(text),
+        };
+        (Body::Text(text), html.map(|_| (self.link("html", message.id), "As it was laid out")))
+    }
+
+    /// The words above a checklist, which is shown as a card.
+    fn written(&self, message: MessageId) -> Option<&str> {
+        self.requests.get(&message)?;
+        self.shown.get(&message)?.written.as_deref()
+    }
+
+    fn is_whole(&self, message: MessageId) -> bool {
+        self.whole.as_ref().is_some_and(|whole| whole.message == message)
+    }
+
+    /// What the mail quoted of earlier mail, folded.
+    fn quoted(
+        &self,
+        message: &timeline::Message,
+        shown: Option<&MessageDetails>,
+        body: &Body,
+    ) -> Option<Safe<String>> {
+        if self.is_whole(message.id) || matches!(body, Body::Frame { .. }) {
+            return None;
+        }
+        let whole = shown?.whole_text.as_deref()?;
+        let quote = whole.strip_prefix(message.text.as_str()).unwrap_or(whole).trim();
+        let end = quote.floor_char_boundary(SHOWN_QUOTE);
+        let mut text = words::message(&quote[..end]).0;
+        if end < quote.len() {
+            text.push_str(&format!("<p><a href=\"{}\">All of it</a></p>", self.link("whole", message.id)));
+        }
+        (!quote.is_empty()).then_some(Safe(text))
+    }
+
+    /// This very page with one message shown otherwise.
+    fn link(&self, how: &str, message: MessageId) -> String {
+        let earlier = self.asked.query("earlier").and_then(|cursor| cursor.parse::<TimelineCursor>().ok());
+        let earlier = earlier.map(|earlier| format!("earlier={earlier}&")).unwrap_or_default();
+        let list = list_of(self.asked);
+        format!("/conversations/{}?{list}{earlier}{how}={message}#{message}", self.conversation.id)
+    }
+}
+
+fn has_others(conversation: &Conversation, items: &[TimelinePiece]) -> bool {
+    let newest = items.iter().rev().find_map(|item| match item {
+        TimelinePiece::Message(message) if message.direction == Direction::Inbound => Some(message),
+        _ => None,
+    });
+    let known = [conversation.contact.email.as_ref(), Some(&conversation.mailbox_address)];
+    let on_it = newest.into_iter().flat_map(|mail| mail.to.iter().chain(&mail.cc).flatten());
+    on_it.into_iter().any(|address| !known.contains(&Some(address)))
+}
+
+/// A guess by the words. Whoever reads it can pull the frame higher, and it scrolls.
+fn height_of(text: &str) -> &'static str {
+    match text.lines().map(|line| 1 + line.len() / 80).sum() {
+        0..=8_usize => "low",
+        9..=20 => "middle",
+        _ => "high",
+    }
+}
+
+/// With a line before the first mail that the reader has not seen, when they have seen some.
+fn with_mark(mut entries: Vec<TimelineEntry>, seen_to: Option<DateTime<Utc>>) -> Vec<TimelineEntry> {
+    let Some(seen_to) = seen_to else { return entries };
+    let is_new = |entry: &TimelineEntry| matches!(entry, TimelineEntry::Message(message) if message.kind == "entry--in" && message.at > seen_to);
+    if let Some(at) = entries.iter().position(is_new).filter(|at| *at > 0) {
+        entries.insert(at, TimelineEntry::Since);
+    }
+    entries
+}
+
+/// What says which list stands beside the conversation, for links that stay on it.
+pub fn list_of(asked: &MemberRequest) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    for name in ["view", "inbox", "assignee", "tag", "unread", "order", "before"] {
+        if let Some(value) = asked.query(name) {
+            query.append_pair(name, value);
+        }
+    }
+    match query.finish() {
+        query if query.is_empty() => query,
+        query => query + "&",
+    }
+}
+
+/// `Ada and Scout`, `Ada, Scout and 2 more`
+fn names(lines: &[EventLine]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for name in lines.iter().filter_map(|line| line.told.who.as_deref()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    match names.as_slice() {
+        [] => String::new(),
+        [one] => format!(" by {one}"),
+        [one, two] => format!(" by {one} and {two}"),
+        [one, two, rest @ ..] => format!(" by {one}, {two} and {} more", rest.len()),
+    }
+}
