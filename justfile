@@ -45,6 +45,14 @@ repeat-writes:
 follow-events:
     cargo test --locked --test it_flows webhooks::feed:: -- --ignored --nocapture
 
+# Ten thousand conversations are closed in one action.
+bulk:
+    cargo test --locked --test it_flows flows::bulk:: -- --ignored --nocapture
+
+# A server is killed twenty times while somebody writes in a browser: no draft is lost.
+kill-drafts: build
+    WEB_KILLS=20 tests/web/run "{{ target }}/debug/rookery" kills
+
 # Five million notes of events that are gone, under a held snapshot: how long an event takes from its commit to its webhook.
 bench-outbox notes="5000000":
     NOTES={{ notes }} cargo test --locked --test it_flows webhooks::outbox:: -- --ignored --nocapture

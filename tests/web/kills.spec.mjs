@@ -1,5 +1,6 @@
-// The server is killed (-9) while somebody writes a reply, a new message and into an agent's draft, twenty times:
-// whatever a page said was saved is there, and so is what was typed since, because the page keeps it until it is.
+// The server is killed (-9) while somebody writes a reply, a new message and into an agent's draft, five times in the gate and
+// twenty with `just kill-drafts`: whatever a page said was saved is there, and so is what was typed since, because the page
+// keeps it until it is.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -10,7 +11,7 @@ import { freePort } from './machine.mjs';
 import { bin, finish, story, until, work, workspace } from './world.mjs';
 
 after(finish);
-const KILLS = Number(process.env.WEB_KILLS ?? 20);
+const KILLS = Number(process.env.WEB_KILLS ?? 5);
 
 story(test, `no draft is lost in ${KILLS} kills of the server`, async () => {
   const port = await freePort();
