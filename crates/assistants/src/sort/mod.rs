@@ -22,6 +22,7 @@ use rookery_base::due::backoff::{Backoff, BackoffPiece, caught};
 use rookery_base::due::pass::{Pass, PassProgress};
 use rookery_base::error::Result;
 use rookery_base::ids::{ConversationId, WorkspaceId};
+use rookery_base::store::db::Tx;
 use rookery_base::zone::Zone;
 use rookery_core::conversations::sorting::notes::{self, Unsorted};
 use rookery_core::conversations::sorting::said::{self, Judgement};
@@ -49,12 +50,12 @@ pub async fn work_off(app: &App, put_off: &Backoff) -> Result<()> {
 /// One batch. When it fails, one of its mails is to blame: the first is tried alone and put off, and after some tries stays
 /// unsorted.
 async fn sort_of(app: &App, put_off: &Backoff, workspace: WorkspaceId) -> Result<PassProgress> {
-    let error = match caught(sort(app, workspace, BATCH)).await {
+    let error = match sort(app, workspace, BATCH).await {
         Ok(sorted) => return Ok(if 2 * sorted >= BATCH { PassProgress::More } else { PassProgress::Done }),
         Err(error) if error.is_outage() || error.is_fenced() => return Err(error),
         Err(error) => error,
     };
-    if let Err(alone) = caught(sort(app, workspace, 1)).await {
+    if let Err(alone) = sort(app, workspace, 1).await {
         if alone.is_outage() || alone.is_fenced() {
             return Err(alone);
         }
@@ -70,36 +71,41 @@ async fn sort_of(app: &App, put_off: &Backoff, workspace: WorkspaceId) -> Result
 /// Sorts some mail of a workspace in one transaction; how many it was. What somebody else holds is left for later.
 pub async fn sort(app: &App, workspace: WorkspaceId, most: i64) -> Result<i64> {
     let mut tx = app.begin(workspace).await?;
-    let batch = notes::take(&mut tx, most).await?;
+    let sorted = caught(sort_batch(app, &mut tx, most)).await;
+    tx.end(sorted).await
+}
+
+async fn sort_batch(app: &App, tx: &mut Tx<'_>, most: i64) -> Result<i64> {
+    let workspace = tx.workspace();
+    let batch = notes::take(tx, most).await?;
     if batch.taken.is_empty() {
         return Ok(0);
     }
-    let settings = settings::held(&mut tx).await?;
+    let settings = settings::held(tx).await?;
     if settings.sorting != Engine::Off && !settings.is_stopped(app) && !batch.mails.is_empty() {
-        let newest = scores::newest(&mut tx, workspace).await?;
+        let newest = scores::newest(tx, workspace).await?;
         let topics = settings.topics();
         let judged = judge(&batch.mails, &topics, newest.as_ref());
-        said::write(&mut tx, &judged).await?;
+        said::write(tx, &judged).await?;
         let now = tx.now();
-        let day = Zone::load(&mut tx, workspace).await?.day(now);
+        let day = Zone::load(tx, workspace).await?.day(now);
         // Mail that could get a topic, and what said one.
         let open = |mail: &&Unsorted| !mail.automatic && mail.topic.is_none() && !mail.topic_stands;
         let open: HashSet<ConversationId> =
             batch.mails.iter().filter(open).map(|mail| mail.conversation).collect();
-        runs::count(&mut tx, day, rules::NAME, open.len(), 0).await?;
+        runs::count(tx, day, rules::NAME, open.len(), 0).await?;
         let mut claimed: BTreeMap<&str, usize> = BTreeMap::new();
         for one in judged.iter().filter(|one| one.topic.is_some()) {
             *claimed.entry(&one.topic_by).or_default() += 1;
         }
         for (engine, claimed) in claimed {
-            runs::count(&mut tx, day, engine, 0, claimed).await?;
+            runs::count(tx, day, engine, 0, claimed).await?;
         }
     }
     let (sorts, drafts) = asks(app, &settings, &batch.mails);
-    tasks::note(&mut tx, &sorts, TaskKind::Sort).await?;
-    tasks::note(&mut tx, &drafts, TaskKind::Draft).await?;
-    notes::done(&mut tx, &batch).await?;
-    tx.commit().await?;
+    tasks::note(tx, &sorts, TaskKind::Sort).await?;
+    tasks::note(tx, &drafts, TaskKind::Draft).await?;
+    notes::done(tx, &batch).await?;
     Ok(batch.mails.len() as i64)
 }
 

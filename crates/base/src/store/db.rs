@@ -288,6 +288,18 @@ impl Tx<'_> {
         Ok(())
     }
 
+    /// Commits what was done, or takes it back when it failed. Whoever then tries a part of it finds nothing locked, and does
+    /// not pass over what is to blame.
+    pub async fn end<T>(self, done: Result<T>) -> Result<T> {
+        match done {
+            Ok(done) => self.commit().await.map(|()| done),
+            Err(error) => {
+                self.roll_back().await.ok();
+                Err(error)
+            }
+        }
+    }
+
     /// Makes what was done last, and tells of it; or takes it back, when the frame says so.
     pub async fn commit(self) -> Result<()> {
         let Self { tx, frame, changes } = self;

@@ -45,7 +45,7 @@ async fn index_words_of(
 ) -> Result<PassProgress> {
     let mut batch = index::OF_THE_WORKER;
     loop {
-        let error = match caught(index_batch(app, workspace, batch)).await {
+        let error = match index_batch(app, workspace, batch).await {
             Ok(more) if more || batch.messages < index::OF_THE_WORKER.messages => {
                 return Ok(PassProgress::More);
             }
@@ -72,17 +72,8 @@ async fn index_words_of(
 
 async fn index_batch(app: &App, workspace: WorkspaceId, batch: IndexLimits) -> Result<bool> {
     let mut tx = app.begin(workspace).await?;
-    match index::index(&mut tx, batch).await {
-        Ok(indexed) => {
-            tx.commit().await?;
-            Ok(indexed.more)
-        }
-        Err(error) => {
-            // A smaller batch comes next, and passes over a workspace whose lock is still held.
-            tx.roll_back().await.ok();
-            Err(error)
-        }
-    }
+    let indexed = caught(index::index(&mut tx, batch)).await;
+    Ok(tx.end(indexed).await?.more)
 }
 
 async fn put_batch_off(app: &App, workspace: WorkspaceId, batch: IndexLimits) -> Result<()> {
