@@ -56,6 +56,7 @@ toasts! {
     Outdated "outdated" "Not sent yet: read what is new first." None;
     Crossed "crossed" "Not sent yet: a colleague changed this draft." None;
     Unconfirmed "unconfirmed" "Not sent yet: the assistant wrote something that the team has not written before. Look at what is marked." None;
+    RiskUnseen "risk-unseen" "Not sent yet: this conversation may be a fraud. Tick that you have checked it." None;
     Stopped "stopped" "Stopped. It is a draft again." None;
     StoppedAlready "stopped-already" "It was stopped already and is a draft." None;
     TooLate "too-late" "Too late to stop: it is already on its way." None;

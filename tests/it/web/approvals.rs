@@ -330,6 +330,46 @@ async fn two_who_edit_one_draft_lose_no_words() {
 }
 
 #[tokio::test]
+async fn a_draft_in_a_risky_conversation_leaves_only_when_somebody_says_that_they_looked() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.example", "Help").await;
+        let bot = acme.key("bot", "draft", Mode::Live).await;
+        let olga = world.browser(acme.id, acme.owner).await;
+        let id = writes(&acme, help, "New bank account", 1, "Please pay to another account.").await;
+        let message = drafts(&bot, id, "We will.", "Agrees").await;
+        acme.set(id, "risk = 'payment-fraud'").await;
+        let page = olga.get(&format!("/approvals/{message}")).await.page();
+        assert!(page.contains(r#"value="risk payment-fraud" required"#), "{page}");
+        assert!(page.contains("&lt;kim@customer.example&gt;"), "the address is beside the draft");
+        assert!(approves(&olga, &message, "We will not.").await.contains("done=risk-unseen"));
+        assert_eq!(world.due_messages().await, 0);
+        // The words are kept, and another risk than the one that was seen is a new question.
+        let page = olga.get(&format!("/approvals/{message}")).await.page();
+        assert!(page.contains("We will not."));
+        let (version, place) = (field(&page, "version"), field(&page, "place"));
+        let seen = |risk| {
+            [("body", "We will not."), ("version", version.as_str()), ("place", &place), ("confirmed", risk)]
+        };
+        let approve = format!("/messages/{message}/approve");
+        let other = olga.post(&approve, &seen("risk phishing")).await;
+        assert!(other.location().contains("done=risk-unseen"), "{}", other.location());
+        let page = olga.get(&format!("/approvals/{message}")).await.page();
+        let version = field(&page, "version");
+        let fields = [
+            ("body", "We will not."),
+            ("version", version.as_str()),
+            ("place", &place),
+            ("confirmed", "risk payment-fraud"),
+        ];
+        let done = olga.post(&approve, &fields).await;
+        assert_eq!(done.status, 303, "{}", done.html);
+        assert_eq!(world.due_messages().await, 1);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn several_are_approved_at_once_but_never_risky_or_outdated_ones() {
     story(async |world| {
         let acme = world.workspace("Acme").await;

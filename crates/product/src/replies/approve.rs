@@ -48,6 +48,8 @@ pub enum Approved {
     Crossed,
     /// An assistant wrote something that the team has not written before, and nobody has confirmed it.
     Unconfirmed,
+    /// The conversation is held to be a fraud, and nobody has said that they looked.
+    Risky,
 }
 
 /// Why one of many was not approved.
@@ -77,7 +79,13 @@ pub async fn approve(
     approve_confirmed(app, tx, person, message, edited, shown, &[]).await
 }
 
-/// The same of somebody who has confirmed what an assistant wrote and the team had not (`queue::foreign`).
+/// What somebody confirms who approves a draft although its conversation is held to be a fraud. Another risk that is found
+/// meanwhile has to be confirmed anew.
+pub fn risk_key(risk: &str) -> String {
+    format!("risk {risk}")
+}
+
+/// The same of somebody who has confirmed what an assistant wrote and the team had not (`queue::foreign`), and the risk.
 pub async fn approve_confirmed(
     app: &App,
     tx: &mut Tx<'_>,
@@ -99,6 +107,10 @@ pub async fn approve_confirmed(
     }
     if !is_confirmed(tx, &conversation, &draft, edited, confirmed).await? {
         return Ok(Approved::Unconfirmed);
+    }
+    let risk = conversation.risk.as_deref().map(risk_key);
+    if shown.is_some() && risk.is_some_and(|risk| !confirmed.contains(&risk)) {
+        return Ok(Approved::Risky);
     }
     Ok(Approved::Leaves(let_go(app, tx, person, &conversation, &draft, edited).await?))
 }

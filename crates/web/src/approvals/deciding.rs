@@ -45,9 +45,13 @@ pub async fn approve(asked: MemberRequest) -> Result<Response> {
             tx.commit().await?;
             gone_on(&asked, message, &form, Toast::new(Done::Approved, message)).await
         }
-        Approved::Outdated | Approved::Unconfirmed => {
+        Approved::Outdated | Approved::Unconfirmed | Approved::Risky => {
             // The words stay; what is new or has to be confirmed is shown.
-            let told = if approved == Approved::Outdated { Done::Outdated } else { Done::Unconfirmed };
+            let told = match approved {
+                Approved::Outdated => Done::Outdated,
+                Approved::Risky => Done::RiskUnseen,
+                _ => Done::Unconfirmed,
+            };
             if let Some(body) = body
                 && editing(&mut tx, &asked.person, message, body, version).await? == Edited::Crossed
             {

@@ -22,12 +22,12 @@ use rookery_core::conversations::secure::words::is_remembered;
 use rookery_core::conversations::team;
 use rookery_core::workspace::access::MemberId;
 use rookery_mail::outgoing::whole_mail::{self, WholeMail};
-use rookery_product::replies::approve::Picked;
+use rookery_product::replies::approve::{self, Picked};
 use rookery_product::replies::queue::changes::{self, TextChange};
 use rookery_product::replies::queue::foreign::{self, ForeignMark};
 use rookery_product::replies::queue::list::{self, QueueCursor, WaitingDraft};
 use rookery_product::replies::queue::news::DraftNews;
-use rookery_product::replies::queue::review::{self, Review};
+use rookery_product::replies::queue::review::{self, Review, ReviewLetter};
 
 pub const PAGE: i64 = 50;
 
@@ -209,6 +209,16 @@ impl Pane {
 
     fn who(&self) -> &str {
         self.review.conversation.contact.called()
+    }
+
+    /// The files of a mail beside the draft.
+    fn files_of(&self, letter: &ReviewLetter) -> Vec<Chip> {
+        chips(letter.id, &letter.attachments)
+    }
+
+    /// What has to be ticked when the conversation is held to be a fraud.
+    fn risk_key(&self) -> Option<String> {
+        self.review.conversation.risk.as_deref().map(approve::risk_key)
     }
 
     fn files(&self) -> Vec<Chip> {

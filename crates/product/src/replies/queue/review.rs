@@ -3,6 +3,7 @@
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
+use sqlx::types::Json;
 
 use crate::replies::queue::list::{QueueCursor, WaitingDraft, author_name};
 use crate::replies::queue::news::{self, DraftNews, news};
@@ -10,7 +11,7 @@ use rookery_base::error::{Error, NO_MESSAGE, Result};
 use rookery_base::ids::{ConversationId, MessageId, WorkspaceId};
 use rookery_core::conversations::conversation::{Conversation, find_visible};
 use rookery_core::conversations::messages::message::{Author, Direction, MessageStatus, Origin};
-use rookery_core::conversations::timeline::SHOWN_TEXT;
+use rookery_core::conversations::timeline::{Attachment, SHOWN_TEXT};
 use rookery_core::workspace::access::Actor;
 
 #[derive(Debug)]
@@ -42,7 +43,10 @@ pub struct ReviewLetter {
     pub at: DateTime<Utc>,
     pub direction: Direction,
     pub from: String,
+    /// The sender's address, if `from` is a name.
+    pub email: Option<String>,
     pub text: String,
+    pub attachments: Vec<Attachment>,
     /// It came after the draft.
     pub is_new: bool,
 }
@@ -116,13 +120,14 @@ async fn letters(
 ) -> Result<Vec<ReviewLetter>> {
     let rows = sqlx::query!(
         r#"select id as "id!: MessageId", at as "at!", direction as "direction!: Direction", from_name,
-               from_email as "from_email!", left(text, $6) as "text!", is_new as "is_new!"
-           from ((select id, at, item, direction, from_name, from_email, text, false as is_new from messages
+               from_email as "from_email!", left(text, $6) as "text!",
+               attachments as "attachments!: Json<Vec<Attachment>>", is_new as "is_new!"
+           from ((select id, at, item, direction, from_name, from_email, text, attachments, false as is_new from messages
                   where workspace_id = $1 and conversation_id = $2 and item >= 0 and direction = 'inbound'
                     and not automatic and (at, item) < ($3, $4)
                   order by at desc, item desc limit 1)
                  union all
-                 (select id, at, item, direction, from_name, from_email, text, true from messages
+                 (select id, at, item, direction, from_name, from_email, text, attachments, true from messages
                   where workspace_id = $1 and conversation_id = $2 and item >= 0 and (at, item) > ($3, $4)
                     and id <> $5 and status is distinct from 'draft'
                     and ((direction = 'inbound' and not automatic) or author_type is not null or origin = 'assistant')
@@ -140,13 +145,18 @@ async fn letters(
     .await?;
     Ok(rows
         .into_iter()
-        .map(|row| ReviewLetter {
-            id: row.id,
-            at: row.at,
-            direction: row.direction,
-            from: row.from_name.filter(|name| !name.is_empty()).unwrap_or(row.from_email),
-            text: row.text,
-            is_new: row.is_new,
+        .map(|row| {
+            let name = row.from_name.filter(|name| !name.is_empty() && *name != row.from_email);
+            ReviewLetter {
+                id: row.id,
+                at: row.at,
+                direction: row.direction,
+                email: name.is_some().then(|| row.from_email.clone()),
+                from: name.unwrap_or(row.from_email),
+                text: row.text,
+                attachments: row.attachments.0,
+                is_new: row.is_new,
+            }
         })
         .collect())
 }
