@@ -53,7 +53,7 @@ story(test, 'a new message has an address once it is saved, and what was typed s
   assert.equal(await body(page).inputValue(), '');
   await page.getByRole('link', { name: 'Open that draft' }).click();
   await page.waitForURL(at);
-  await back(page).click();
+  await asks(page).getByText('Draft restored').waitFor();
   assert.equal(await body(page).inputValue(), 'Welcome! The keys are at the office.');
   await saved(page);
   await page.reload();
@@ -95,8 +95,11 @@ story(test, 'on a shared computer nobody is offered what another person wrote', 
   await context.clearCookies();
   await world.signIn(page, world.owner);
   await page.goto(at);
-  await back(page).click();
+  await asks(page).getByText('Draft restored').waitFor();
   assert.equal(await body(page).inputValue(), 'Between us: he never pays.');
+  await page.getByRole('button', { name: 'Discard', exact: true }).click();
+  assert.equal(await body(page).inputValue(), '');
+  await body(page).fill('Between us: he pays.');
   await saved(page);
   // What is saved by signing out stays with the service only.
   await body(page).fill('He pays late.');

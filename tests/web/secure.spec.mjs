@@ -30,6 +30,15 @@ before(async () => {
 const mailsTo = (address) => out.mails.filter((mail) => mail.to.includes(address));
 const newest = async (address, many) => (await until(`mail ${many} to ${address}`, async () => mailsTo(address).length >= many && mailsTo(address))).at(-1);
 
+/** The button is the switch: once it is pressed, the words go sealed, and the form says so. */
+async function seal(page) {
+  const button = page.getByRole('button', { name: 'Secure link', exact: true });
+  await button.click();
+  assert.equal(await button.getAttribute('aria-pressed'), 'true');
+  assert.ok(await page.getByLabel('Send as a secure link').isChecked());
+  assert.match(await page.locator('#composer-form #send').innerText(), /Send secure link/);
+}
+
 /** Somebody of the team answers with a secure link: the conversation, the page in the app, and the link. */
 async function sent(visitor, { passphrase, size = DESK, scheme = 'light', name } = {}) {
   const subject = `Keys ${(letters += 1)}`;
@@ -38,8 +47,7 @@ async function sent(visitor, { passphrase, size = DESK, scheme = 'light', name }
   const { page } = await world.browser(world.owner, { size, scheme });
   await page.goto(`/conversations/${id}?compose=reply`);
   await page.locator('#composer-form #body').fill(SECRET);
-  await page.locator('[data-unfolds=secure]').click();
-  await page.getByLabel('Send as a secure link').check();
+  await seal(page);
   if (passphrase) {
     await page.getByLabel('A passphrase that you agreed').check();
     await page.getByLabel('The passphrase').fill(passphrase);
@@ -151,8 +159,7 @@ story(test, 'the choice is saved without a word typed, stays after a reload, and
   await page.goto(`/conversations/${id}?compose=reply`);
   const body = page.locator('#composer-form #body');
   await body.fill(SECRET);
-  await page.locator('[data-unfolds=secure]').click();
-  await page.getByLabel('Send as a secure link').check();
+  await seal(page);
   await page.getByLabel('A passphrase that you agreed').check();
   await until('it is saved', async () => {
     const reader = await context.newPage();

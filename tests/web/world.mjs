@@ -104,8 +104,8 @@ class Workspace {
     this.people = { [owner.name.split(' ')[0]]: owner };
   }
 
-  async person(name, role = 'member') {
-    const email = `${name.split(' ')[0].toLowerCase().replace(/[^a-z]/g, '')}@larkfield.test`;
+  async person(name, role = 'member', email) {
+    email ??= `${name.split(' ')[0].toLowerCase().replace(/[^a-z]/g, '')}@larkfield.test`;
     const made = await admin('create-user', '--workspace', this.id, '--email', email, '--name', name, '--role', role);
     return (this.people[name.split(' ')[0]] = { id: made.user, name, email });
   }

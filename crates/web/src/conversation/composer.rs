@@ -58,6 +58,7 @@ pub struct Composer {
     /// Names that a note can mention with `@`.
     pub team: Vec<String>,
     pub inboxes: Vec<(String, String, bool)>,
+    pub has_reply: bool,
     pub has_note: bool,
     pub has_forward: bool,
     /// Booking types whose times can be offered: ids and names.
@@ -94,7 +95,7 @@ impl Composer {
     }
 
     /// The composer of a conversation's page. It is open if the address says `compose=reply|note|forward`, or if the person
-    /// has begun a reply.
+    /// has begun a reply; `compose=none` folds it.
     pub async fn load(
         conn: &mut PgConnection,
         asked: &MemberRequest,
@@ -104,20 +105,22 @@ impl Composer {
         let person = &asked.person;
         let keys = asked.visit.app().config.secret_key.as_ref();
         let begun = drafts::begun(conn, person, conversation).await?;
-        let asked_for =
-            asked.query("compose").map(DraftKind::from_form).filter(|kind| *kind != DraftKind::New);
+        let folded = asked.query("compose") == Some("none");
+        let asked_for = asked.query("compose").filter(|_| !folded).map(DraftKind::from_form);
+        let asked_for = asked_for.filter(|kind| *kind != DraftKind::New);
         let kind = asked_for.unwrap_or(DraftKind::Reply);
         let about: Option<MessageId> = asked.query("about").and_then(|id| id.parse().ok());
         let has = |kind: DraftKind| begun.iter().any(|draft| draft.kind == kind && draft.says);
         let (has_note, has_forward) = (has(DraftKind::Note), has(DraftKind::Forward));
-        let open = asked_for.is_some() || has(DraftKind::Reply);
+        let has_reply = has(DraftKind::Reply);
+        let open = asked_for.is_some() || (has_reply && !folded);
         let draft = match begun.iter().find(|draft| draft.kind == kind && open) {
             Some(draft) => drafts::read(conn, keys, person, draft.id).await?,
             None => None,
         };
         let mut composer = Self::blank(asked, kind, format!("/conversations/{}", conversation.id));
         (composer.open, composer.focus) = (open, asked_for.is_some());
-        (composer.has_note, composer.has_forward) = (has_note, has_forward);
+        (composer.has_reply, composer.has_note, composer.has_forward) = (has_reply, has_note, has_forward);
         (composer.list, composer.next) = (list_of(asked), Some(beside.onward));
         if !open {
             let contact = &conversation.contact;
@@ -251,6 +254,7 @@ impl Composer {
             inboxes: Vec::new(),
             has_note: false,
             has_forward: false,
+            has_reply: false,
             offers: Vec::new(),
             later: later::choices(&times),
             times,

@@ -3,6 +3,7 @@
 
 use askama::Template;
 use sqlx::PgConnection;
+use url::form_urlencoded;
 
 use crate::library::list;
 use crate::show::{Times, filters};
@@ -56,6 +57,14 @@ impl ContactPanel {
             bookings,
             times: asked.times(),
         })
+    }
+
+    /// A new message to this address.
+    fn compose(&self, email: &str) -> String {
+        format!(
+            "/compose?{}",
+            form_urlencoded::Serializer::new(String::new()).append_pair("to", email).finish()
+        )
     }
 
     /// What became of a booking.

@@ -19,6 +19,9 @@ use rookery_core::conversations::status::Status;
 use rookery_core::conversations::tags;
 use rookery_core::workspace::access::MemberId;
 
+/// Tags that stand under the subject, so that many of them do not push the mail away.
+const SHOWN_TAGS: usize = 3;
+
 /// What the menus of a conversation offer.
 pub struct Doing {
     pub id: ConversationId,
@@ -88,6 +91,15 @@ impl Doing {
 
     pub fn status_icon(&self) -> &'static str {
         status::icon(self.status, self.is_snoozed)
+    }
+
+    /// The tags under the subject; the others are behind a button.
+    pub fn shown_tags(&self) -> &[String] {
+        &self.tags[..self.tags.len().min(SHOWN_TAGS)]
+    }
+
+    pub fn further_tags(&self) -> &[String] {
+        &self.tags[self.shown_tags().len()..]
     }
 
     pub fn is_mine(&self) -> bool {

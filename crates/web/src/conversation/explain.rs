@@ -195,6 +195,15 @@ pub fn filed(placed: &str) -> String {
     }
 }
 
+/// Whether the sender's domain vouches for the mail. None if it has said nothing of its mail at all.
+pub fn is_confirmed(verdict: &Value) -> Option<bool> {
+    match verdict["dmarc"].as_str() {
+        Some("pass") => Some(true),
+        Some("fail") => Some(false),
+        _ => None,
+    }
+}
+
 /// What the checks found out about the sender.
 pub fn sender(verdict: &Value, email: &str) -> String {
     let check = |name: &str| verdict[name].as_str().unwrap_or("none").to_owned();

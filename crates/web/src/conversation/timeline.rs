@@ -13,15 +13,17 @@ use url::form_urlencoded;
 use crate::approvals::queue;
 use crate::conversation::ask::AskCard;
 use crate::conversation::content;
-use crate::conversation::explain::{self, TimelineSentence};
-use crate::conversation::files::{Chip, chips};
+use crate::conversation::entry::{Body, EventLine, Message, RemoteImages, TimelineEntry};
+use crate::conversation::explain;
+use crate::conversation::files::chips;
+use crate::conversation::folding::{fold_read, start_of, with_mark};
 use crate::conversation::secure::{self, SecureCard};
 use crate::conversation::words;
 use crate::outgoing::clock::Clock;
 use crate::show::{Times, filters};
 use crate::visit::MemberRequest;
 use rookery_base::error::{NO_CONVERSATION, Result};
-use rookery_base::ids::{ConversationId, MessageId, NoteId};
+use rookery_base::ids::{ConversationId, MessageId};
 use rookery_core::conversations::conversation::Conversation;
 use rookery_core::conversations::messages::held::is_held;
 use rookery_core::conversations::messages::message::{Author, Direction, MessageStatus};
@@ -57,101 +59,6 @@ pub struct Timeline {
     pub is_past: bool,
     pub newest: String,
     pub times: Times,
-}
-
-pub enum TimelineEntry {
-    Message(Box<Message>),
-    Note {
-        id: NoteId,
-        at: DateTime<Utc>,
-        who: String,
-        text: Safe<String>,
-    },
-    /// One or more events in a row; `by` are those who made them, when there are several.
-    Events {
-        id: String,
-        lines: Vec<EventLine>,
-        by: String,
-    },
-    /// The line between what the person has seen and what is new.
-    Since,
-}
-
-pub struct EventLine {
-    pub at: DateTime<Utc>,
-    pub told: TimelineSentence,
-}
-
-pub struct Message {
-    pub id: MessageId,
-    /// The CSS class for the kind of entry.
-    pub kind: &'static str,
-    /// The label beside the name, such as Sent, Sending or Draft.
-    pub state: Option<(&'static str, &'static str)>,
-    pub who: String,
-    pub is_agent: bool,
-    pub address: String,
-    pub at: DateTime<Utc>,
-    pub summary: Option<String>,
-    pub body: Body,
-    /// The link to the other form of it, plain text or HTML, and the words of the link.
-    pub other: Option<(String, &'static str)>,
-    /// The link to the whole text, if `body` is only its beginning.
-    pub whole: Option<String>,
-    /// What it quotes of earlier mail.
-    pub quoted: Option<Safe<String>>,
-    pub files: Vec<Chip>,
-    pub why: Vec<(&'static str, String)>,
-    /// The countdown until it leaves.
-    pub clock: Option<Clock>,
-    /// For a draft: when it was last edited, as forms carry it.
-    pub version: String,
-    /// The documents it asks for.
-    pub ask: Option<AskCard>,
-    pub secure: Option<SecureCard>,
-    /// For a draft: whether the customer wrote or somebody answered after it was written.
-    pub is_outdated: bool,
-    /// Whether only a part of it is shown; then it cannot be approved here.
-    pub is_cut: bool,
-    pub failure: Option<String>,
-    /// Whether it failed and was sent again.
-    pub is_again: bool,
-}
-
-pub enum Body {
-    Text(Safe<String>),
-    /// The address of the frame, and what the bar over it offers.
-    Frame {
-        source: String,
-        images: RemoteImages,
-        /// A class for its estimated height, if it is on the content origin, where the page cannot measure it.
-        apart: Option<&'static str>,
-    },
-}
-
-pub enum RemoteImages {
-    None,
-    /// A link that shows them.
-    Off(String),
-    On,
-}
-
-impl Message {
-    /// What a screen reader calls it.
-    pub fn label(&self) -> String {
-        let what = match self.kind {
-            "entry--in" => "Mail from",
-            "entry--draft" => "Draft by",
-            "entry--out entry--scheduled" => "Leaving soon, by",
-            "entry--out entry--failed" => "Not delivered, by",
-            _ => "Sent by",
-        };
-        format!("{what} {}", self.who)
-    }
-
-    pub fn is_draft(&self) -> bool {
-        self.kind == "entry--draft"
-    }
 }
 
 impl Timeline {
@@ -211,6 +118,10 @@ impl Timeline {
         let requests = progress::of_messages(conn, workspace, conversation.id, &messages).await?;
         let reader = TimelineReader::new(asked, conversation, &page.items, shown, whole);
         let reader = TimelineReader { requests, secure, ..reader };
+        let mut entries = with_mark(reader.entries(page.items, &outdated), seen_to);
+        if before.is_none() {
+            fold_read(&mut entries, asked, seen_to);
+        }
         Ok(Self {
             conversation: conversation.id,
             earlier: page.earlier.map(|earlier| {
@@ -219,7 +130,7 @@ impl Timeline {
             newest: format!("/conversations/{}?{}", conversation.id, list_of(asked)),
             has_others,
             is_past: before.is_some(),
-            entries: with_mark(reader.entries(page.items, &outdated), seen_to),
+            entries,
             times: asked.times(),
         })
     }
@@ -380,8 +291,15 @@ impl<'a> TimelineReader<'a> {
             id: message.id,
             kind,
             state,
-            who,
+            who: who.clone(),
             is_agent: matches!(author, Some(Author::Agent(_) | Author::Assistant)),
+            email: Some(message.from_email.clone()).filter(|email| inbound && *email != who),
+            is_confirmed: shown
+                .filter(|_| inbound)
+                .and_then(|shown| shown.verdict.as_ref())
+                .and_then(explain::is_confirmed),
+            start: start_of(&message.text),
+            is_folded: false,
             address: self.address(&message),
             at: message.at,
             summary: shown.and_then(|shown| shown.summary.clone()).filter(|_| kind == "entry--draft"),
@@ -470,7 +388,7 @@ impl<'a> TimelineReader<'a> {
             // Without an address there is no frame to show; the text is.
             if let Ok(source) = content::address(self.asked, message.id, shows_images) {
                 let apart = self.asked.app().config.content_url.is_some().then(|| height_of(&message.text));
-                let frame = Body::Frame { source, images, apart };
+                let frame = Body::Frame { source, images, follow: !self.is_risky(message), apart };
                 return (frame, Some((self.link("text", message.id), "Plain text")));
             }
         }
@@ -481,9 +399,15 @@ impl<'a> TimelineReader<'a> {
         };
         let text = match message.status {
             Some(MessageStatus::Draft | MessageStatus::Scheduled) => words::leaving(text),
+            _ if self.is_risky(message) => words::risky(text),
             _ => words::message(text),
         };
         (Body::Text(text), html.map(|_| (self.link("html", message.id), "As it was laid out")))
+    }
+
+    /// Whether the mail came into a conversation that is held to be a fraud.
+    fn is_risky(&self, message: &timeline::Message) -> bool {
+        message.direction == Direction::Inbound && self.conversation.risk.is_some()
     }
 
     /// The words above a checklist, which is shown as a card.
@@ -509,7 +433,8 @@ impl<'a> TimelineReader<'a> {
         let whole = shown?.whole_text.as_deref()?;
         let quote = whole.strip_prefix(message.text.as_str()).unwrap_or(whole).trim();
         let end = quote.floor_char_boundary(SHOWN_QUOTE);
-        let mut text = words::message(&quote[..end]).0;
+        let shown = &quote[..end];
+        let mut text = if self.is_risky(message) { words::risky(shown).0 } else { words::message(shown).0 };
         if end < quote.len() {
             text.push_str(&format!("<p><a href=\"{}\">All of it</a></p>", self.link("whole", message.id)));
         }
@@ -542,16 +467,6 @@ fn height_of(text: &str) -> &'static str {
         9..=20 => "middle",
         _ => "high",
     }
-}
-
-/// With a line before the first mail that the reader has not seen, when they have seen some.
-fn with_mark(mut entries: Vec<TimelineEntry>, seen_to: Option<DateTime<Utc>>) -> Vec<TimelineEntry> {
-    let Some(seen_to) = seen_to else { return entries };
-    let is_new = |entry: &TimelineEntry| matches!(entry, TimelineEntry::Message(message) if message.kind == "entry--in" && message.at > seen_to);
-    if let Some(at) = entries.iter().position(is_new).filter(|at| *at > 0) {
-        entries.insert(at, TimelineEntry::Since);
-    }
-    entries
 }
 
 /// What says which list stands beside the conversation, for links that stay on it.

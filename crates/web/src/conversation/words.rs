@@ -15,21 +15,28 @@ struct TextMarkup {
     mentions: bool,
     /// Characters of a link that are shown.
     link: usize,
+    /// Whether links lead anywhere.
+    follow: bool,
 }
 
 /// A message: paragraphs where a line is empty, links that open apart.
 pub fn message(text: &str) -> Safe<String> {
-    Safe(paragraphs(text, TextMarkup { mentions: false, link: LONGEST_LINK }))
+    Safe(paragraphs(text, TextMarkup { mentions: false, link: LONGEST_LINK, follow: true }))
+}
+
+/// A message of somebody who may be out to cheat: its links are text, shown whole.
+pub fn risky(text: &str) -> Safe<String> {
+    Safe(paragraphs(text, TextMarkup { mentions: false, link: usize::MAX, follow: false }))
 }
 
 /// The same for a message that has not left: links are never shortened, so that whoever approves it sees all of it.
 pub fn leaving(text: &str) -> Safe<String> {
-    Safe(paragraphs(text, TextMarkup { mentions: false, link: usize::MAX }))
+    Safe(paragraphs(text, TextMarkup { mentions: false, link: usize::MAX, follow: true }))
 }
 
 /// A note: the same, with mentions marked.
 pub fn note(text: &str) -> Safe<String> {
-    Safe(paragraphs(text, TextMarkup { mentions: true, link: LONGEST_LINK }))
+    Safe(paragraphs(text, TextMarkup { mentions: true, link: LONGEST_LINK, follow: true }))
 }
 
 fn paragraphs(text: &str, how: TextMarkup) -> String {
@@ -64,6 +71,11 @@ fn write_line(html: &mut String, line: &str, how: TextMarkup) {
             _ => None,
         };
         match target {
+            Some(_) if !how.follow => {
+                html.push_str("<span class=\"deadlink\">");
+                escape(html, text);
+                html.push_str("</span>");
+            }
             Some(target) => {
                 let (mut shown, mut rest) = (text, "");
                 if let Some((at, _)) = text.char_indices().nth(how.link) {
@@ -137,6 +149,10 @@ mod tests {
             message("Hi <b>\nyou\n\n\nsee https://a.example/?x=1&y='2'.").0,
             "<p dir=\"auto\">Hi &lt;b&gt;<br>you</p><p dir=\"auto\">see <a href=\"https://a.example/?x=1&amp;y=&#39;2&#39;\" \
              target=\"_blank\" rel=\"noopener noreferrer nofollow\">https://a.example/?x=1&amp;y=&#39;2&#39;</a>.</p>"
+        );
+        assert_eq!(
+            risky("see https://a.example/<").0,
+            "<p dir=\"auto\">see <span class=\"deadlink\">https://a.example/</span>&lt;</p>"
         );
         for text in [
             "javascript://x.example/%0aalert(1)",

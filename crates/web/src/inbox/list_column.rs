@@ -205,6 +205,12 @@ impl ListColumn {
         }
     }
 
+    /// The conversation that J opens. From one that is not in the list, it is the first of the list.
+    pub fn below(&self) -> Option<ConversationId> {
+        let stands = self.rows.iter().any(|row| self.is_current(&row.id));
+        if stands { self.following } else { self.rows.first().map(|row| row.id) }
+    }
+
     pub fn is_current(&self, id: &ConversationId) -> bool {
         self.current.as_ref() == Some(id)
     }

@@ -23,7 +23,10 @@
     connectedCallback() {
       this.ends = new AbortController();
       const on = (target, name, act, capture = false) => target.addEventListener(name, act, { signal: this.ends.signal, capture });
-      const typed = (event) => { if ([...FIELDS, ...CHOICES].includes(event.target.name)) this.changed(); };
+      const typed = (event) => {
+        if (event.target.name === "secure") this.seal(this.isSecure);
+        if ([...FIELDS, ...CHOICES].includes(event.target.name)) this.changed();
+      };
       on(this, "input", typed);
       on(this, "change", typed);
       on(this, "click", (event) => this.clicked(event));
@@ -228,6 +231,7 @@
         if (field.type === "checkbox") field.checked = words[name] !== "";
         else field.value = words[name];
       }
+      this.seal(this.isSecure);
     }
 
     wasSent() {
@@ -251,19 +255,36 @@
       if (!name) return;
       const kept = copies.get(name), other = name !== own;
       const away = ["Throw it away", () => { copies.drop(name); this.offer(); }];
+      // Nobody has to be asked where nothing else was written since.
+      if (other ? !this.isNew && version === 0 : kept.version === version) return this.restore(name);
       const told = `Not saved: what you wrote at ${clock(kept.at)}.`;
       // The rest of that draft, and its files, are on its own page.
       if (other && this.isNew && kept.version > 0) return this.ask(told, [["Open that draft", `/compose?draft=${kept.draft}`], away], kept.body || kept.subject);
       this.ask(told, [["Bring it back", () => {
-        this.fill({ ...kept, ...stricter(kept, wordsOf(this.form)) });
-        // Under its own id: if it was sent after all, it is not sent again.
-        if (other && kept.draft && version === 0) {
-          this.field("draft").value = kept.draft;
-          this.field("version").value = kept.version;
-        } else if (other) copies.drop(name);
-        this.changed();
+        if (other && version > 0) {
+          this.fill({ ...kept, ...stricter(kept, wordsOf(this.form)) });
+          copies.drop(name);
+          this.changed();
+        } else this.restore(name);
         this.field("body").focus();
       }], away], kept.body || kept.subject);
+    }
+
+    // The words of a copy stand in the form again; what the page came with is a click away.
+    restore(name) {
+      const kept = copies.get(name), came = wordsOf(this.form);
+      this.fill({ ...kept, ...stricter(kept, came) });
+      if (name !== this.name && kept.draft) {
+        // Under its own id: if it was sent after all, it is not sent again.
+        this.field("draft").value = kept.draft;
+        this.field("version").value = kept.version;
+      } else if (name !== this.name) copies.drop(name);
+      this.changed();
+      this.ask("Draft restored.", [["Discard", () => {
+        this.fill(came);
+        this.changed();
+        this.field("body").focus();
+      }]]);
     }
 
     // A copy that says nothing, or nothing that is not here, is forgotten.
@@ -297,7 +318,21 @@
 
     leave() { if (this.form) this.save(true); }
 
+    // The button is the switch: while it is pressed, the words go as a secure link, and the form shows it.
+    seal(on) {
+      const [box, part, button] = [this.field("secure"), this.querySelector("#secure"), this.querySelector("[data-seals]")];
+      if (!box || !part || !button) return;
+      box.checked = on;
+      part.open = on;
+      button.setAttribute("aria-pressed", String(on));
+    }
+
     clicked(event) {
+      if (event.target.closest("[data-seals]")) {
+        this.seal(!this.isSecure);
+        this.changed();
+        return;
+      }
       const opens = event.target.closest("[data-unfolds]")?.dataset.unfolds;
       const part = opens && this.querySelector(`#${opens}`);
       if (!part || opens === "attach") return;

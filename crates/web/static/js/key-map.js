@@ -2,8 +2,11 @@
 // stays the one definition, and the palette and the help read the same.
 //   data-key="e"           one key              data-key="g m"      two keys, one after the other
 //   data-key="mod+enter"   with Ctrl or ⌘; also while somebody types in its form
+//   data-key="escape"      leaves what is innermost; also while somebody writes a message
 //   data-command="Words"   what the palette calls it, if not by its own words; also lists an element without a key
-// Keys are ignored in fields, with Alt, and when the person has switched them off (data-keys="off" on <html>).
+// Keys are ignored in fields, with Alt, while a menu or a dialog is open, and when the person has switched them off
+// (data-keys="off" on <html>). They act on what is open: on the conversation one reads, else on the row with the focus.
+// Rows that are picked come before both.
 (() => {
   "use strict";
   const rookery = (window.rookery ??= {});
@@ -24,16 +27,22 @@
     !element.closest("[hidden], [inert], dialog:not([open])") && !element.disabled && element.ariaDisabled !== "true";
   const isSeen = (element) => element.checkVisibility?.({ visibilityProperty: true }) ?? true;
 
-  // The row that keys are about: the one with the focus, or the one that is open.
+  const openRow = () => document.querySelector(`:is(${ROWS}):is(.is-selected, [aria-current])`);
+  const isReading = () => !!document.querySelector("#pane[data-conversation]");
+
+  const focusedRow = () => document.activeElement?.closest?.(ROWS) ?? null;
+
+  // The row that keys are about: the one that is read; else the one with the focus, or the one that stands open.
   function currentRow() {
-    return document.activeElement?.closest?.(ROWS) ?? null;
+    return isReading() ? openRow() ?? focusedRow() : focusedRow() ?? openRow();
   }
 
-  // Whether what is done now is done to rows of the list: to picked ones, or to one that has the focus and is not the one
-  // that stands open beside it.
+  const isPicked = () => !!document.querySelector(".item .check:checked, .bulk__all :checked");
+
+  // Whether what is done now is done to rows of the list: to picked ones, or to one with the focus that does not stand open.
   function isAboutRows() {
-    const row = currentRow();
-    return !!document.querySelector(".item .check:checked, .bulk__all :checked") || (!!row && !row.matches(".is-selected"));
+    const row = isReading() ? null : focusedRow();
+    return isPicked() || (!!row && !row.matches(".is-selected"));
   }
   const isOfRows = (element) => !!element.closest(".bulk");
 
@@ -66,7 +75,15 @@
     }
   }
 
+  // What Escape leaves: picked rows are let go first, then what was opened last, which stands last.
+  function leaving() {
+    const all = [...document.querySelectorAll('[data-key="escape"]')].filter(isUsable);
+    return (isPicked() ? all.find(isOfRows) : null) ?? all.filter((element) => !isOfRows(element)).at(-1);
+  }
+
+  // Where one reads, J and K lead to the next conversation: there they are links of the page.
   function step(by) {
+    if (isReading()) return false;
     const rows = [...document.querySelectorAll(ROWS)].filter(isSeen);
     const open = rows.findIndex((row) => row.matches(".is-selected, [aria-current]") || row.querySelector("[aria-current]"));
     const at = currentRow() ? rows.indexOf(currentRow()) : open;
@@ -129,7 +146,15 @@
       }
       return;
     }
-    if (off() || isTyping(event.target) || document.querySelector("dialog[open]")) return;
+    if (rookery.isCovered()) return;
+    if (key === "Escape" && (!isTyping(event.target) || event.target.closest(".composer"))) {
+      const element = leaving();
+      if (!element) return;
+      event.preventDefault();
+      run(element);
+      return;
+    }
+    if (off() || isTyping(event.target)) return;
     const both = first && `${first} ${key}`;
     first = "";
     clearTimeout(forget);

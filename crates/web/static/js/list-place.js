@@ -1,4 +1,5 @@
-// Keeps the place in a list: coming back to it, from a conversation or by the Back button, shows the same rows.
+// Keeps the place in a list: coming back to it, from a conversation or by the Back button, shows the same rows, and the
+// focus is on the row it was on. When that row has left the list, the row that came in its place has it.
 (() => {
   const key = (list) => `place:${list.dataset.list}:${new URLSearchParams(location.search).get("before") ?? ""}`;
   const scroller = (list) => {
@@ -21,6 +22,37 @@
     if (kept) scroller(list).scrollTop = kept;
     list.querySelector(".item.is-selected")?.scrollIntoView({ block: "nearest" });
   };
+
+  let cursor = null;
+  const isSeen = (element) => element.checkVisibility();
+  const note = (row) => {
+    const list = row.closest("#list");
+    if (list) cursor = { list: list.dataset.list, id: row.id, at: [...row.parentElement.children].indexOf(row) };
+  };
+  document.addEventListener("focusin", (event) => {
+    const row = event.target.closest?.("#list .item");
+    if (row) note(row);
+  });
+  document.addEventListener("page:focus", (event) => {
+    const list = document.getElementById("list");
+    const open = list?.querySelector(".item.is-selected");
+    if (open) note(open);
+    const now = document.activeElement;
+    // What was opened is read now: its keys scroll it, and not the list.
+    if (document.querySelector("#pane[data-conversation]")) {
+      if (event.detail.elsewhere && now?.closest?.("#list")) now.blur();
+      return;
+    }
+    const lost = !now || now === document.body || !isSeen(now) || !!now.closest("#list");
+    if (!lost || !list || !isSeen(list) || !cursor || cursor.list !== list.dataset.list) return;
+    const rows = [...list.querySelectorAll(".item")];
+    const row = rows.find((one) => one.id === cursor.id) ?? rows[Math.min(cursor.at, rows.length - 1)];
+    if (!row) return;
+    event.preventDefault();
+    row.querySelector("a[href]").focus({ preventScroll: true });
+    row.scrollIntoView({ block: "nearest" });
+  });
+
   // A page that was morphed in.
   document.addEventListener("page:shown", (event) => { if (event.detail.elsewhere) restore(); });
   document.readyState === "loading" ? document.addEventListener("DOMContentLoaded", restore) : restore();

@@ -7,7 +7,9 @@
 // Events on document: "page:leaving" before a link is followed; "page:answered" {form, path} when a form was answered with
 // a page, "page:refused" {form} when it was not; "page:shown" after a visit; "live:refreshed" {fresh, topics} after regions
 // changed, fresh being null unless a list was among them; "live:presence". Whoever knows that something changed says
-// "rookery:refresh", and "rookery:address" when what is shown has an address of its own now.
+// "rookery:refresh", "rookery:address" when what is shown has an address of its own now, and "rookery:added" {part} of
+// what it put into the page. "page:focus" asks after a visit who gives the focus a place; unless one does, it goes to the
+// heading.
 (() => {
   "use strict";
   const { htmx, rookery: { make, refusal } } = window;
@@ -83,6 +85,8 @@
   let shown = location.href;
   let visits = 0;
   let going = null;
+  // Nobody sees where it is: what had it is gone, or in a menu that was closed.
+  const isLost = (element) => !element || element === document.body || !element.checkVisibility();
   const fetched = (text) => new DOMParser().parseFromString(text, "text/html");
   const scrollers = () => [...document.querySelectorAll(".list__scroll, .app__scroll, [data-scroll]")];
   // What a page tells once is not kept in its address: a toast, or what came of many drafts. A refresh still asks for the
@@ -186,13 +190,14 @@
       window.scrollTo(0, 0);
       if (!was.elsewhere) scrollers().forEach((part) => { part.scrollTop = 0; });
     }
-    if (!document.activeElement || document.activeElement === document.body) {
+    const shownBy = { elsewhere: Boolean(was?.elsewhere), back: isRestore(ctx) };
+    if (document.dispatchEvent(new CustomEvent("page:focus", { cancelable: true, detail: shownBy })) && isLost(document.activeElement)) {
       const place = document.querySelector("[autofocus]") || document.querySelector("main h1");
       if (place && !place.matches("input, textarea, select, button, a, [tabindex]")) place.tabIndex = -1;
       place?.focus({ preventScroll: true });
     }
     settle();
-    tell("page:shown", { elsewhere: Boolean(was?.elsewhere), back: isRestore(ctx) });
+    tell("page:shown", shownBy);
   });
 
   document.addEventListener("htmx:error", (event) => {
@@ -403,6 +408,7 @@
     shown = location.href;
     source = clean(shown);
   });
+  document.addEventListener("rookery:added", (event) => htmx.process(event.detail.part));
   // A script that knows that something has changed: {topics: ["outgoing"]}
   document.addEventListener("rookery:refresh", (event) => heard(event.detail?.topics || ["*"]));
   window.addEventListener("online", () => heard(["*"]));

@@ -8,9 +8,11 @@
     const told = list.querySelector("[data-picked]");
     if (told) told.textContent = all ? "All picked" : `${count} picked`;
   };
-  // A key does to the row that has the focus what its button does to the picked ones.
+  // A key does to the row that has the focus what its button does to the picked ones: it is picked for that only.
+  let lent = null;
   document.addEventListener("click", (event) => {
     const list = event.target.closest?.(".bulk [name=act]")?.closest(".list");
+    if (list) lent = null;
     if (!list || boxes(list).some((box) => box.checked) || list.querySelector("[name=all]")?.checked) return;
     const box = document.activeElement?.closest?.(".item")?.querySelector(".check");
     if (!box) {
@@ -18,8 +20,15 @@
       return;
     }
     box.checked = true;
+    lent = box;
     tell(list);
   }, true);
+  document.addEventListener("dialog:closed", () => {
+    if (!lent?.isConnected) return;
+    lent.checked = false;
+    tell(lent.closest(".list"));
+    lent = null;
+  });
   document.addEventListener("click", (event) => {
     const box = event.target.closest?.(".list .item .check");
     if (!box) return;
@@ -37,10 +46,5 @@
   document.addEventListener("reset", (event) => {
     const list = event.target.closest?.(".list");
     if (list) setTimeout(() => tell(list));
-  });
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape") return;
-    const form = document.querySelector(".list__scroll:has(.item .check:checked)");
-    if (form && !document.querySelector("details[open].menu, dialog[open]")) form.reset();
   });
 })();
