@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { CUT_OFF, finish, send, stop, story, until, workspace, write } from './world.mjs';
+import { CUT_OFF, finish, send, sql, stop, story, until, workspace, write } from './world.mjs';
 
 after(finish);
 let world, inbox, agent, mia;
@@ -113,6 +113,8 @@ story(test, 'on a shared computer nobody is offered what another person wrote', 
 });
 
 story(test, 'what was sent quickly is not offered again, and its last words are in it', async () => {
+  // Both must still be there to be counted.
+  await sql('update people set undo_seconds = 600');
   const id = await conversation('Quick answer');
   const { page } = await world.browser(world.owner);
   await page.goto(`/conversations/${id}`);

@@ -30,8 +30,10 @@ story(test, 'a conversation is opened, answered and stopped by links and forms a
   await page.waitForURL('**/conversations/**');
   await page.locator('#timeline').getByText('On Monday.').first().waitFor();
   assert.match(await whole(id), /On Monday\./);
-  await page.locator('#timeline').getByRole('button', { name: /^stop/i }).first().click();
-  await until('a draft', async () => /"status":"draft"/.test(await whole(id)));
+  await page.locator('#timeline').getByRole('button', { name: /^Undo/ }).first().click();
+  await page.waitForURL('**compose=reply**');
+  assert.equal(await page.locator('#composer-form #body').inputValue(), 'On Monday.');
+  assert.doesNotMatch(await whole(id), /On Monday\./);
 });
 
 story(test, 'a conversation is closed by a form', async () => {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { finish, story, until, workspace } from './world.mjs';
+import { finish, send, stop, story, until, workspace, write } from './world.mjs';
 
 after(finish);
 let world, inbox, agent;
@@ -29,6 +29,28 @@ story(test, 'what an agent sends stands on the page with its time, and stopping 
   await until('a draft', async () => /"status":"draft"/.test(JSON.stringify(await agent.api('GET', `/conversations/${id}`))));
   await until('nothing is left to stop', async () => (await page.locator('main').getByRole('button', { name: /^stop/i }).count()) === 0);
   assert.ok(await page.getByText('Nothing is on its way').isVisible());
+});
+
+story(test, 'what one sends oneself waits as long as one chose, and can be sent now', async () => {
+  await world.mail(inbox, { from: 'cy@customer.test', name: 'Cy', subject: 'Quick one', text: 'Is it open today?' });
+  const { id } = await until('it', async () => (await world.conversations(agent)).find((one) => one.subject === 'Quick one'));
+  const { page } = await world.browser(world.owner);
+  await page.goto('/profile');
+  await page.getByLabel('Undo', { exact: true }).selectOption('1 minute');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByText('Saved.').first().waitFor();
+  await page.goto(`/conversations/${id}`);
+  await write(page, 'r', 'Until six.');
+  await page.getByText('Leaves after 1 minute').waitFor();
+  await send(page);
+  const now = page.locator('#timeline').getByRole('button', { name: 'Send now' });
+  await now.waitFor();
+  assert.match(await page.locator('#timeline .clock').innerText(), /^(0:[45]\d|1:00)$/);
+  const strip = page.locator('#leaving');
+  await strip.getByRole('button', { name: /^Undo/ }).waitFor();
+  await strip.getByRole('button', { name: /^Send now/ }).click();
+  await until('it is sent', async () => /"status":"sent"/.test(JSON.stringify(await agent.api('GET', `/conversations/${id}`))));
+  await until('nothing can be stopped', async () => (await stop(page).count()) === 0);
 });
 
 story(test, 'what leaves later gets another time', async () => {

@@ -276,8 +276,8 @@ export async function write(page, key, words) {
   return field;
 }
 export const send = (page) => page.locator('#composer-form #send').click();
-/** Stops what is leaving in this conversation. */
-export const stop = (page) => page.locator('#timeline').getByRole('button', { name: /^Stop/ });
+/** Stops what is leaving in this conversation, or takes back what one sent oneself. */
+export const stop = (page) => page.locator('#timeline').getByRole('button', { name: /^(Stop|Undo)/ });
 
 /** What a browser says of requests that could not be made, or were answered with a refusal. */
 export const CUT_OFF = /ERR_INTERNET_DISCONNECTED|ERR_FAILED|Failed to fetch|Failed to load resource|htmx:error/;

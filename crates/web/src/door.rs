@@ -103,6 +103,7 @@ pages! {
     POST "/messages/{id}/discard"    Member approvals::deciding::discard;
     POST "/messages/{id}/take-over"  Member approvals::deciding::take_over;
     POST "/messages/{id}/undo"       Member outgoing::undo::undo;
+    POST "/messages/{id}/send-now"   Member outgoing::now::send;
     POST "/messages/{id}/revoke"     Member conversation::secure::revoke;
     GET  "/messages/{id}/again"      Member outgoing::again::show;
     POST "/messages/{id}/again"      Member outgoing::again::send;

@@ -58,6 +58,9 @@ toasts! {
     Unconfirmed "unconfirmed" "Not sent yet: the assistant wrote something that the team has not written before. Look at what is marked." None;
     RiskUnseen "risk-unseen" "Not sent yet: this conversation may be a fraud. Tick that you have checked it." None;
     Stopped "stopped" "Stopped. It is a draft again." None;
+    TakenBack "taken-back" "Not sent. Here are your words again." None;
+    SentNow "sent-now" "On its way." None;
+    OnItsWay "on-its-way" "It is on its way already." None;
     StoppedAlready "stopped-already" "It was stopped already and is a draft." None;
     TooLate "too-late" "Too late to stop: it is already on its way." None;
     SentAgain "sent-again" "Sent again. Anyone can stop it until it leaves." Some(("/messages/", "/undo"));

@@ -75,7 +75,7 @@ async fn what_opens_it_stays_chosen_and_without_a_passphrase_nothing_leaves() {
         let composer = desk.composer().await.set("passphrase", "blue horse 7");
         let shown = composer.press(&desk.mia, &write(desk.id), ("do", "send")).await;
         let message = shown.location().split("of=").nth(1).expect("it is sent").to_owned();
-        desk.mia.post(&format!("/messages/{message}/undo"), &[]).await;
+        desk.acme.undo(desk.acme.owner, &message).await.unwrap();
         desk.mia.post(&format!("/messages/{message}/take-over"), &[]).await;
         let composer = desk.composer().await;
         assert!(composer.has("secure") && composer.get("proof") == "passphrase", "{}", composer.html);

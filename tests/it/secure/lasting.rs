@@ -225,7 +225,7 @@ async fn an_export_of_somebody_has_their_own_secure_words_and_files_and_one_of_t
             desk.composer().await.set("secure", "1").set("proof", "code").set("body", "Not yet: 5150.");
         let shown = stopped.press(&desk.mia, &write(desk.id), ("do", "send")).await;
         let message = shown.location().split("of=").nth(1).unwrap().to_owned();
-        desk.mia.post(&format!("/messages/{message}/undo"), &[]).await;
+        desk.acme.undo(desk.acme.owner, &message).await.unwrap();
         leaves(world).await;
 
         let mia = world.browser(desk.acme.id, desk.acme.owner).await;

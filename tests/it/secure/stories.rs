@@ -167,7 +167,7 @@ async fn a_stopped_one_is_a_draft_that_goes_out_as_it_was_or_is_written_on() {
             desk.composer().await.set("secure", "1").set("proof", "code").set("body", "It is 4471.");
         let shown = composer.press(&desk.mia, &write(desk.id), ("do", "send")).await;
         let message = shown.location().split("of=").nth(1).unwrap().to_owned();
-        desk.mia.post(&format!("/messages/{message}/undo"), &[]).await;
+        desk.acme.undo(desk.acme.owner, &message).await.unwrap();
         leaves(world).await;
         assert_eq!(world.outbox.letters().len(), 0);
         let edited = desk.mia.post(&format!("/messages/{message}/edit"), &[("body", "Other words")]).await;

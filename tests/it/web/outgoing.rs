@@ -57,7 +57,7 @@ async fn a_stopped_answer_of_a_person_stays_in_sight_and_can_be_sent_after_all()
         // As if she had written it.
         world.sql(&format!("update messages set author_type = 'user', author_id = {}, origin = 'person' where status = 'scheduled'", mia.0)).await;
         let mia = world.browser(acme.id, mia).await;
-        mia.post(&format!("/messages/{message}/undo"), &[]).await;
+        acme.undo(acme.owner, &message).await.unwrap();
         assert!(mia.get("/approvals").await.page().contains("Nothing waits for you"), "it is no draft of an agent");
         let page = mia.get("/outgoing").await.page();
         assert!(page.contains("Stopped") && page.contains(&format!("/approvals/{message}")), "{page}");

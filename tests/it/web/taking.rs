@@ -10,7 +10,7 @@ use super::approvals::writes;
 use super::writing_attacks::upload;
 use rookery_world::browser::{Browser, Shown};
 use rookery_world::pages::writing::{Composer, inbox, leaves, mail, reply, write};
-use rookery_world::{Mode, World, story, story_with};
+use rookery_world::{Mode, Workspace, World, story, story_with};
 
 /// The message that a click on Send made.
 fn sent(shown: &Shown) -> String {
@@ -19,9 +19,9 @@ fn sent(shown: &Shown) -> String {
     location.split("of=").nth(1).expect("a message").split('#').next().unwrap_or_default().to_owned()
 }
 
-async fn stops(browser: &Browser<'_>, message: &str) {
-    let stopped = browser.post(&format!("/messages/{message}/undo"), &[]).await;
-    assert!(stopped.location().contains("done=stopped"), "{}", stopped.location());
+/// As somebody else does: the mail becomes a draft for everybody.
+async fn stops(acme: &Workspace<'_>, message: &str) {
+    acme.undo(acme.owner, message).await.unwrap();
 }
 
 /// Takes a message over as the review page does, and gives the composer it is in then.
@@ -95,7 +95,7 @@ async fn the_file_of_a_saved_reply_outlives_every_mail_that_was_written_with_it(
 
         // Stopped, taken over, and the file is taken out.
         let message = writes_with(&mia, id, &saved).await;
-        stops(&mia, &message).await;
+        stops(&acme, &message).await;
         let composer = takes_over(&mia, &message).await;
         assert_eq!(files_of(&composer), ["terms.pdf"]);
         let shown = composer.press(&mia, &write(id), ("drop", &drop_of(&composer, 1))).await;
@@ -106,7 +106,7 @@ async fn the_file_of_a_saved_reply_outlives_every_mail_that_was_written_with_it(
         // Stopped, taken over, thrown away, and forgotten with the next send after a week.
         composer.press(&mia, &write(id), ("do", "discard")).await;
         let message = writes_with(&mia, id, &saved).await;
-        stops(&mia, &message).await;
+        stops(&acme, &message).await;
         let composer = takes_over(&mia, &message).await;
         composer.press(&mia, &write(id), ("do", "discard")).await;
         world.wait(chrono::TimeDelta::days(8));
@@ -115,14 +115,14 @@ async fn the_file_of_a_saved_reply_outlives_every_mail_that_was_written_with_it(
         there().await;
 
         // Stopped and discarded; and the same once the reply has the file no more: other mail may name it.
-        stops(&mia, &message).await;
+        stops(&acme, &message).await;
         mia.post(&format!("/messages/{message}/discard"), &[]).await;
         there().await;
         let kept = writes_with(&mia, id, &saved).await;
         let other = acme.mail(help, "bob@customer.example", "Terms too", "And mine?").await;
         let message = writes_with(&mia, other, &saved).await;
         mia.post("/settings/saved-replies", &[("id", &saved), ("do", "remove")]).await;
-        stops(&mia, &message).await;
+        stops(&acme, &message).await;
         let composer = takes_over(&mia, &message).await;
         composer.press(&mia, &write(other), ("drop", &drop_of(&composer, 1))).await;
         there().await;
@@ -146,7 +146,7 @@ async fn an_upload_goes_with_the_last_that_names_it() {
             let shown = upload(&mia, &files, &composer, &[("lease.pdf", "application/pdf", b"lease")]).await;
             let composer = Composer::open(&mia, shown.location()).await;
             let message = sent(&composer.press(&mia, &write(id), ("do", "send")).await);
-            stops(&mia, &message).await;
+            stops(&acme, &message).await;
             assert_ne!(world.files(), before);
             if way == "discard" {
                 mia.post(&format!("/messages/{message}/discard"), &[]).await;
@@ -183,7 +183,7 @@ async fn a_stopped_forward_comes_back_with_its_note_and_exactly_its_files() {
         let shown = composer.press(&mia, &write(id), ("drop", &drop_of(&composer, 2))).await;
         let composer = Composer::open(&mia, shown.location()).await;
         let message = sent(&composer.press(&mia, &write(id), ("do", "send")).await);
-        stops(&mia, &message).await;
+        stops(&acme, &message).await;
 
         let composer = takes_over(&mia, &message).await;
         assert_eq!(composer.get("kind"), "forward");
@@ -203,7 +203,7 @@ async fn a_stopped_forward_comes_back_with_its_note_and_exactly_its_files() {
         let composer = Composer::open(&mia, &format!("/conversations/{id}?compose=forward")).await;
         let composer = composer.set("to", "post@carrier.example").set("body", "And now?");
         let message = sent(&composer.press(&mia, &write(id), ("do", "send")).await);
-        stops(&mia, &message).await;
+        stops(&acme, &message).await;
         let page = mia.get(&format!("/approvals/{message}")).await.page();
         let stands = page.split("name=\"body\"").nth(1).unwrap().split_once('>').unwrap().1;
         let edited = stands.split("</textarea>").next().unwrap().replace("&#60;", "<").replace("&#62;", ">");
@@ -233,7 +233,7 @@ async fn a_stopped_reply_comes_back_unsigned_and_is_signed_once() {
         let composer = Composer::open(&mia, &reply(id)).await;
         let composer = composer.set("body", "It is here.\n\nReally.").set("documents", "Passport");
         let message = sent(&composer.press(&mia, &write(id), ("do", "send")).await);
-        stops(&mia, &message).await;
+        stops(&acme, &message).await;
         // A colleague takes it over, and signs with their own name.
         let composer = takes_over(&tom, &message).await;
         assert_eq!((composer.get("body"), composer.get("documents")), ("It is here.\n\nReally.", "Passport"));

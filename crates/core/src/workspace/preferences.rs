@@ -1,6 +1,7 @@
 //! What a person chose for themselves: the zone their times are written in and how, light or dark, single keys, a signature.
 //! They stand in the person's row, because every page asks for them.
 
+use chrono::TimeDelta;
 use jiff::tz::TimeZone;
 use sqlx::PgConnection;
 
@@ -11,6 +12,9 @@ use rookery_base::store::db::Tx;
 use rookery_reading::text;
 
 const LONGEST_SIGNATURE: usize = 2000;
+
+/// Seconds that a person can have for taking back a mail of their own.
+pub const UNDO_SECONDS: [i32; 6] = [0, 10, 20, 30, 60, 600];
 
 rookery_base::text_enum! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, sqlx::Type)]
@@ -60,13 +64,15 @@ pub struct Preferences {
     pub signature: String,
     pub date_style: DateStyle,
     pub twelve_hours: bool,
+    /// How long they can take back a mail of their own: one of [`UNDO_SECONDS`].
+    pub undo_seconds: i32,
 }
 
 pub async fn load(conn: &mut PgConnection, workspace: WorkspaceId, person: PersonId) -> Result<Preferences> {
     Ok(sqlx::query_as!(
         Preferences,
         r#"select coalesce(zone, time_zone) as "zone!", theme as "theme: Theme", single_keys as keys, signature,
-               date_style as "date_style: DateStyle", twelve_hours
+               date_style as "date_style: DateStyle", twelve_hours, undo_seconds
            from people join workspaces on workspaces.id = workspace_id
            where workspace_id = $1 and people.id = $2"#,
         workspace.0,
@@ -85,6 +91,7 @@ pub struct Profile<'a> {
     pub signature: &'a str,
     pub dates: &'a str,
     pub twelve_hours: bool,
+    pub undo_seconds: i32,
 }
 
 pub async fn change(tx: &mut Tx<'_>, person: PersonId, profile: &Profile<'_>) -> Result<()> {
@@ -98,10 +105,13 @@ pub async fn change(tx: &mut Tx<'_>, person: PersonId, profile: &Profile<'_>) ->
     if signature.chars().count() > LONGEST_SIGNATURE {
         return Err(Error::problem("signature", format!("must be at most {LONGEST_SIGNATURE} characters")));
     }
+    if !UNDO_SECONDS.contains(&profile.undo_seconds) {
+        return Err(Error::problem("undo", "must be one of those that are offered"));
+    }
     let workspace = tx.workspace().0;
     sqlx::query!(
         "update people set name = $3, zone = $4, theme = $5, single_keys = $6, signature = $7,
-             date_style = $8, twelve_hours = $9
+             date_style = $8, twelve_hours = $9, undo_seconds = $10
          where workspace_id = $1 and id = $2",
         workspace,
         person.0,
@@ -111,11 +121,25 @@ pub async fn change(tx: &mut Tx<'_>, person: PersonId, profile: &Profile<'_>) ->
         profile.keys,
         signature,
         dates as DateStyle,
-        profile.twelve_hours
+        profile.twelve_hours,
+        profile.undo_seconds
     )
     .execute(&mut **tx)
     .await?;
     Ok(())
+}
+
+/// How long a person can take back a mail of their own; never longer than what anybody sends.
+pub async fn undo_window(tx: &mut Tx<'_>, person: PersonId, longest: TimeDelta) -> Result<TimeDelta> {
+    let workspace = tx.workspace().0;
+    let seconds = sqlx::query_scalar!(
+        "select undo_seconds from people where workspace_id = $1 and id = $2",
+        workspace,
+        person.0
+    )
+    .fetch_one(&mut **tx)
+    .await?;
+    Ok(TimeDelta::seconds(i64::from(seconds)).min(longest))
 }
 
 /// The name of a time zone as it is stored.

@@ -62,11 +62,18 @@ pub struct Session {
     pub agents_stopped: Option<Stopped>,
     /// How this person reads dates.
     pub dates: Dates,
+    /// How long this person can take back a mail of their own.
+    pub undo_seconds: i32,
     /// The workspace asks everybody for a second factor, and this person came without one and has none yet.
     pub owes_second_factor: bool,
 }
 
 impl Session {
+    /// How long this person can take back a mail of their own.
+    pub fn undo_window(&self) -> TimeDelta {
+        TimeDelta::seconds(i64::from(self.undo_seconds))
+    }
+
     /// Whether this person has just shown who they are.
     pub fn is_fresh(&self, now: DateTime<Utc>) -> bool {
         is_recent(self.proved_at, now)
@@ -163,7 +170,7 @@ pub async fn find(
         r#"select sessions.id as "id: SessionId", person_id as "person: PersonId", sessions.created_at, seen_at, proved_at,
                   signed_in_with as "with: SignedInWith", people.name, people.role as "role: Role",
                   coalesce(zone, time_zone) as "zone!", theme as "theme: Theme", single_keys,
-                  date_style as "date_style: DateStyle", twelve_hours,
+                  date_style as "date_style: DateStyle", twelve_hours, undo_seconds,
                   workspaces.name as workspace_name, agents_stopped_at, agents_stopped_by,
                   (second_factor_required and signed_in_with in ('link', 'password') and not exists (
                       select from second_factors where workspace_id = $1 and second_factors.person_id = people.id))
@@ -191,6 +198,7 @@ pub async fn find(
             theme: row.theme,
             keys: row.single_keys,
             dates: Dates { style: row.date_style, twelve_hours: row.twelve_hours },
+            undo_seconds: row.undo_seconds,
             agents_stopped: Stopped::stored(row.agents_stopped_at, row.agents_stopped_by),
             owes_second_factor: row.owes_second_factor,
         };

@@ -23,6 +23,7 @@ use rookery_core::conversations::status::Status;
 use rookery_core::conversations::{notes, start, transitions};
 use rookery_core::workspace::inbox_settings;
 use rookery_core::workspace::people::Person;
+use rookery_core::workspace::preferences::undo_window;
 
 /// How far ahead a message can be sent later.
 const FURTHEST: TimeDelta = TimeDelta::days(366);
@@ -34,7 +35,7 @@ pub struct Click {
     /// Of the words that the writer saw when they clicked.
     pub version: i32,
     pub close: bool,
-    /// Instead of after the undo window.
+    /// Instead of after the writer's undo window.
     pub at: Option<DateTime<Utc>>,
     /// The form said that it goes as a secure link, opened so. Nothing that said so ever leaves as an ordinary mail.
     pub secure: Option<Way>,
@@ -181,8 +182,9 @@ async fn write(
         let note = notes::add(tx, conversation, person, &ready.body).await?;
         return Ok((done(SentItem::Note), note.0));
     }
-    let soonest = tx.now() + app.config.undo_window(conversation.livemode());
-    // Nothing leaves before anyone could stop it.
+    let longest = app.config.undo_window(conversation.livemode());
+    // Nothing leaves before its writer can take it back.
+    let soonest = tx.now() + undo_window(tx, person.id, longest).await?;
     let sends_at = click.at.map_or(soonest, |at| at.max(soonest));
     let message = match secure {
         Some(prepared) => secure::write(tx, person, conversation, ready, prepared, sends_at).await?,

@@ -20,17 +20,19 @@ use rookery_core::workspace::people::Person;
 pub enum Undone {
     /// It is a draft again.
     Stopped,
+    /// The same, by who had written and sent it.
+    StoppedOwn,
     /// Somebody was quicker: it was a draft already.
     Already,
     /// It is on its way, or has arrived or failed.
     TooLate,
 }
 
-/// A person takes it back. Gives what came of it, and the conversation.
+/// A person stops it. Gives what came of it, and the conversation.
 pub async fn undo(tx: &mut Tx<'_>, person: &Person, message: MessageId) -> Result<(Undone, ConversationId)> {
     let (conversation, ours) = lock_message(tx, person, message).await?;
     let undone = if stop(tx, &conversation, &ours, &person.by(), "undo").await? {
-        Undone::Stopped
+        if ours.is_own_of(person) { Undone::StoppedOwn } else { Undone::Stopped }
     } else if ours.status == MessageStatus::Draft {
         Undone::Already
     } else {
@@ -43,7 +45,7 @@ impl Undone {
     /// For whom it must have stopped.
     pub fn must(self) -> Result<()> {
         match self {
-            Self::Stopped => Ok(()),
+            Self::Stopped | Self::StoppedOwn => Ok(()),
             Self::Already => Err(Error::problem("message", "is a draft already")),
             Self::TooLate => Err(Error::problem("message", "is already on its way")),
         }

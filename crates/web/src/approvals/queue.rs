@@ -184,7 +184,7 @@ impl Pane {
         };
         let shows_changes =
             how.mine.is_none() && review.drafted.is_some() && asked.query("show") == Some("changes");
-        let clock = review.sends_at.filter(|_| review.status == MessageStatus::Scheduled);
+        let leaves = review.sends_at.filter(|_| review.status == MessageStatus::Scheduled);
         Self {
             changed: changes::count(&changes),
             changes,
@@ -194,7 +194,7 @@ impl Pane {
             number: at.filter(|_| how.after.is_none()).map(|at| at + 1),
             team,
             mail,
-            clock: clock.map(|sends_at| Clock::new(asked, sends_at)),
+            clock: leaves.map(|sends_at| Clock::new(asked, review.at, sends_at)),
             mine: how.mine,
             review,
             relied: None,

@@ -8,6 +8,7 @@ use sqlx::PgConnection;
 
 use crate::conversation::later::{self, Later};
 use crate::conversation::timeline::list_of;
+use crate::outgoing::clock::undo_time;
 use crate::show::Times;
 use crate::visit::MemberRequest;
 use rookery_base::error::{Error, Problem, Result};
@@ -65,7 +66,8 @@ pub struct Composer {
     pub offers: Vec<(String, String)>,
     pub times: Times,
     pub later: Vec<Later>,
-    pub undo_minutes: i64,
+    /// How long the mail can be taken back: `20 seconds`. Nothing if it leaves at once.
+    pub undo: Option<String>,
     pub most_files: String,
 }
 
@@ -258,7 +260,7 @@ impl Composer {
             offers: Vec::new(),
             later: later::choices(&times),
             times,
-            undo_minutes: app.config.undo_window(true).num_minutes(),
+            undo: undo_time(asked.session.undo_window().min(app.config.undo_window(true))),
             most_files: format!("{} MB", upload::MOST_BYTES / 1024 / 1024),
         }
     }

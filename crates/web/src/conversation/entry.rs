@@ -62,6 +62,8 @@ pub struct Message {
     pub quoted: Option<Safe<String>>,
     pub files: Vec<Chip>,
     pub why: Vec<(&'static str, String)>,
+    /// Whether the person who looks wrote and sent it.
+    pub is_own: bool,
     /// The countdown until it leaves.
     pub clock: Option<Clock>,
     /// For a draft: when it was last edited, as forms carry it.

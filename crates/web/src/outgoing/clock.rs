@@ -10,13 +10,21 @@ use crate::visit::MemberRequest;
 pub struct Clock {
     now: DateTime<Utc>,
     sends_at: DateTime<Utc>,
+    /// How long it waits in all.
     window: TimeDelta,
 }
 
 impl Clock {
-    pub fn new(asked: &MemberRequest, sends_at: DateTime<Utc>) -> Self {
+    /// Of a message that waits since `at`.
+    pub fn new(asked: &MemberRequest, at: DateTime<Utc>, sends_at: DateTime<Utc>) -> Self {
         let app = asked.app();
-        Self { now: app.clock.now(), sends_at, window: app.config.undo_window(true) }
+        let window = (sends_at - at).min(app.config.undo_window(true));
+        Self { now: app.clock.now(), sends_at, window }
+    }
+
+    /// When it leaves, as the hidden field that says which time was shown.
+    pub fn shown(&self) -> i64 {
+        self.sends_at.timestamp_micros()
     }
 
     /// The clock as HTML. Everything filled in is a number, so nothing needs escaping.
@@ -37,6 +45,16 @@ impl Clock {
     }
 }
 
+/// How long a mail can be taken back, in words: `20 seconds`, `1 minute`. Nothing if it leaves at once.
+pub fn undo_time(window: TimeDelta) -> Option<String> {
+    let counted = |n: i64, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
+    match window.num_seconds() {
+        ..=0 => None,
+        seconds if seconds % 60 == 0 => Some(counted(seconds / 60, "minute")),
+        seconds => Some(counted(seconds, "second")),
+    }
+}
+
 /// `9:41`, `1:02:00`
 fn written(seconds: i64) -> String {
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -49,6 +67,13 @@ fn written(seconds: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_time_to_take_a_mail_back_is_in_words() {
+        let words = [0, 1, 20, 60, 90, 600].map(|seconds| undo_time(TimeDelta::seconds(seconds)));
+        let words = words.map(Option::unwrap_or_default);
+        assert_eq!(words, ["", "1 second", "20 seconds", "1 minute", "90 seconds", "10 minutes"]);
+    }
 
     #[test]
     fn it_counts_down_to_nothing_and_no_further() {

@@ -1,8 +1,9 @@
 //! Outgoing mail (specification 3.3): its page, the strip on every page, the clock of the undo window, stopping a message,
-//! sending it again, changing when it leaves.
+//! sending it now or again, changing when it leaves.
 
 pub mod again;
 pub mod clock;
+pub mod now;
 pub mod show;
 pub mod strip;
 pub mod time;

@@ -12,6 +12,7 @@ use crate::shell::{Here, Shell};
 use crate::show::filters;
 use crate::visit::MemberRequest;
 use rookery_base::error::Result;
+use rookery_base::ids::PersonId;
 use rookery_base::store::db::Handle;
 use rookery_core::conversations::messages::held::is_held;
 use rookery_core::conversations::messages::message::Author;
@@ -22,6 +23,7 @@ use rookery_product::replies::leaving::{self, Leaving, List};
 struct OutgoingPage {
     shell: Shell,
     window: i64,
+    person: PersonId,
     soon: Vec<(Leaving, Clock)>,
     on_its_way: Vec<Leaving>,
     failed: Vec<Leaving>,
@@ -39,11 +41,12 @@ pub async fn show(asked: MemberRequest) -> Result<Response> {
     let person = &asked.person;
     let soon = leaving::list(&mut snapshot, person, List::Soon(until)).await?;
     let with_clock = |leaving: Leaving| {
-        let clock = Clock::new(&asked, leaving.sends_at.unwrap_or(now));
+        let clock = Clock::new(&asked, leaving.at, leaving.sends_at.unwrap_or(now));
         (leaving, clock)
     };
     let page = OutgoingPage {
         window: window.num_minutes(),
+        person: person.id,
         soon: soon.into_iter().map(with_clock).collect(),
         on_its_way: leaving::list(&mut snapshot, person, List::OnItsWay).await?,
         failed: leaving::list(&mut snapshot, person, List::failed_lately(now)).await?,
@@ -83,6 +86,11 @@ impl OutgoingPage {
     /// Whether it is held, because an agent wrote it and agents are stopped.
     fn is_held(&self, row: &Leaving) -> bool {
         is_held(row.sends_at)
+    }
+
+    /// Whether the person who looks wrote and sent it.
+    fn is_own(&self, row: &Leaving) -> bool {
+        row.author == Author::Person(self.person) && row.approved_by.is_none()
     }
 
     fn by_agent(&self, row: &Leaving) -> bool {

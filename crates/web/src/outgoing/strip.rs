@@ -16,6 +16,8 @@ pub struct Strip {
     pub conversation: ConversationId,
     pub who: String,
     pub clock: Clock,
+    /// Whether the person who sees it wrote and sent it, and so can send it now.
+    pub is_own: bool,
     /// How many other messages leave soon.
     pub more: i64,
     /// The mail that leaves.
@@ -36,7 +38,8 @@ impl Strip {
             mail,
             message: next.message,
             conversation: next.conversation,
-            clock: Clock::new(asked, next.sends_at),
+            clock: Clock::new(asked, next.at, next.sends_at),
+            is_own: next.is_own,
             who: next.to.or(next.contact.name).or(next.contact.email).unwrap_or_default(),
             more: next.soon - 1,
         }))

@@ -4,8 +4,9 @@
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
+use crate::outgoing::clock::undo_time;
 use crate::settings::device;
 use crate::shell::{Here, Shell};
 use crate::show::{Times, filters};
@@ -17,7 +18,7 @@ use rookery_base::ids::SessionId;
 use rookery_core::workspace::passkeys::{self, ListedPasskey, can_be_used};
 use rookery_core::workspace::passwords::{self, Recognized};
 use rookery_core::workspace::people;
-use rookery_core::workspace::preferences::{self, DateStyle, Dates, Profile};
+use rookery_core::workspace::preferences::{self, DateStyle, Dates, Profile, UNDO_SECONDS};
 use rookery_core::workspace::second_factor;
 use rookery_core::workspace::sessions::{self, SignedInWith};
 use rookery_core::workspace::single_sign_on;
@@ -46,6 +47,8 @@ struct ProfilePage {
     /// An example of each style of dates.
     date_styles: Vec<(&'static str, String)>,
     twelve_hours: bool,
+    undo_seconds: i32,
+    undo_choices: Vec<(i32, String)>,
     signature: String,
     problem: Option<String>,
     /// The workspace takes single sign-on only: a password or a passkey would open nothing.
@@ -95,6 +98,7 @@ pub async fn save(asked: MemberRequest) -> Result<Response> {
         // A page that was open before this was chosen says nothing of it.
         dates: form.get("dates").unwrap_or(asked.session.dates.style.as_str()),
         twelve_hours: form.get("hours").map_or(asked.session.dates.twelve_hours, |hours| hours == "12"),
+        undo_seconds: form.parse("undo")?.unwrap_or(asked.session.undo_seconds),
     };
     let mut tx = asked.tx().await?;
     match preferences::change(&mut tx, asked.person.id, &profile).await {
@@ -144,6 +148,7 @@ fn as_typed(mut page: ProfilePage, form: &Form, problem: String) -> ProfilePage 
     page.signature = field("signature");
     page.dates = field("dates");
     page.twelve_hours = form.get("hours") == Some("12");
+    page.undo_seconds = form.parse("undo").ok().flatten().unwrap_or(page.undo_seconds);
     page.problem = Some(problem);
     page
 }
@@ -170,6 +175,8 @@ async fn page(asked: &MemberRequest) -> Result<ProfilePage> {
         dates: chosen.date_style.as_str().into(),
         date_styles: date_styles(&shell.times),
         twelve_hours: chosen.twelve_hours,
+        undo_seconds: chosen.undo_seconds,
+        undo_choices: UNDO_SECONDS.map(|seconds| (seconds, undo_choice(seconds))).to_vec(),
         signature: chosen.signature,
         problem: None,
         sso_only: single_sign_on::is_required(&mut reading, workspace).await?,
@@ -202,6 +209,10 @@ async fn page(asked: &MemberRequest) -> Result<ProfilePage> {
             .collect(),
         shell,
     })
+}
+
+fn undo_choice(seconds: i32) -> String {
+    undo_time(TimeDelta::seconds(i64::from(seconds))).unwrap_or_else(|| "At once".to_owned())
 }
 
 fn date_styles(times: &Times) -> Vec<(&'static str, String)> {

@@ -72,6 +72,9 @@
       clearTimeout(this.timer);
       this.field("page").value = this.page;
       this.querySelectorAll("[data-needs-draft]").forEach((button) => { button.hidden = true; });
+      // One writes on where the words end.
+      const body = this.field("body");
+      if (body?.value && body.selectionEnd === 0) body.setSelectionRange(body.value.length, body.value.length);
       this.offer();
     }
 

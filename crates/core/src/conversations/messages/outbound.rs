@@ -16,6 +16,7 @@ use crate::conversations::secure::files;
 use crate::conversations::timeline::Attachment;
 use crate::workspace::access::{Actor, MemberId, SANDBOX};
 use crate::workspace::agents::days;
+use crate::workspace::people::Person;
 use rookery_base::error::{Error, NO_MESSAGE, Result};
 use rookery_base::ids::{ConversationId, MessageId};
 use rookery_base::live::topic::LiveTopic;
@@ -145,6 +146,15 @@ pub struct Ours {
     pub attachments: Vec<Attachment>,
     /// Its words are sealed: `text` says only that.
     pub secure: bool,
+    /// A person approved it as a draft.
+    pub is_approved: bool,
+}
+
+impl Ours {
+    /// Whether this person wrote it and sent it: it never was a draft that somebody approved.
+    pub fn is_own_of(&self, person: &Person) -> bool {
+        self.author == Author::Person(person.id) && !self.is_approved
+    }
 }
 
 /// A message of ours that someone can see, by its own id, with its conversation locked.
@@ -179,7 +189,7 @@ pub async fn find(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId) ->
     let workspace = tx.workspace().0;
     let row = sqlx::query!(
         r#"select status as "status!: MessageStatus", text, written, author_type, author_id, origin as "origin: Origin",
-               attachments as "attachments: Json<Vec<Attachment>>", channel as "channel: Channel"
+               attachments as "attachments: Json<Vec<Attachment>>", channel as "channel: Channel", approved_by is not null as "is_approved!"
            from messages
            where workspace_id = $1 and conversation_id = $2 and id = $3 and direction = 'outbound'"#,
         workspace,
@@ -196,6 +206,7 @@ pub async fn find(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId) ->
         written: row.written,
         attachments: row.attachments.0,
         secure: row.channel == Channel::Secure,
+        is_approved: row.is_approved,
     }))
 }
 

@@ -4,6 +4,7 @@
 //! Each list is a branch of an index for each inbox, merged. The strip on every page asks only for what leaves next.
 
 pub mod again;
+pub mod now;
 pub mod time;
 pub mod whole_text;
 
@@ -53,6 +54,10 @@ pub struct Next {
     pub message: MessageId,
     pub conversation: ConversationId,
     pub sends_at: DateTime<Utc>,
+    /// Since when it waits.
+    pub at: DateTime<Utc>,
+    /// Who asks wrote and sent it.
+    pub is_own: bool,
     pub contact: Contact,
     /// The first it goes to, when that is somebody else.
     pub to: Option<String>,
@@ -203,6 +208,7 @@ async fn reasons(conn: &mut PgConnection, who: &Actor, failed: &mut [Leaving]) -
 
 /// What leaves next of what leaves until a time, and how many do.
 pub async fn next(conn: &mut PgConnection, who: &Actor, until: DateTime<Utc>) -> Result<Option<Next>> {
+    let (author_type, author) = who.member.columns();
     let row = sqlx::query!(
         r#"with soon as (
                select branch.* from mailboxes
@@ -214,17 +220,22 @@ pub async fn next(conn: &mut PgConnection, who: &Actor, until: DateTime<Utc>) ->
                order by sends_at, id limit $4::bigint)
            select first.id as "message!: MessageId", first.conversation_id as "conversation!: ConversationId",
                first.sends_at as "sends_at!", c.contact_name, c.contact_email,
-               (select to_addresses[1] from messages where workspace_id = $1 and conversation_id = first.conversation_id
-                  and messages.id = first.id) as to,
+               m.to, m.at, m.is_own as "is_own!",
                (select count(*) from soon) as "soon!"
            from (select * from soon order by sends_at, id limit 1) first
            cross join lateral (select contact_name, contact_email from conversations
                                where workspace_id = $1 and conversations.id = first.conversation_id
-                                 and audience = any($2) offset 0) c"#,
+                                 and audience = any($2) offset 0) c
+           cross join lateral (select to_addresses[1] as to, at,
+                                   coalesce(author_type = $5 and author_id = $6 and approved_by is null, false) as is_own
+                               from messages where workspace_id = $1 and conversation_id = first.conversation_id
+                                 and messages.id = first.id offset 0) m"#,
         who.workspace.0,
         &who.audiences(),
         until,
-        MOST
+        MOST,
+        author_type,
+        author
     )
     .fetch_optional(conn)
     .await?;
@@ -232,6 +243,8 @@ pub async fn next(conn: &mut PgConnection, who: &Actor, until: DateTime<Utc>) ->
         message: row.message,
         conversation: row.conversation,
         sends_at: row.sends_at,
+        at: row.at,
+        is_own: row.is_own,
         to: row.to.filter(|to| row.contact_email.as_ref() != Some(to)),
         contact: Contact { name: row.contact_name, email: row.contact_email },
         soon: row.soon,

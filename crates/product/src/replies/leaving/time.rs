@@ -13,6 +13,7 @@ use rookery_core::conversations::messages::message::MessageStatus;
 use rookery_core::conversations::messages::outbound::{self, lock_message};
 use rookery_core::conversations::timeline;
 use rookery_core::workspace::people::Person;
+use rookery_core::workspace::preferences::undo_window;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moved {
@@ -39,8 +40,10 @@ pub async fn change_time(
     if let Some(wrong) = cannot_wait_until(tx.now(), at) {
         return Err(Error::Problems(vec![wrong]));
     }
-    // Nothing leaves before anyone could stop it.
-    let at = at.max(tx.now() + app.config.undo_window(conversation.livemode()));
+    // Nothing leaves before anyone could stop it; of a mail of one's own that is as long as one chose.
+    let longest = app.config.undo_window(conversation.livemode());
+    let window = if ours.is_own_of(person) { undo_window(tx, person.id, longest).await? } else { longest };
+    let at = at.max(tx.now() + window);
     if !outbound::reschedule(tx, &conversation, message, shown, at).await? {
         return Ok((Moved::Crossed, conversation.id));
     }

@@ -1,0 +1,2 @@
+-- How many seconds a person's own mail can be taken back, as they chose. The service's undo window is the most.
+alter table people add column undo_seconds integer not null default 20 check (undo_seconds between 0 and 600);
