@@ -10,6 +10,7 @@ mod rooms;
 pub mod source;
 mod styles;
 mod tuple_parameters;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 

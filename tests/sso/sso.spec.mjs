@@ -50,7 +50,7 @@ async function connect(world, provider, more = {}) {
   await page.getByLabel('Client ID').fill(CLIENT.id);
   await page.getByLabel('Client secret').fill(CLIENT.secret);
   await page.getByRole('button', { name: 'Connect' }).click();
-  await page.getByText('The provider is connected.').waitFor();
+  await page.getByText('Provider connected.').waitFor();
   return page;
 }
 
@@ -91,7 +91,7 @@ for (const script of [true, false]) {
     if (script) assert.deepEqual(await violations(stranger), []);
     // Another account with her address, which nobody has confirmed.
     const false_ada = await signIn(world, 'unconfirmed', { script });
-    await false_ada.getByText('has not confirmed your mail address').waitFor();
+    await false_ada.getByText('hasn’t verified your email address').waitFor();
 
     // The way around is the operator's.
     const { page: back } = await world.browser(world.owner, { ...options, script, link: await linkHere(world, world.owner) });

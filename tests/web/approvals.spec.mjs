@@ -48,7 +48,7 @@ story(test, 'a draft that the customer has overtaken shows what is new before it
   await page.locator('#approve').click();
   await page.waitForTimeout(500);
   assert.match(await whole(id), /"status":"draft"/, 'it waits until somebody says that they have read it');
-  await page.getByLabel('I have read what is new').check();
+  await page.getByLabel('I’ve read what’s new').check();
   await page.locator('#approve').click();
   await until('approved', async () => /"status":"scheduled"/.test(await whole(id)));
 });
@@ -60,7 +60,7 @@ story(test, 'discarding with a word tells the agent why', async () => {
   await page.getByRole('link', { name: /A discount/ }).first().click();
   await page.getByRole('heading', { name: 'A discount' }).first().waitFor();
   await page.keyboard.press('d');
-  await page.getByLabel('A word to Lease Helper').fill('We never give discounts.');
+  await page.getByLabel('Feedback for Lease Helper').fill('We never give discounts.');
   await page.getByRole('button', { name: 'Discard the draft' }).click();
   await until('gone', async () => !/You get half off/.test(await whole(id)));
   assert.match(await whole(id), /We never give discounts/, 'the agent reads why');
@@ -71,13 +71,13 @@ story(test, 'the bar says how many are picked', async () => {
   await drafted('Pick two', 'Yes, too.');
   const { page } = await world.browser(world.owner);
   await page.goto('/approvals');
-  const bar = page.getByRole('toolbar', { name: 'With the picked drafts' });
+  const bar = page.getByRole('toolbar', { name: 'With the selected drafts' });
   for (const [n, subject] of ['Pick one', 'Pick two'].entries()) {
     await page.locator('.item', { hasText: subject }).locator('.check').check();
     await until(`${n + 1} picked`, async () => (await bar.innerText()).includes(`${n + 1} picked`));
   }
   await bar.getByRole('button', { name: 'Approve' }).click();
-  await page.getByRole('heading', { name: 'Send these 2 mails?' }).waitFor();
+  await page.getByRole('heading', { name: 'Send these 2 emails?' }).waitFor();
   await page.getByText('Yes, too.').waitFor();
   await page.getByRole('button', { name: 'Approve and send 2' }).click();
   await until('both leave', async () => (await page.locator('.item', { hasText: 'Pick one' }).count()) === 0);
@@ -143,7 +143,7 @@ story(test, 'words that cross a colleague’s are kept, shown beside theirs and 
   await one.page.locator('#kept').getByText(/^saved/).waitFor();
   await two.page.getByLabel(TEXT).fill('Mia: come on Saturday.');
   await two.page.getByRole('button', { name: 'See both' }).click();
-  await two.page.getByText('changed this draft while you did').waitFor();
+  await two.page.getByText('changed this draft while you were editing').waitFor();
   assert.equal(await two.page.getByLabel(TEXT).inputValue(), 'Mia: come on Saturday.');
   // She has seen both and chosen nothing yet.
   await two.page.goto(at);
@@ -188,7 +188,7 @@ story(test, 'what came of several drafts is told once, for as long as the page i
   const { page } = await world.browser(world.owner);
   await page.goto('/approvals');
   await page.locator('.item').filter({ hasText: 'Batch one' }).getByRole('checkbox').check();
-  await page.getByRole('toolbar', { name: 'With the picked drafts' }).getByRole('button', { name: 'Approve' }).click();
+  await page.getByRole('toolbar', { name: 'With the selected drafts' }).getByRole('button', { name: 'Approve' }).click();
   await page.getByRole('button', { name: 'Approve and send it' }).click();
   await page.getByText('1 approved.').waitFor();
   assert.doesNotMatch(page.url(), /many|approved/);

@@ -80,7 +80,7 @@ story(test, 'booking with a code by mail, moving, cancelling and taking it back;
     await page.getByLabel('What is it about?').fill('Two rooms, please.');
     await inspect(page, `book-details-${name}`);
     await page.locator('.c-submit').click();
-    await page.getByRole('heading', { name: 'Look into your mail' }).waitFor();
+    await page.getByRole('heading', { name: 'Check your email' }).waitFor();
     assert.deepEqual((await booked()).filter((one) => one.email === visitor), []);
     await page.getByLabel('Code').fill('000000');
     await page.locator('.c-submit').click();

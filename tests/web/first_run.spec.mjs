@@ -87,8 +87,8 @@ story(test, 'the first real mail: DNS rows, a test mail to oneself, its answer, 
   await page.getByLabel('Your email address').fill('tomas@elsewhere.example');
   await click(page.getByRole('button', { name: 'Make the workspace' }));
   await page.getByLabel('Address', { exact: true }).fill('lettings@larkfield.example');
-  await page.getByLabel('What the team calls it').fill('Lettings');
-  await click(page.getByRole('button', { name: 'Make the inbox' }));
+  await page.getByLabel('Inbox name').fill('Lettings');
+  await click(page.getByRole('button', { name: 'Create inbox' }));
   // The owner copies what stands there into their DNS page.
   await page.getByText('v=DKIM1').waitFor();
   const shown = await page.locator('.mini-dns > li').evaluateAll((rows) => rows.map((row) => [...row.querySelectorAll('.copybox code')].map((code) => code.textContent.trim())));
@@ -143,8 +143,8 @@ story(test, 'the steps are set right, left out and found again; each page passes
   await page.getByLabel('Your email address').fill('tomas@larkfield.test');
   await page.getByLabel('Your email address').press('Enter');
   await page.getByLabel('Address', { exact: true }).fill('lettings@larkfield.example');
-  await page.getByLabel('What the team calls it').fill('Lettings');
-  await page.getByRole('button', { name: 'Make the inbox' }).click();
+  await page.getByLabel('Inbox name').fill('Lettings');
+  await page.getByRole('button', { name: 'Create inbox' }).click();
   await page.getByText('v=DKIM1').waitFor();
   await page.getByRole('button', { name: 'Skip this step' }).click();
   await page.getByRole('button', { name: 'Send a test mail' }).click();
@@ -152,7 +152,7 @@ story(test, 'the steps are set right, left out and found again; each page passes
   await page.getByText('Sending works.').waitFor();
   await page.getByRole('button', { name: 'Skip this step' }).click();
   await page.getByRole('link', { name: 'Invite people' }).waitFor();
-  await page.getByRole('button', { name: /Take it up.*Tell the world in DNS/ }).click();
+  await page.getByRole('button', { name: /Take it up.*Set up DNS/ }).click();
   await page.getByText('v=DKIM1').waitFor();
   for (const size of [DESK, PHONE]) {
     await page.setViewportSize(size);
@@ -186,7 +186,7 @@ story(test, 'an automatic reply is written, and answers the next mail by itself'
   await page.waitForURL(/\/conversations\//);
   await page.goto('/settings/inboxes');
   await page.getByRole('link', { name: 'Try it' }).click();
-  await page.getByRole('switch', { name: 'Answer by itself' }).check();
+  await page.getByRole('switch', { name: 'Send automatic replies' }).check();
   await page.getByRole('radio', { name: /^Always/ }).check();
   await page.getByRole('switch', { name: 'Saturday' }).check();
   await page.getByLabel('Saturday, until').fill('13:00');

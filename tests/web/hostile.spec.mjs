@@ -50,7 +50,7 @@ story(test, 'every hostile mail of the corpus neither runs nor loads nor leaves 
     await page.goto(`/conversations/${id}`);
     const laidOut = page.getByRole('link', { name: 'As it was laid out' });
     if (await laidOut.count()) await page.goto(await laidOut.first().getAttribute('href'));
-    const pictures = page.getByRole('link', { name: /^Show them/ });
+    const pictures = page.getByRole('link', { name: /^Show images/ });
     if (await pictures.count()) await page.goto(await pictures.first().getAttribute('href'));
     for (const frame of page.frames()) await frame.waitForLoadState('load').catch(() => {});
     assert.ok(page.url().includes(id), `${id} went to ${page.url()}`);

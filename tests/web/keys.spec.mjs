@@ -284,7 +284,7 @@ story(test, 'Esc leaves step by step, keeps the draft, and comes back to the row
   await write(page, 'r', 'On Monday at ten.');
   await page.keyboard.press('Escape');
   await page.locator('#begin-reply').waitFor();
-  await until('the draft is kept', async () => {
+  await until('the draft is saved', async () => {
     await page.goto(`/conversations/${all[1].id}?compose=none`);
     return (await page.locator('#begin-reply .dot').count()) === 1;
   });

@@ -42,7 +42,7 @@ story(test, 'a field that a person sets stays, with who set it', async () => {
   assert.equal(await page.getByLabel('Vendor').inputValue(), 'Nordwind <b>GmbH</b>');
   await page.getByText(/Nothing overwrites a person/).first().waitFor();
   await page.getByRole('button', { name: 'Read again' }).click();
-  await page.getByText('It is read again within moments.').first().waitFor();
+  await page.getByText('It will be read again in a moment.').first().waitFor();
   await page.reload();
   assert.equal(await page.getByLabel('Vendor').inputValue(), 'Nordwind <b>GmbH</b>');
 });

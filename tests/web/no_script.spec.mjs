@@ -28,7 +28,7 @@ story(test, 'a conversation is opened, answered and stopped by links and forms a
   await page.locator('#composer-form #body').fill('On Monday.');
   await page.locator('#send').click();
   await page.waitForURL('**/conversations/**');
-  await page.locator('#timeline').getByText('On Monday.').first().waitFor();
+  await page.locator('#timeline').getByText('On Monday.').filter({ visible: true }).first().waitFor();
   assert.match(await whole(id), /On Monday\./);
   await page.locator('#timeline').getByRole('button', { name: /^Undo/ }).first().click();
   await page.waitForURL('**compose=reply**');
@@ -72,7 +72,7 @@ story(test, 'a key is made and revoked, and agents are stopped and started, by f
   const { page } = visit;
   await page.goto('/settings/keys/new');
   await page.getByLabel('Name of the agent').fill('by-forms');
-  await page.getByRole('button', { name: 'Make the key' }).click();
+  await page.getByRole('button', { name: 'Create key' }).click();
   const key = await page.locator('#key').textContent();
   const asks = async () => (await fetch(`${url}/api/v1/me`, { headers: { authorization: `Bearer ${key}` } })).status;
   assert.equal(await asks(), 200);
@@ -101,7 +101,7 @@ story(test, 'a mail is simulated by a form, and a webhook that cannot be is refu
   await page.getByText('Taken in', { exact: true }).waitFor();
   await page.goto('/settings/webhooks/new');
   await page.getByLabel('Address').fill('https://10.0.0.1/');
-  await page.getByRole('button', { name: 'Make the webhook' }).click();
+  await page.getByRole('button', { name: 'Create webhook' }).click();
   await page.getByText('must lead to a public address').waitFor();
   assert.equal(await page.getByLabel('Address').inputValue(), 'https://10.0.0.1/');
 });

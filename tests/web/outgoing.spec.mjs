@@ -28,7 +28,7 @@ story(test, 'what an agent sends stands on the page with its time, and stopping 
   await page.locator('main').getByRole('button', { name: /stop/i }).first().click();
   await until('a draft', async () => /"status":"draft"/.test(JSON.stringify(await agent.api('GET', `/conversations/${id}`))));
   await until('nothing is left to stop', async () => (await page.locator('main').getByRole('button', { name: /^stop/i }).count()) === 0);
-  assert.ok(await page.getByText('Nothing is on its way').isVisible());
+  assert.ok(await page.getByText('Nothing scheduled').isVisible());
 });
 
 story(test, 'what one sends oneself waits as long as one chose, and can be sent now', async () => {
@@ -67,7 +67,7 @@ story(test, 'what leaves later gets another time', async () => {
   await row.getByText('Change time').click();
   const day = new Date(Date.now() + 20 * 86_400_000).toISOString().slice(0, 10);
   await row.locator('[name=at]').fill(`${day}T09:15`);
-  await row.getByRole('button', { name: 'Then' }).click();
-  await page.getByText('It leaves at the new time.').waitFor();
+  await row.getByRole('button', { name: 'Schedule' }).click();
+  await page.getByText('Rescheduled.').waitFor();
   await page.locator('.outrow').filter({ hasText: 'Next week' }).getByText(/09:15/).first().waitFor();
 });

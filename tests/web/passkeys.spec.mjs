@@ -49,7 +49,7 @@ for (const size of [DESK, PHONE]) {
     await page.goto('/profile');
     await page.getByLabel('Its name').fill('Blue laptop');
     await page.getByRole('button', { name: 'Add a passkey' }).click();
-    await page.getByText('The passkey is there.').waitFor();
+    await page.getByText('Passkey added.').waitFor();
     await page.getByText('Blue laptop', { exact: true }).first().waitFor();
     assert.deepEqual(await violations(page), []);
     // The same device does not get a second one.
@@ -73,11 +73,11 @@ for (const size of [DESK, PHONE]) {
     await page.getByText('Blue laptop', { exact: true }).first().click();
     await page.getByLabel('New name of Blue laptop').fill('Old laptop');
     await page.getByRole('button', { name: 'Rename' }).click();
-    await page.getByText('The passkey has a new name.').waitFor();
+    await page.getByText('Passkey renamed.').waitFor();
     await page.getByRole('link', { name: 'Remove Old laptop' }).click();
     assert.deepEqual(await violations(page), []);
     await page.getByRole('button', { name: 'Remove it' }).click();
-    await page.getByText('The passkey is removed.').waitFor();
+    await page.getByText('Passkey removed.').waitFor();
     await page.getByRole('button', { name: 'Sign out', exact: true }).first().click();
     await page.waitForURL('**/sign-in*');
     await page.getByRole('button', { name: 'Use a passkey' }).click();
@@ -90,7 +90,7 @@ story(test, 'without script the page offers every other way and no passkey', asy
   const link = here + new URL(await world.signInLink(world.owner)).pathname;
   const { page } = await world.browser(world.owner, { script: false, baseURL: here, link });
   await page.goto('/profile');
-  await page.getByText(/^Adding a passkey needs script/).waitFor();
+  await page.getByText(/^To add a passkey, you need JavaScript/).waitFor();
   assert.equal(await page.getByRole('button', { name: 'Add a passkey' }).count(), 0);
   await page.getByRole('button', { name: 'Sign out', exact: true }).first().click();
   await page.waitForURL('**/sign-in*');

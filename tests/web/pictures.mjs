@@ -51,7 +51,7 @@ await page.getByLabel('Name', { exact: true }).fill('Invoices to accounts');
 await page.getByLabel('Sender of condition 1').fill('larkfield-supplies.test');
 await page.getByLabel('Target of action 1').fill('invoice');
 await page.getByRole('button', { name: 'Save the rule' }).click();
-await page.getByText('Saved. It acts from the next mail on.').waitFor();
+await page.getByText('Saved. It applies to new mail.').waitFor();
 for (const where of [
   '/welcome',
   '/settings/people',

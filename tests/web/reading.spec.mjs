@@ -34,12 +34,12 @@ story(test, 'the address of a sender is in sight, and links of a mail that may b
   // The laid out form of one is behind glass.
   await page.goto(`/conversations/${html}`);
   await page.getByRole('link', { name: 'As it was laid out' }).click();
-  await page.getByText('Links are off.').waitFor();
+  await page.getByText('Links are disabled.').waitFor();
   await page.frameLocator('iframe').first().getByText('here').click();
   await page.waitForTimeout(300);
   assert.equal(context.pages().length, 1, 'nothing is opened');
   await page.getByRole('button', { name: 'Not a scam' }).click();
-  await until('its links lead on', async () => (await page.getByText('Links are off.').count()) === 0);
+  await until('its links lead on', async () => (await page.getByText('Links are disabled.').count()) === 0);
 });
 
 story(test, 'what was read is a line, the newest stands open, and an address names one of them', async () => {

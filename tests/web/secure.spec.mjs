@@ -49,7 +49,7 @@ async function sent(visitor, { passphrase, size = DESK, scheme = 'light', name }
   await page.locator('#composer-form #body').fill(SECRET);
   await seal(page);
   if (passphrase) {
-    await page.getByLabel('A passphrase that you agreed').check();
+    await page.getByLabel('A passphrase you agreed on').check();
     await page.getByLabel('The passphrase').fill(passphrase);
   }
   if (name) await inspect(page, `secure-composer-${name}`);
@@ -95,7 +95,7 @@ for (const [size, scheme, name] of [[DESK, 'light', 'desk'], [PHONE, 'dark', 'ph
     const secure = timeline.filter((item) => item.secure);
     assert.equal(secure.length, 2);
     assert.ok(secure.every((item) => item.text === 'Secure message'), 'agents read no word');
-    await page.getByRole('button', { name: 'Take the link back' }).click();
+    await page.getByRole('button', { name: 'Revoke link' }).click();
     await page.getByText('Its link was taken back.').waitFor();
     await guest.page.goto(link);
     await guest.page.getByRole('heading', { name: 'This link has ended' }).waitFor();
@@ -160,7 +160,7 @@ story(test, 'the choice is saved without a word typed, stays after a reload, and
   const body = page.locator('#composer-form #body');
   await body.fill(SECRET);
   await seal(page);
-  await page.getByLabel('A passphrase that you agreed').check();
+  await page.getByLabel('A passphrase you agreed on').check();
   await until('it is saved', async () => {
     const reader = await context.newPage();
     await reader.goto(`/conversations/${id}?compose=reply`);

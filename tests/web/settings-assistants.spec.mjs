@@ -25,11 +25,11 @@ for (const script of [true, false]) {
     await page.locator('#topic-menu').getByText(/Sorted by rules/).waitFor();
     await sound();
     await page.locator('#topic-menu').getByRole('button', { name: 'refund' }).click();
-    await page.getByText('It stays as you said.').waitFor();
+    await page.getByText('Saved.').waitFor();
     assert.match(await page.locator('#topic-menu summary').textContent(), /refund/);
     await page.locator('#urgency-menu summary').click();
     await page.locator('#urgency-menu').getByRole('button', { name: 'high' }).click();
-    await page.getByText('It stays as you said.').waitFor();
+    await page.getByText('Saved.').waitFor();
 
     await page.goto('/settings');
     await page.locator('#main').getByRole('link', { name: /^Assistants/ }).click();
@@ -46,6 +46,6 @@ for (const script of [true, false]) {
     await page.getByText(/Stopped by/).waitFor();
     await sound();
     await page.getByRole('button', { name: 'Start them again' }).click();
-    await page.getByText('The assistants work again.').waitFor();
+    await page.getByText('Assistants are running again.').waitFor();
   });
 }

@@ -23,16 +23,16 @@ for (const script of [true, false]) {
     await page.getByLabel('Name', { exact: true }).fill('Deposit dispute');
     await page.locator('#hold-address').fill('marek@customer.test');
     await page.getByRole('button', { name: 'Place the hold' }).click();
-    await page.getByText('The hold stands.').waitFor();
+    await page.getByText('Hold placed.').waitFor();
     await page.locator('#who').fill('Marek@customer.test');
     await page.getByRole('button', { name: 'Look' }).click();
-    await page.getByText('A hold stands against it').waitFor();
+    await page.getByText('It’s on hold').waitFor();
     assert.ok(await page.getByRole('button', { name: 'Erase for good' }).isDisabled());
     await sound();
     await page.getByRole('link', { name: /^End/ }).click();
     await sound();
     await page.getByRole('button', { name: 'End the hold' }).click();
-    await page.getByText('The hold has ended.').waitFor();
+    await page.getByText('Hold ended.').waitFor();
 
     await page.locator('#export-who').fill('marek@customer.test');
     await page.getByRole('button', { name: 'Prepare the export' }).click();
@@ -53,7 +53,7 @@ for (const script of [true, false]) {
     await sound();
     await page.locator('#confirm').fill('marek@customer.test');
     await page.locator('#confirm').press('Enter');
-    await page.getByText('It is being erased.').waitFor();
+    await page.getByText('Erasing.').waitFor();
     await until('it is done', async () => {
       if (!script) await page.goto('/settings/data');
       return (await page.locator('#erasures').textContent()).includes('Finished');
@@ -67,11 +67,11 @@ for (const script of [true, false]) {
     await page.goto('/settings/data');
     await page.getByLabel(/^Days that/).first().fill('180');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByText('A shorter time begins to count in a day.').waitFor();
+    await page.getByText('A shorter period takes effect in a day.').waitFor();
 
     await page.goto('/settings/audit');
     await page.getByRole('button', { name: 'Check now' }).click();
-    await page.getByText('The chain is whole').waitFor();
+    await page.getByText('Log verified').waitFor();
     await page.getByLabel('What').selectOption({ label: 'Data, holds and exports' });
     await page.getByRole('button', { name: 'Show', exact: true }).click();
     for (const words of ['Placed a hold on', 'Ended the hold on', 'Asked for an export of', 'Asked to erase', 'Changed how long closed mail is kept in']) {

@@ -13,7 +13,7 @@ async function runChecks(page) {
   await page.goto('/settings');
   await page.getByRole('link', { name: 'Health' }).first().click();
   await page.getByRole('button', { name: 'Run checks' }).click();
-  await page.locator('.health-sum', { hasText: /checks (is|are)/ }).waitFor({ timeout: 60_000 });
+  await page.locator('.health-sum', { hasText: /checks (passed|failed)/ }).waitFor({ timeout: 60_000 });
 }
 
 story(test, 'a look tells what is wrong, what mends it, and what is right', async () => {
@@ -31,7 +31,7 @@ story(test, 'a look tells what is wrong, what mends it, and what is right', asyn
   await runChecks(page);
   // No backups are made here.
   const row = page.locator('.health-row', { has: page.getByRole('heading', { name: 'Backup backup', exact: true }) });
-  assert.match(await row.textContent(), /To mend it/);
+  assert.match(await row.textContent(), /How to fix it/);
   const right = page.locator('details', { hasText: 'Database version' });
   assert.equal(await right.getByText('Database version').isVisible(), false);
   await right.locator('summary').focus();
@@ -51,7 +51,7 @@ story(test, 'on a server that others share, an owner sees the records of their o
   await page.getByRole('button', { name: 'Make its key' }).click();
   await page.getByRole('button', { name: /^Check again/ }).waitFor();
   await runChecks(page);
-  await page.getByText('The server itself is checked by whoever runs it.').waitFor();
+  await page.getByText('The server itself is checked by its operator.').waitFor();
   assert.ok((await page.locator('.health-row').first().textContent()).includes(inbox.address.split('@')[1]));
   assert.equal(await page.getByText('Database version').count(), 0);
 });

@@ -21,7 +21,7 @@ story(test, 'a key is made with the keyboard, copied, used and revoked', async (
   const { page, context } = await world.browser(world.owner);
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   await page.goto('/settings/keys');
-  await page.getByRole('link', { name: 'Make the first key' }).focus();
+  await page.getByRole('link', { name: 'Create the first key' }).focus();
   await page.keyboard.press('Enter');
   await page.waitForURL('**/settings/keys/new');
   await page.getByLabel('Name of the agent').fill('invoice-checker');
@@ -53,7 +53,7 @@ story(test, 'a key is made with the keyboard, copied, used and revoked', async (
   await page.getByText('Its next request gets').waitFor();
   assert.equal((await api(key, 'GET', '/me')).status, 200, 'the question does nothing');
   await page.getByRole('button', { name: 'Revoke invoice-checker' }).click();
-  await page.getByText('does not work any more').waitFor();
+  await page.getByText('Key revoked').waitFor();
   assert.equal((await api(key, 'GET', '/me')).status, 401);
 });
 
@@ -90,7 +90,7 @@ story(test, 'an agent is capped, and one press stops all of them for everybody t
   assert.deepEqual(await violations(page), []);
 
   await page.getByRole('button', { name: 'Undo' }).click();
-  await page.getByText('The agents work again.').waitFor();
+  await page.getByText('Agents are running again.').waitFor();
   assert.equal((await api(agent.key, 'GET', '/me')).status, 200);
   await member.page.getByText('Every agent is stopped.').waitFor({ state: 'detached' });
 });

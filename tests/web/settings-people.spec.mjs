@@ -29,15 +29,15 @@ for (const script of [true, false]) {
     await page.locator('#main').getByRole('link', { name: /^People/ }).click();
     await page.getByLabel('Addresses, one or more').fill('lea@larkfield.test');
     await page.getByRole('button', { name: 'Send invitations' }).click();
-    await page.getByText('Invited. The mail is on its way.').waitFor();
+    await page.getByText('Invitation sent.').waitFor();
     const row = page.getByRole('row', { name: /lea@larkfield\.test/ });
     // The page that follows looks the same, so wait for it and not for its words.
     await page.goto('/settings/people');
     await row.getByRole('button', { name: /Send again/ }).click();
-    await page.getByText('Invited. The mail is on its way.').waitFor();
+    await page.getByText('Invitation sent.').waitFor();
     await page.goto('/settings/people');
     await row.getByRole('button', { name: /Withdraw/ }).click();
-    await page.getByText('Withdrawn. Its link opens nothing any more.').waitFor();
+    await page.getByText('Invitation withdrawn.').waitFor();
     assert.equal(await page.getByRole('row', { name: /lea@larkfield\.test/ }).count(), 0);
 
     await page.getByLabel('Role of Ada Okonkwo').selectOption({ label: 'Admin' });
@@ -69,7 +69,7 @@ story(test, 'a second factor is set up by its QR code and asked for at the next 
   const world = await workspace();
   const { page } = await world.browser(world.owner, { size: PHONE });
   await page.goto('/profile');
-  await page.getByRole('link', { name: 'Set up the second factor' }).click();
+  await page.getByRole('link', { name: 'Set up two-step verification' }).click();
   const picture = page.getByRole('img', { name: /QR code/ });
   const box = await picture.boundingBox();
   assert.ok(box.width > 180 && Math.abs(box.width - box.height) < 1, JSON.stringify(box));
@@ -81,8 +81,8 @@ story(test, 'a second factor is set up by its QR code and asked for at the next 
   const codes = await page.getByRole('list', { name: 'Recovery codes' }).getByRole('listitem').allTextContents();
   assert.equal(codes.length, 10);
   assert.deepEqual(await violations(page), []);
-  await page.getByRole('link', { name: 'I have kept them' }).click();
-  await page.getByText('On: signing in asks for a code').waitFor();
+  await page.getByRole('link', { name: 'I’ve saved them' }).click();
+  await page.getByText('On: you’re asked for a code').waitFor();
 
   // Another device, by a link: half of it.
   const link = await world.signInLink(world.owner);
@@ -109,7 +109,7 @@ for (const script of [true, false]) {
     await page.getByLabel('Addresses, one or more').fill('lea@larkfield.test');
     await time_passes();
     await page.getByRole('button', { name: 'Send invitations' }).click();
-    await page.getByRole('heading', { name: 'Is it still you?' }).waitFor();
+    await page.getByRole('heading', { name: 'Confirm it’s you' }).waitFor();
     if (script) assert.deepEqual(await violations(page), []);
     const [beside] = await Promise.all([context.waitForEvent('page'), page.getByRole('link', { name: /^Sign in again/ }).click()]);
     await beside.getByRole('heading', { name: 'Sign in again' }).waitFor();
@@ -122,13 +122,13 @@ for (const script of [true, false]) {
     if (script) assert.deepEqual(await violations(beside), []);
     await beside.close();
     await page.getByRole('button', { name: 'Go on' }).click();
-    await page.getByText('Invited. The mail is on its way.').waitFor();
+    await page.getByText('Invitation sent.').waitFor();
     await page.getByRole('row', { name: /lea@larkfield\.test/ }).waitFor();
     // A page leads there and back.
     await page.goto('/settings/keys');
     await time_passes();
     await page.locator('a[href="/settings/keys/new"]').first().click();
-    await page.getByRole('heading', { name: 'Is it still you?' }).waitFor();
+    await page.getByRole('heading', { name: 'Confirm it’s you' }).waitFor();
     await page.getByRole('link', { name: 'Sign in again' }).click();
     await page.waitForURL(/\/sign-in\?again=on&next=%2Fsettings%2Fkeys%2Fnew/);
   });

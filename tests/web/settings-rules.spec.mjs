@@ -28,7 +28,7 @@ for (const script of [true, false]) {
     await page.getByLabel('Kind of the new action').selectOption({ label: 'Set the status' });
     await page.getByRole('button', { name: 'Add an action' }).click();
     await page.getByLabel('Target of action 2').selectOption({ label: 'Waiting' });
-    await page.getByRole('button', { name: 'Try on the newest mail' }).click();
+    await page.getByRole('button', { name: 'Test on recent mail' }).click();
     await page.getByRole('heading', { name: 'It would have matched 1 of 2 mails' }).waitFor();
     await page.getByRole('row', { name: /Invoice 7.*tag billing, set to waiting/s }).waitFor();
     if (script) assert.deepEqual(await violations(page), []);
@@ -36,7 +36,7 @@ for (const script of [true, false]) {
     await page.getByLabel('Words of condition 1').waitFor();
     // Enter in a field saves, and adds or removes nothing.
     await page.getByLabel('Name', { exact: true }).press('Enter');
-    await page.getByText('Saved. It acts from the next mail on.').waitFor();
+    await page.getByText('Saved. It applies to new mail.').waitFor();
     await page.getByText(/Subject contains/).waitFor();
     if (script) assert.deepEqual(await violations(page), []);
 

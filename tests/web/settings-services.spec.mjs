@@ -50,7 +50,7 @@ for (const script of [true, false]) {
     await page.getByRole('row', { name: /Delivered.*ada@customer\.test.*On record from now on/s }).waitFor();
 
     await page.getByRole('button', { name: 'Pause' }).click();
-    await page.getByText('Reports are turned away', { exact: true }).waitFor();
+    await page.getByText('Reports are refused', { exact: true }).waitFor();
     assert.equal(await posts(address, signed(secret), delivery('ada@customer.test')), 503);
     await page.getByRole('button', { name: 'Resume' }).click();
     await page.getByText('Working').first().waitFor();
@@ -62,7 +62,7 @@ for (const script of [true, false]) {
     const second = await page.locator('#secret').innerText();
     await page.getByRole('link', { name: 'I have stored the secret' }).click();
     await page.getByRole('button', { name: 'End it now' }).click();
-    await page.getByText('Only the new one is good').waitFor();
+    await page.getByText('Only the new one is valid').waitFor();
     assert.equal(await posts(address, signed(secret), delivery('ada@customer.test')), 401);
     assert.equal(await posts(address, signed(second), delivery('ben@customer.test')), 200);
 

@@ -79,7 +79,7 @@ story(test, 'a webhook is made, delivers, fails, is sent again, and its secret r
   await page.locator('#url-state').getByText('must lead to a public address').waitFor();
   await field.fill(`http://127.0.0.1:${receiver.port}/hooks`);
   await page.locator('#url-state').getByText('It can be used').waitFor();
-  await page.getByRole('button', { name: 'Make the webhook' }).click();
+  await page.getByRole('button', { name: 'Create webhook' }).click();
   const secret = await page.locator('#secret').innerText();
   assert.match(secret, /^whsec_/);
   assert.equal(page.url().includes('whsec'), false);
@@ -131,7 +131,7 @@ story(test, 'a webhook is made, delivers, fails, is sent again, and its secret r
   const both = await taken('a test with both');
   assert.ok(verifies(secret, both) && verifies(second, both));
   await page.getByRole('button', { name: 'End the old one now' }).click();
-  await page.getByText('The old secret has ended').waitFor();
+  await page.getByText('The old secret has expired').waitFor();
 
   await page.getByRole('button', { name: 'Pause' }).click();
   await page.getByRole('button', { name: 'Resume' }).waitFor();
@@ -148,7 +148,7 @@ story(test, 'the sandbox takes a mail from its form and shows what the test webh
   await page.getByRole('link', { name: 'Add a test webhook' }).click();
   assert.ok(await page.getByRole('radio', { name: /Sandbox/ }).isChecked());
   await page.getByLabel('Address').fill(`http://127.0.0.1:${receiver.port}/test`);
-  await page.getByRole('button', { name: 'Make the webhook' }).click();
+  await page.getByRole('button', { name: 'Create webhook' }).click();
   const secret = await page.locator('#secret').innerText();
   await page.goto('/settings/sandbox');
   await page.getByLabel('From').fill('priya@customer.test');
@@ -187,7 +187,7 @@ story(test, 'without script a webhook is made, tested and removed', async () => 
   await page.getByRole('button', { name: 'Check' }).click();
   await page.getByText('must lead to a public address').waitFor();
   await page.getByLabel('Address').fill(`http://127.0.0.1:${receiver.port}/plain`);
-  await page.getByRole('button', { name: 'Make the webhook' }).click();
+  await page.getByRole('button', { name: 'Create webhook' }).click();
   assert.match(await page.locator('#secret').innerText(), /^whsec_/);
   await page.getByRole('link', { name: 'I have stored the secret' }).click();
   await page.getByRole('button', { name: 'Send a test' }).click();
@@ -199,5 +199,5 @@ story(test, 'without script a webhook is made, tested and removed', async () => 
   await page.locator('summary[aria-label=More]').click();
   await page.getByRole('link', { name: 'Remove' }).click();
   await page.getByRole('button', { name: 'Remove the webhook' }).click();
-  await page.getByText('The webhook is removed.').waitFor();
+  await page.getByText('Webhook removed.').waitFor();
 });

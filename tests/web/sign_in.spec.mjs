@@ -51,7 +51,7 @@ story(test, 'known and unknown addresses get the same answer, and what was typed
     await page.goto('/sign-in');
     await page.getByLabel('Email address').fill(email);
     await page.getByRole('button', { name: /sign-in link/i }).click();
-    await page.getByRole('heading', { name: 'Look into your mail' }).waitFor();
+    await page.getByRole('heading', { name: 'Check your email' }).waitFor();
     answers.push((await page.locator('main').innerText()).replace(email, '…'));
   }
   assert.equal(answers[0], answers[1]);

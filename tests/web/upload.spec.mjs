@@ -159,8 +159,8 @@ story(test, 'a person ticks off, accepts, asks again and cancels beside the mail
   await card.getByRole('link', { name: /passport\.pdf/ }).waitFor();
   assert.deepEqual(await violations(page), []);
   await card.getByRole('link', { name: /Ask again/ }).click();
-  await page.getByLabel('It cannot be read').check();
-  await page.getByLabel('Your words, if you want to add some').fill('It is too dark.');
+  await page.getByLabel('It can’t be read').check();
+  await page.getByLabel('Add a message (optional)').fill('It is too dark.');
   assert.deepEqual(await violations(page), []);
   await page.getByRole('button', { name: 'Ask again' }).click();
   await card.getByText('will not do, asked again').waitFor();

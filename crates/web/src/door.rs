@@ -358,7 +358,7 @@ pages! {
     POST "/settings/people/invitations/{id}"      Fresh settings::people::invite::change;
 }
 
-/// Pages for people who still have to set up the second factor that their workspace requires.
+/// Pages for people who still have to set up two-step verification that their workspace requires.
 const WITHOUT_SECOND_FACTOR: &[&str] = &[settings::second_factor::PATH, "/sign-out"];
 
 pub fn routes(app: Arc<App>, bodies: Arc<Bodies>) -> Router {

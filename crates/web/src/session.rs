@@ -111,7 +111,7 @@ pub async fn again(conn: &mut PgConnection, asked: &MemberRequest, next: &str) -
     })
 }
 
-/// The name of the cookie between password or link and the code of the second factor.
+/// The name of the cookie between password or link and the code of two-step verification.
 pub fn half_cookie(app: &App) -> &'static str {
     match app.config.public_url.scheme() {
         "https" => "__Host-rookery-half",

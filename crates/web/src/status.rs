@@ -1,4 +1,4 @@
-//! What people call a status, and the icon it has wherever it is shown. A conversation that is asleep is called so,
+//! What people call a status, and the icon it has wherever it is shown. A conversation that is snoozed is called so,
 //! whatever its status.
 
 use rookery_core::conversations::status::Status;

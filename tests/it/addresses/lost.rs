@@ -133,7 +133,7 @@ async fn a_domain_that_several_cells_use_is_nobodys_until_somebody_says_whose() 
         let more = makes(&own, "more@acme.example").await.unwrap();
         // The page says it of the address that it is true of.
         let page = own.get("/settings/inboxes").await.page();
-        assert_eq!(page.matches("Neither receives nor sends:").count(), 1, "{page}");
+        assert_eq!(page.matches("Can’t receive or send:").count(), 1, "{page}");
         assert!(own.get(&format!("/settings/inboxes/{more}")).await.page().contains("is not proven"));
 
         domains::assign(&world.app, acme.id, "acme.example").await.unwrap();

@@ -30,7 +30,7 @@ async fn a_domain_that_names_the_workspace_is_the_workspaces() {
         assert_eq!(browser.post("/settings/domains", &[("domain", "mallory.example")]).await.status, 303);
         let page = browser.get("/settings/domains").await.page();
         assert!(page.contains("_rookery.mallory.example"), "{page}");
-        assert!(page.contains("5 of 5 rows are not right yet."), "{page}");
+        assert!(page.contains("5 of 5 records need attention."), "{page}");
         let record = record(&browser).await;
 
         // What another workspace was told to add proves nothing here.

@@ -110,8 +110,8 @@ async fn an_inbox_without_a_proof_neither_receives_nor_sends_and_says_so() {
         let browser = world.browser(mallory.id, mallory.owner).await;
         let inbox = makes(&browser, "hello@mallory.example").await.unwrap();
         for (path, words) in [
-            (format!("/settings/inboxes/{inbox}"), "This inbox neither receives nor sends until it is."),
-            ("/settings/inboxes".to_owned(), "Neither receives nor sends:"),
+            (format!("/settings/inboxes/{inbox}"), "This inbox can’t receive or send until it is."),
+            ("/settings/inboxes".to_owned(), "Can’t receive or send:"),
             ("/settings/domains".to_owned(), "mallory.example is not proven to be yours."),
         ] {
             let page = browser.get(&path).await.page();

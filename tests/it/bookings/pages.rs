@@ -77,7 +77,7 @@ async fn an_owner_makes_a_type_and_sees_what_it_offers() {
         assert_eq!(owner.post(&format!("{page}/pause"), &[]).await.status, 303);
         assert!(owner.get(&page).await.page().contains("its page offers no times"));
         assert_eq!(owner.post(&format!("{page}/resume"), &[]).await.status, 303);
-        assert!(owner.get(&format!("{page}/remove")).await.page().contains("What is booked stands"));
+        assert!(owner.get(&format!("{page}/remove")).await.page().contains("Existing bookings stay"));
         assert_eq!(owner.post(&format!("{page}/remove"), &[]).await.status, 303);
         assert_eq!(owner.get(&page).await.status, 404);
         assert_eq!(
@@ -203,7 +203,7 @@ async fn what_is_booked_is_listed_and_a_host_cancels_it() {
         assert_eq!(other.get(&cancel).await.status, 404, "neither host nor admin");
         assert_eq!(other.post(&cancel, &[]).await.status, 404);
         assert_eq!(host.get(&format!("/bookings/{}/cancel", hidden.id)).await.status, 200);
-        assert!(host.get(&cancel).await.page().contains("The visitor gets a mail"));
+        assert!(host.get(&cancel).await.page().contains("The visitor gets an email"));
         let long = "a".repeat(501);
         assert_eq!(host.post(&cancel, &[("reason", long.as_str())]).await.status, 400);
         assert_eq!(host.post(&cancel, &[("reason", "I am ill.")]).await.status, 303);

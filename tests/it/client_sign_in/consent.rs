@@ -109,7 +109,7 @@ async fn only_owners_and_admins_who_just_showed_who_they_are_let_a_program_in() 
         let admin = world.browser(acme.id, ada).await;
         world.wait(chrono::TimeDelta::minutes(16));
         let stale = admin.get(&program.address()).await;
-        assert!(stale.status == 403 && stale.html.contains("Is it still you?"), "{}", stale.html);
+        assert!(stale.status == 403 && stale.html.contains("Confirm it’s you"), "{}", stale.html);
         assert_eq!(program.allowed_by(&admin, &[("name", "x")]).await.status, 403);
         assert_eq!(agents(world).await, 0);
         let admin = world.browser(acme.id, ada).await;

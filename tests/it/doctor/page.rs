@@ -27,7 +27,7 @@ async fn an_owner_sees_what_is_wrong_and_what_mends_it_and_nobody_else_does() {
         let disk = |judged| CheckRow::new("disk", "2 GB free", judged);
         kept::keep(&world.app, report(vec![disk(right("40 GB free"))])).await.unwrap();
         let page = owner.get(PATH).await.page();
-        assert!(page.contains("All 1 checks are right") && page.contains("40 GB free"), "{page}");
+        assert!(page.contains("All 1 checks passed") && page.contains("40 GB free"), "{page}");
         let full = wrong("7 MB <b>free</b>", "Make <i>room</i>: `df -h`");
         kept::keep(&world.app, report(vec![disk(full)])).await.unwrap();
         let page = owner.get(PATH).await.page();

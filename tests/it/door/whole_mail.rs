@@ -249,7 +249,7 @@ async fn many_are_read_before_they_are_sent_and_what_cannot_go_with_others_is_no
         let many = mia.get(&format!("/approvals/many?{}", ids.join("&"))).await.page();
         assert!(many.contains("First words.") && many.contains("Second words."), "{many}");
         assert!(!many.contains("Third words.") && !many.contains("Hidden words."), "{many}");
-        assert!(many.contains("2 drafts are not here") && many.contains("Approve and send 2"), "{many}");
+        assert!(many.contains("2 drafts are not included") && many.contains("Approve and send 2"), "{many}");
         assert_eq!(many.matches(r#"name="id" value="#).count(), 2, "{many}");
         let nothing = mia.get("/approvals/many").await;
         assert_eq!((nothing.status, nothing.location()), (303, "/approvals"));

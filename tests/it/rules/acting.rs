@@ -54,7 +54,7 @@ async fn a_rule_tags_assigns_snoozes_and_tells_in_the_mails_own_transaction_and_
             json!({ "type": "system", "id": null, "name": "System" })
         );
         let notices = world.browser(acme.id, mia).await.get("/notices").await.page();
-        assert!(notices.contains("Rule “VIP” says that you should know of this"), "{notices}");
+        assert!(notices.contains("Rule “VIP” wants you to see this"), "{notices}");
         let page = world.browser(acme.id, acme.owner).await.get(&format!("/conversations/{id}")).await.page();
         assert!(page.contains("Rule “VIP”") && page.contains("Billing"), "{page}");
         world.wait(TimeDelta::hours(25));
@@ -216,15 +216,15 @@ async fn a_rule_that_names_what_is_gone_is_passed_over_and_the_mail_comes_in() {
         assert_eq!(tags(world, id).await, ["whole"]);
         let page = world.browser(acme.id, acme.owner).await.get("/settings/rules").await.page();
         for sentence in [
-            "Passed over: it assigns to somebody who has left the team, choose somebody else.",
-            "Passed over: it assigns to an agent whose key was revoked, choose another.",
-            "Passed over: it tells somebody who has left the team, choose somebody else.",
-            "Passed over: it names an inbox that is closed, choose another or remove that condition.",
-            "Passed over: it was written by a newer version, which alone can read it.",
+            "Skipped: it assigns to somebody who has left the team, choose somebody else.",
+            "Skipped: it assigns to an agent whose key was revoked, choose another.",
+            "Skipped: it tells somebody who has left the team, choose somebody else.",
+            "Skipped: it names an inbox that is closed, choose another or remove that condition.",
+            "Skipped: it was written by a newer version, which alone can read it.",
         ] {
             assert!(page.contains(sentence), "{sentence}\n{page}");
         }
-        assert_eq!(page.matches("Passed over").count(), 5);
+        assert_eq!(page.matches("Skipped").count(), 5);
         assert!(page.contains(&format!(r#"id="{sound}""#)));
         // A fault of ours in the middle of a rule: what it did is taken back, and the mail stays.
         world

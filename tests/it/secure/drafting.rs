@@ -1,5 +1,5 @@
 //! Writing as a secure link: what was chosen stays chosen, whatever page the words come from, and nothing that was to be
-//! sealed leaves as an ordinary mail.
+//! sealed is sent as an ordinary email.
 
 use chrono::TimeDelta;
 use serde_json::json;
@@ -193,7 +193,7 @@ async fn an_agents_draft_is_taken_over_as_the_team_wrote_last_and_approving_it_s
         let desk = Desk::new(world).await;
         let key = desk.acme.key("bot", "read,draft", Mode::Live).await;
         let plain = key.drafts(desk.id, "Shall I?").await;
-        let warning = "leaves as an ordinary mail";
+        let warning = "is sent as an ordinary email";
         let page = desk.mia.get(&format!("/approvals/{plain}")).await.page();
         assert!(!page.contains(warning), "{page}");
         desk.sends("Your account ends with 4471.").await;

@@ -65,7 +65,7 @@ async fn a_bounce_that_comes_after_the_mail_has_left_ends_no_link() {
         world.sql("update messages set status = 'failed' where sealed is not null").await;
         assert!(rosa.opens().await.page().contains("4471"));
         assert_eq!(rosa.replies("one", "Thank you.", &[]).await.status, 303);
-        assert!(desk.page().await.contains("Take the link back"));
+        assert!(desk.page().await.contains("Revoke link"));
     })
     .await;
 }

@@ -84,7 +84,7 @@ async fn an_agent_drafts_a_person_edits_and_approves_a_colleague_undoes_and_the_
         assert_eq!(next, format!("/approvals?done=approved&of={message}"));
         let empty = olga.get(&next).await.page();
         assert!(
-            empty.contains("Nothing waits for you") && empty.contains(&format!("/messages/{message}/undo"))
+            empty.contains("No drafts to review") && empty.contains(&format!("/messages/{message}/undo"))
         );
         assert_eq!(bot.told(id, "approved").await[0]["edited"], true);
         assert_eq!(world.events("draft.approved").await[0]["data"]["edited"], true);
@@ -106,7 +106,7 @@ async fn an_agent_drafts_a_person_edits_and_approves_a_colleague_undoes_and_the_
         let from = format!("{}/outgoing?done=saved&of=x", mia.origin());
         let stopped = mia.send(request.header("origin", mia.origin()).header("referer", from)).await;
         assert_eq!(stopped.location(), format!("/outgoing?done=stopped&of={message}"));
-        assert!(mia.get(stopped.location()).await.page().contains("Stopped. It is a draft again."));
+        assert!(mia.get(stopped.location()).await.page().contains("Stopped. It’s a draft again."));
 
         // The agent reads what happened, and the text is unchanged.
         let read = bot.message(id, &message).await;
@@ -161,7 +161,7 @@ async fn approving_opens_the_next_draft_and_the_last_one_leaves_a_calm_page() {
         assert!(then.starts_with(&format!("/approvals/{}?", messages[0])), "{then}");
         let then = approves(&olga, &messages[0], "Hello Kim.").await;
         assert!(then.starts_with("/approvals?"), "{then}");
-        assert!(olga.get(&then).await.page().contains("All decided"));
+        assert!(olga.get(&then).await.page().contains("All done"));
         assert_eq!(world.events("draft.approved").await.len(), 3);
         assert_eq!(world.events("draft.approved").await[0]["data"]["edited"], false);
     })
@@ -275,7 +275,7 @@ async fn two_who_approve_at_once_send_one_message_and_both_are_answered_calmly()
         };
         assert_eq!(first.location(), format!("/approvals?done=approved&of={message}"));
         assert_eq!(late.status, 409);
-        assert!(late.html.contains("Somebody was quicker"), "{}", late.html);
+        assert!(late.html.contains("Someone already handled this draft"), "{}", late.html);
         assert!(
             late.html.contains(&format!(">{words}</textarea>")),
             "what they wrote is theirs: {}",
@@ -318,7 +318,11 @@ async fn two_who_edit_one_draft_lose_no_words() {
         for path in [edit, format!("/messages/{message}/approve")] {
             let crossed = olga.post(&path, &late).await;
             assert_eq!(crossed.status, 409, "{}", crossed.html);
-            assert!(crossed.html.contains("Mia changed this draft while you did."), "{}", crossed.html);
+            assert!(
+                crossed.html.contains("Mia changed this draft while you were editing."),
+                "{}",
+                crossed.html
+            );
             assert!(crossed.html.contains(">No.</textarea>") && crossed.html.contains("very gladly"));
         }
         assert_eq!(world.due_messages().await, 0);
@@ -509,7 +513,7 @@ async fn markup_in_what_agents_and_customers_wrote_is_shown_as_text() {
             .get("/approvals?many=1&approved=%3Cscript%3E&done=approved&of=%22%3E%3Cscript%3E")
             .await
             .page();
-        assert!(!page.contains("<script>") && page.contains("Approved. It leaves"), "{page}");
+        assert!(!page.contains("<script>") && page.contains("Approved. Anyone can stop it"), "{page}");
     })
     .await;
 }
@@ -530,7 +534,7 @@ async fn a_draft_that_is_taken_over_is_written_on_in_the_conversation() {
         assert_eq!(taken.location(), format!("/conversations/{id}?done=taken-over&of={id}#composer"));
         let page = olga.get(&format!("/conversations/{id}")).await.page();
         assert!(page.contains("Yes, gladly on the fifth.") && page.contains("Passport"), "{page}");
-        assert!(olga.get("/approvals").await.page().contains("Nothing waits for you"));
+        assert!(olga.get("/approvals").await.page().contains("No drafts to review"));
         assert_eq!(bot.message(id, &message).await, Value::Null);
         assert_eq!(
             bot.told(id, "draft-discarded").await,

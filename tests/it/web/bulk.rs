@@ -65,7 +65,7 @@ async fn all_that_match_are_one_job_whose_page_shows_how_far_it_is() {
         owner.post(&format!("{job}/undo"), &[]).await;
         world.work().await;
         let page = owner.get(&job).await.page();
-        assert!(page.contains("Took back 3000 of 3000"), "{page}");
+        assert!(page.contains("Undid 3000 of 3000"), "{page}");
     })
     .await;
 }

@@ -288,7 +288,7 @@ async fn an_empty_list_says_what_to_do_next() {
         let id = acme.mail(help, "anna@customer.example", "Parcel", "Hello").await;
         assert!(olga.get("/inbox?view=mine").await.page().contains("Choose from 1 unassigned"));
         acme.set(id, "status = 'waiting'").await;
-        assert!(olga.get("/inbox").await.page().contains("See who we wait for"));
+        assert!(olga.get("/inbox").await.page().contains("See what’s waiting"));
         for view in ["unassigned", "snoozed", "closed", "mentioned"] {
             let html = olga.get(&format!("/inbox?view={view}")).await.page();
             assert!(html.contains("empty__title"), "{view}");

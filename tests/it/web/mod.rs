@@ -12,7 +12,6 @@ mod library;
 mod live;
 mod notices;
 mod outgoing;
-mod own_mail;
 mod profile;
 mod roles;
 mod search;

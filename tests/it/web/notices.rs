@@ -65,11 +65,11 @@ async fn assignments_mentions_and_news_of_what_one_follows_are_told_in_the_app()
         let help = acme.mailbox("help@acme.test", "Help").await;
         let id = opens(&acme, help, "one@customer.test", "Order <1>").await;
         let (owner, toms) = (world.browser(acme.id, acme.owner).await, world.browser(acme.id, tom).await);
-        assert!(toms.get("/notices").await.page().contains("Nothing to tell you"));
+        assert!(toms.get("/notices").await.page().contains("You’re all caught up"));
 
         gives(&acme, acme.owner, id, tom).await;
         let page = toms.get("/notices").await.page();
-        assert!(page.contains("Olga Owner gave you this conversation"), "{page}");
+        assert!(page.contains("Olga Owner assigned this to you"), "{page}");
         assert!(page.contains("Order &#60;1&#62;") && page.contains("1 unread"));
 
         notes(&acme, acme.owner, id, "@Tom please look").await;
@@ -265,7 +265,7 @@ async fn somebody_chooses_what_they_are_told_of_by_kind_and_by_inbox() {
 
         let one = opens(&acme, help, "one@customer.test", "One").await;
         notes(&acme, acme.owner, one, "@Tom").await;
-        assert!(toms.get("/notices").await.page().contains("Nothing to tell you"));
+        assert!(toms.get("/notices").await.page().contains("You’re all caught up"));
         let two = opens(&acme, sales, "two@customer.test", "Two").await;
         notes(&acme, acme.owner, two, "@Tom").await;
         assert!(toms.get("/notices").await.page().contains("1 unread"));

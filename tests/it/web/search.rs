@@ -45,8 +45,8 @@ async fn a_search_finds_what_the_person_may_see_in_every_status_and_marks_it() {
         assert_eq!(found("q=deposit+account").await, [open.to_string()]);
         for (query, told) in [
             ("", "Find any mail"),
-            ("q=zebra", "No mail has"),
-            ("q=%21%21", "There is no word in that"),
+            ("q=zebra", "No results for"),
+            ("q=%21%21", "Enter a search term"),
             (&*format!("q={}", "a".repeat(201)), "That is too long"),
         ] {
             let html = olga.get(&format!("/search?{query}")).await.page();
@@ -135,7 +135,7 @@ async fn a_search_that_is_behind_says_so() {
         acme.mail(help, "anna@customer.example", "Parcel", "The blowtorch").await;
         let olga = world.browser(acme.id, acme.owner).await;
         let html = olga.get("/search?q=blowtorch").await.page();
-        assert!(html.contains("not searched yet"));
+        assert!(html.contains("aren’t searchable yet"));
         world.work().await;
     })
     .await;

@@ -167,7 +167,7 @@ async fn two_windows_of_one_person_lose_neither_text() {
         // A send from it stops, and says why.
         let stopped = second.set("save", "2").press(&mia, &write(id), ("do", "send")).await;
         assert!(stopped.location().contains("check=newer"), "{}", stopped.location());
-        assert!(mia.get(stopped.location()).await.page().contains("you wrote on in another window"));
+        assert!(mia.get(stopped.location()).await.page().contains("you continued writing in another window"));
         // It chooses its own words: those of the first are kept beside.
         let chosen = Composer::open(&mia, &reply(id)).await.set("page", "bbbb").set("save", "3");
         let chosen =

@@ -205,7 +205,7 @@ fn slow_down(key: SignInKey, retry_after: Duration) -> Error {
             format!("Too many programs registered from here. Wait {wait}.")
         }
         SignInKey::NetworkLinks(_) | SignInKey::AccountLinks(_) | SignInKey::Site(Does::Links, _) => {
-            format!("Enough links were sent. Look into your mail, also into spam, or wait {wait}.")
+            format!("You’ve been sent enough links. Check your email and its spam folder, or wait {wait}.")
         }
     };
     Error::SlowDown { sentence, retry_after }

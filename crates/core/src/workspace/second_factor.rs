@@ -128,7 +128,7 @@ pub async fn turn_on(
     .execute(&mut **tx)
     .await?;
     if made.rows_affected() == 0 {
-        return Err(Error::problem("code", "There is a second factor already. Turn it off first"));
+        return Err(Error::problem("code", "Two-step verification is already on. Turn it off first"));
     }
     let codes = write_recovery_codes(tx, person).await?;
     tell(tx, person, "on").await?;
@@ -240,10 +240,10 @@ pub async fn require(tx: &mut Tx<'_>, by: &By, required: bool) -> Result<()> {
 
 async fn tell(tx: &mut Tx<'_>, person: PersonId, state: &str) -> Result<()> {
     let (workspace, now, random) = (tx.workspace(), tx.now(), tx.frame().random.clone());
-    let subject = format!("Your second factor is {state}");
+    let subject = format!("Two-step verification is {state}");
     let body = format!(
-        "The second factor of your account was turned {state}. If that was not you, sign in, end all other sessions in \
-         your profile, and tell an owner of your workspace.\n"
+        "Two-step verification was turned {state} for your account. If that wasn’t you, sign in, end all other \
+         sessions in your profile, and contact an owner of your workspace.\n"
     );
     let notice = Notice { to: person, kind: "second-factor", subject: &subject, body: &body };
     notices::write(tx, workspace, now, &random, notice).await

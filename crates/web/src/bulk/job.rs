@@ -34,8 +34,8 @@ impl JobPage {
             BulkState::Working => format!("{} {many}", doing(&self.job.action)),
             BulkState::Done => format!("{} {many}", done(&self.job.action)),
             BulkState::Cancelled => format!("Stopped after {} of {many}", self.job.done + self.job.failed),
-            BulkState::Undoing => format!("Taking back {many}"),
-            BulkState::Undone => format!("Took back {} of {many}", self.job.undone),
+            BulkState::Undoing => format!("Undoing {many}"),
+            BulkState::Undone => format!("Undid {} of {many}", self.job.undone),
         }
     }
 

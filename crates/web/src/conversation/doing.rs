@@ -123,7 +123,7 @@ impl Doing {
 pub async fn act(asked: MemberRequest) -> Result<Response> {
     let id: ConversationId = asked.id("id")?;
     let form = asked.form().await?;
-    let missing = || Error::problem("act", "needs to be told what to put there");
+    let missing = || Error::problem("act", "is missing what to put there");
     let action = asked_action::read(&asked, &form)?.ok_or_else(missing)?;
     let mut tx = asked.tx().await?;
     let job = bulk::start(&mut tx, &asked.person, &action, &[id]).await?;

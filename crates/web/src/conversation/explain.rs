@@ -56,9 +56,9 @@ pub fn event(actor: &str, event: &str, data: &Value, times: &Times) -> TimelineS
         "assigned" => match (name("to"), name("from")) {
             (Some(to), _) if Some(&to) == who.as_ref() => told("took the conversation", None),
             (Some(to), _) => told("assigned it to", Some(to)),
-            (None, Some(from)) if Some(&from) == who.as_ref() => told("gave the conversation back", None),
-            (None, Some(from)) => told("assigned it to nobody; before it was with", Some(from)),
-            (None, None) => told("assigned it to nobody", None),
+            (None, Some(from)) if Some(&from) == who.as_ref() => told("unassigned the conversation", None),
+            (None, Some(from)) => told("unassigned it from", Some(from)),
+            (None, None) => told("unassigned it", None),
         },
         "tags" => {
             let (added, removed) = (list("added").join(", "), list("removed").join(", "));
@@ -71,52 +71,52 @@ pub fn event(actor: &str, event: &str, data: &Value, times: &Times) -> TimelineS
         "sorted" => match (text("field").as_str(), data["to"].as_str()) {
             ("urgency", to) => told("set the urgency to", to.map(str::to_owned)),
             (_, Some(to)) => told("set the topic to", Some(to.to_owned())),
-            (_, None) => told("took the topic away", None),
+            (_, None) => told("removed the topic", None),
         },
-        "notified" => told("told", name("to")),
+        "notified" => told("notified", name("to")),
         "secure-read" => told("The secure message was read for the first time", None),
         "secure-ended" if text("reason") == "guessed" => {
             told("The secure link ended after too many wrong tries", None)
         }
-        "secure-ended" => told("took the secure link back", None),
+        "secure-ended" => told("revoked the secure link", None),
         "held" => told("Held: this may be a scam", None),
-        "risk-raised" => told("The sorting assistant takes this for a likely scam", None),
-        "released" => told("said that this is no scam", None),
+        "risk-raised" => told("The sorting assistant marked this as a likely scam", None),
+        "released" => told("marked this as not a scam", None),
         "approved" if data["edited"] == true => told("edited and approved a draft", None),
         "approved" => told("approved a draft", None),
-        "draft-discarded" if text("reason") == "taken-over" => told("took a draft over to write on", None),
+        "draft-discarded" if text("reason") == "taken-over" => told("took over a draft", None),
         "draft-discarded" => told("discarded a draft", None),
         "send-stopped" => match text("reason").as_str() {
-            "agents-stopped" => told("Not sent: every agent was stopped. It is a draft again", None),
+            "agents-stopped" => told("Not sent: all agents were stopped. It’s a draft again", None),
             "key-revoked" => told("Not sent: the agent’s key was revoked", None),
-            "person-left" => told("Not sent: its writer left the team", None),
-            _ => told("stopped a message before it left", None),
+            "person-left" => told("Not sent: its author left the team", None),
+            _ => told("stopped a message before it was sent", None),
         },
-        "sent-again" => told("sent again what was not delivered", None),
+        "sent-again" => told("resent an undelivered message", None),
         "send-time" => {
             let at = text("to").parse::<DateTime<Utc>>().ok().map(|at| times.brief(&at));
-            told("changed when a message leaves, to", at)
+            told("rescheduled a message to", at)
         }
         "delivery-failed" => told("A message was not delivered to", Some(text("email"))),
-        "spam-complaint" => told("Reported our mail as spam:", Some(text("email"))),
-        "suppression-lifted" => told("Can be written to again:", Some(text("email"))),
+        "spam-complaint" => told("Marked our email as spam:", Some(text("email"))),
+        "suppression-lifted" => told("Can be emailed again:", Some(text("email"))),
         "new-sender" => told("Joined as a colleague of the contact:", Some(text("email"))),
         "mail-limited" => {
             told("More mail than a day allows came for this conversation; some was refused", None)
         }
-        "app-mail-unread" => told("The words of the app’s mail could not be fetched", None),
-        "documents-requested" => told("Documents were asked for", None),
+        "app-mail-unread" => told("The text of the app’s email could not be fetched", None),
+        "documents-requested" => told("Documents were requested", None),
         "documents-cancelled" if who.is_some() => told("cancelled the request for documents", None),
         "documents-cancelled" => told("The request for documents was cancelled", None),
-        "documents-completed" => told("Everything that was asked for is in", None).of_nobody(),
+        "documents-completed" => told("All requested documents have arrived", None).of_nobody(),
         "documents-reopened" => told("The request for documents is open again", None).of_nobody(),
         "documents-expired" => told("The link for documents ended", None),
         "documents-extended" => told("gave the customer more time for documents", None),
         "document-uploaded" => told("The customer sent", Some(text("label"))),
         "document-ticked" => told("ticked off", Some(text("label"))),
         "document-accepted" => told("accepted", Some(text("label"))),
-        "document-refused" => told("refused what came, and asked again for", Some(text("label"))),
-        "document-put-back" => told("took back what was decided on", Some(text("label"))),
+        "document-refused" => told("rejected and requested again:", Some(text("label"))),
+        "document-put-back" => told("undid the decision on", Some(text("label"))),
         "booking-created" => told("The customer booked", when("startsAt")),
         "booking-cancelled" => match (&who, text("reason").as_str()) {
             (Some(_), _) => told("cancelled the booking of", when("startsAt")),
@@ -167,7 +167,7 @@ pub fn filed(placed: &str) -> String {
             "Joined by the plus tag in its address. Its sender is not confirmed.",
         ),
         ("joined by the reference", "Joined by the plus tag in its address, and its sender is known here."),
-        ("joined where the sandbox", "Joined: the sandbox was told to put it here."),
+        ("joined where the sandbox", "Joined: placed here by the sandbox."),
         ("started: it answers no mail", "New: it answers no mail of this inbox."),
         ("started: the first reply", "New: the first reply to the mail that the app sent."),
         ("started: the app's mail was answered", "New: the app’s mail was answered in another inbox before."),
@@ -220,15 +220,15 @@ pub fn sender(verdict: &Value, email: &str) -> String {
 /// Why a message of ours was not delivered, wherever that is told.
 pub fn failure(reason: &str, email: &str) -> String {
     match reason {
-        "bounce" => format!("{email} sent it back: no mail can be delivered there."),
+        "bounce" => format!("{email} bounced: no email can be delivered there."),
         "rejected" => format!("The server of {email} refused it."),
         "suppressed" => {
-            format!("{email} is not written to any more: mail to it failed, or its owner complained.")
+            format!("{email} can’t be emailed any more: an email bounced, or the recipient reported spam.")
         }
-        "gave-up" => format!("The server of {email} did not take it for a day."),
+        "gave-up" => format!("The server of {email} didn’t accept it for a day."),
         "taken-back" => "Its link was taken back before the mail had left.".to_owned(),
         "unproven-domain" => {
-            "It did not leave: the domain of its inbox is not proven to be this workspace’s. See Settings, Domains."
+            "Not sent: the domain of its inbox isn’t verified as this workspace’s. See Settings, Domains."
                 .to_owned()
         }
         _ => "It could not be delivered.".to_owned(),
@@ -243,7 +243,7 @@ pub fn risk(label: &str) -> &'static str {
         "phishing" => "Do not follow its links: this may be phishing",
         "impersonation" => "The sender may not be who they say",
         "spam" => "This looks like spam",
-        _ => "Look twice: this may be a scam",
+        _ => "Be careful: this may be a scam",
     }
 }
 
@@ -274,14 +274,11 @@ mod tests {
         let took = told("assigned", json!({ "from": null, "to": { "name": "Ada" } }));
         assert_eq!((took.who.as_deref(), took.what.as_str()), (Some("Ada"), "took the conversation"));
         let left = told("assigned", json!({ "from": { "name": "Bob" }, "to": null }));
-        assert_eq!(
-            (left.what.as_str(), left.object.as_deref()),
-            ("assigned it to nobody; before it was with", Some("Bob"))
-        );
+        assert_eq!((left.what.as_str(), left.object.as_deref()), ("unassigned it from", Some("Bob")));
         let gave_back = told("assigned", json!({ "from": { "name": "Ada" }, "to": null }));
-        assert_eq!((gave_back.what.as_str(), gave_back.object), ("gave the conversation back", None));
+        assert_eq!((gave_back.what.as_str(), gave_back.object), ("unassigned the conversation", None));
         let taken = told("draft-discarded", json!({ "messageId": "m", "reason": "taken-over" }));
-        assert_eq!(taken.what, "took a draft over to write on");
+        assert_eq!(taken.what, "took over a draft");
         assert_eq!(told("draft-discarded", json!({ "messageId": "m" })).what, "discarded a draft");
         let tags = told("tags", json!({ "added": ["a", "b"], "removed": [] }));
         assert_eq!((tags.what.as_str(), tags.object.as_deref()), ("added", Some("a, b")));

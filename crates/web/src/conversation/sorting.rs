@@ -58,7 +58,9 @@ impl Sorting {
     pub fn describe_author(&self, word: &Word) -> String {
         match (&word.by, word.at) {
             (Some(by), Some(at)) if word.by_person => format!("Said by {by}, {}", self.times.brief(&at)),
-            (Some(by), Some(at)) => format!("Sorted by {by}, {}. Your choice stands.", self.times.brief(&at)),
+            (Some(by), Some(at)) => {
+                format!("Sorted by {by}, {}. Your choice is kept.", self.times.brief(&at))
+            }
             (None, Some(at)) if word.by_person => {
                 format!("Said by somebody who left, {}", self.times.brief(&at))
             }
@@ -73,7 +75,7 @@ pub async fn correct(asked: MemberRequest) -> Result<Response> {
     let (field, value) = match (form.get("topic"), form.get("urgency")) {
         (Some(topic), None) => (Field::Topic, topic),
         (None, Some(urgency)) => (Field::Urgency, urgency),
-        _ => return Err(Error::problem("topic", "needs to be told what to put there")),
+        _ => return Err(Error::problem("topic", "is missing what to put there")),
     };
     let mut tx = asked.tx().await?;
     corrections::correct(&mut tx, &asked.person, &id.to_string(), field, value).await?;

@@ -98,7 +98,7 @@ words! { Word
         "Thank you. Everything is here." "Vielen Dank. Alles ist da." "Merci. Tout est là." "Gracias. Ya está todo."
         "Grazie. C’è tutto." "Dank u. Alles is binnen." "Obrigado. Está tudo aqui.";
     AllInMore:
-        "All documents came in, and we were told. You can close this page, or add something until {date}."
+        "We’ve received all documents. You can close this page, or add something until {date}."
         "Alle Unterlagen sind angekommen, und wir wissen Bescheid. Sie können die Seite schließen oder bis {date} etwas ergänzen."
         "Tous les documents sont arrivés et nous sommes prévenus. Vous pouvez fermer cette page, ou ajouter un fichier jusqu’au {date}."
         "Han llegado todos los documentos y estamos avisados. Puede cerrar esta página o añadir algo hasta el {date}."
@@ -270,7 +270,7 @@ words! { Word
         "Why am I seeing this?" "Warum sehe ich das?" "Pourquoi vois-je ceci ?" "¿Por qué veo esto?" "Perché vedo questo?"
         "Waarom zie ik dit?" "Porque vejo isto?";
     WhyText:
-        "{name} sent you this link by mail and asks for these documents. Not you? Close the page; nobody is told that you opened it."
+        "{name} sent you this link by mail and asks for these documents. Not you? Close the page; nobody is notified that you opened it."
         "{name} hat Ihnen diesen Link per Mail gesendet und bittet um diese Unterlagen. Das sind nicht Sie? Schließen Sie die Seite; niemand erfährt, dass Sie sie geöffnet haben."
         "{name} vous a envoyé ce lien par courriel et demande ces documents. Ce n’est pas vous ? Fermez la page ; personne ne saura que vous l’avez ouverte."
         "{name} le envió este enlace por correo y le pide estos documentos. ¿No es usted? Cierre la página; nadie sabrá que la abrió."
@@ -296,7 +296,7 @@ words! { Word
         "There is nothing here" "Hier ist nichts" "Il n’y a rien ici" "Aquí no hay nada" "Qui non c’è nulla" "Hier is niets"
         "Não há nada aqui";
     NothingText:
-        "Look whether the address is whole: it stands in the mail you got." "Prüfen Sie, ob die Adresse vollständig ist: Sie steht in der Mail, die Sie bekommen haben."
+        "Check that you copied the whole link from our email." "Prüfen Sie, ob die Adresse vollständig ist: Sie steht in der Mail, die Sie bekommen haben."
         "Vérifiez que l’adresse est complète : elle figure dans le courriel reçu." "Compruebe si la dirección está completa: figura en el correo que recibió."
         "Controlli che l’indirizzo sia completo: si trova nell’e-mail ricevuta." "Kijk of het adres volledig is: het staat in de mail die u kreeg."
         "Veja se o endereço está completo: está no e-mail que recebeu.";

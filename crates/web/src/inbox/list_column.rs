@@ -349,25 +349,25 @@ impl ListColumn {
             return say(&format!("Nothing here is tagged {tag}"), "", vec![any]);
         }
         if self.asked.unread {
-            let looked = self.next.as_ref().map(|_| format!("Looked at {UNREAD_WALK} conversations so far."));
+            let looked = self.next.as_ref().map(|_| format!("Checked {UNREAD_WALK} conversations so far."));
             let all = (String::from("Show all"), format!("/inbox?{}", self.toggled_unread()));
             return say("Everything is read", &looked.unwrap_or_default(), vec![all]);
         }
         if self.further {
             let top = (String::from("Back to the top"), format!("/inbox?{}", self.from_top()));
-            return say("That was all", "There is nothing further down.", vec![top]);
+            return say("That’s everything", "There’s nothing more to show.", vec![top]);
         }
         if shell.inboxes.is_empty() {
             return if shell.administers {
                 say(
-                    "There is no inbox yet",
-                    "Make one for the address your customers write to, or try everything with mail that nobody sent.",
+                    "No inbox yet",
+                    "Create one for the address your customers write to, or try everything with sample mail.",
                     vec![to("Set up the first inbox", "/welcome")],
                 )
             } else {
                 say(
-                    "There is no inbox yet",
-                    "An owner or admin makes the first one. Mail to its address shows up here.",
+                    "No inbox yet",
+                    "An owner or admin creates the first one. Mail to its address appears here.",
                     vec![to("Look at your profile", "/profile")],
                 )
             };
@@ -378,25 +378,25 @@ impl ListColumn {
             (InboxView::Open, Some(inbox)) => {
                 let text = format!("New mail to {} shows up here.", inbox.address);
                 let closed = format!("/inbox?view=closed&inbox={}", inbox.id);
-                say("Nothing is open here", &text, vec![("Show closed".into(), closed)])
+                say("Nothing open here", &text, vec![("Show closed".into(), closed)])
             }
             (InboxView::Open, None) => {
                 let wait = many(
                     counts.waiting,
-                    "conversation waits on a customer",
-                    "conversations wait on customers",
+                    "conversation is waiting on a customer",
+                    "conversations are waiting on customers",
                 );
-                let asleep = many(counts.snoozed, "is asleep", "are asleep");
+                let asleep = many(counts.snoozed, "is snoozed", "are snoozed");
                 let mut actions = Vec::new();
                 if counts.to_approve > 0 {
                     let drafts = many(counts.to_approve, "draft", "drafts");
                     actions.push((format!("Approve {drafts}"), "/approvals".into()));
                 }
                 if counts.waiting > 0 {
-                    actions.push(to("See who we wait for", "/inbox?view=waiting"));
+                    actions.push(to("See what’s waiting", "/inbox?view=waiting"));
                 }
                 if actions.is_empty() {
-                    actions.push(to("Write a mail", "/compose"));
+                    actions.push(to("New message", "/compose"));
                     if shell.administers {
                         actions.push(to("Finish the setup", "/welcome"));
                     }
@@ -405,7 +405,7 @@ impl ListColumn {
                     (0, 0) => format!("New mail to {} shows up here.", shell.inboxes[0].address),
                     _ => format!("{wait}, and {asleep}."),
                 };
-                say("Nothing waits for an answer", &text, actions)
+                say("All caught up", &text, actions)
             }
             (InboxView::Mine, _) => {
                 let mut actions = Vec::new();
@@ -415,27 +415,25 @@ impl ListColumn {
                 } else {
                     actions = open();
                 }
-                say("Nothing is on your desk", "What is assigned to you and open is listed here.", actions)
+                say("Nothing assigned to you", "Open conversations assigned to you appear here.", actions)
             }
             (InboxView::Unassigned, _) => {
-                say("Everything open has somebody", "New mail without an assignee shows up here.", open())
+                say("Everything is assigned", "Unassigned conversations appear here.", open())
             }
             (InboxView::Waiting, _) => say(
-                "We wait for nobody",
-                "Conversations in which the customer has the next word are here.",
+                "Not waiting on anyone",
+                "Conversations waiting for a customer’s reply appear here.",
                 open(),
             ),
             (InboxView::Snoozed, _) => say(
-                "Nothing is asleep",
-                "Snooze a conversation and it comes back when its time has come.",
+                "Nothing snoozed",
+                "Snooze a conversation and it comes back at the time you choose.",
                 open(),
             ),
-            (InboxView::Closed, _) => say("Nothing is closed yet", "What is done is kept here.", open()),
-            (InboxView::Mentioned, _) => say(
-                "Nobody mentioned you",
-                "When a note says @ and your name, its conversation is here.",
-                open(),
-            ),
+            (InboxView::Closed, _) => say("Nothing closed yet", "Closed conversations appear here.", open()),
+            (InboxView::Mentioned, _) => {
+                say("No mentions", "Conversations where a note mentions you appear here.", open())
+            }
         }
     }
 }

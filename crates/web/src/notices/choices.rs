@@ -77,10 +77,10 @@ fn row(name: String, mailbox: Option<MailboxId>, chosen: &[NotificationChoice]) 
             })
             .collect();
         if mailbox.is_some() {
-            options.insert(0, ("", "As for all", own.is_none()));
+            options.insert(0, ("", "Default", own.is_none()));
         }
         let label = match *kind {
-            "assigned" => "Given to me",
+            "assigned" => "Assigned to me",
             "mentioned" => "Mentions me",
             _ => "I follow",
         };
@@ -91,7 +91,7 @@ fn row(name: String, mailbox: Option<MailboxId>, chosen: &[NotificationChoice]) 
 
 fn words(choice: &str) -> &'static str {
     match choice {
-        "mail" => "App and mail",
+        "mail" => "App and email",
         "app" => "App only",
         _ => "Off",
     }

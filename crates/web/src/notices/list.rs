@@ -36,12 +36,12 @@ impl From<Notification> for NoticeLine {
     fn from(told: Notification) -> Self {
         let name = told.by_name.as_deref().unwrap_or("Somebody");
         let (icon, sentence) = match told.reason {
-            Reason::Assigned => ("user", format!("{name} gave you this conversation")),
+            Reason::Assigned => ("user", format!("{name} assigned this to you")),
             Reason::Mentioned => ("at-sign", format!("{name} mentioned you")),
             Reason::Replied => ("mail", format!("{name} wrote")),
             Reason::Noted => ("sticky-note", format!("{name} wrote a note")),
-            Reason::Ruled => ("list-filter", format!("{name} says that you should know of this")),
-            Reason::Documents => ("list-checks", format!("All documents of {name} are in")),
+            Reason::Ruled => ("list-filter", format!("{name} wants you to see this")),
+            Reason::Documents => ("list-checks", format!("All documents from {name} have arrived")),
         };
         Self { told, icon, sentence }
     }

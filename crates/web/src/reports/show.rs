@@ -71,7 +71,7 @@ pub async fn show(asked: MemberRequest) -> Result<Response> {
             &half,
             &most,
             &format!(
-                "Time to the first answer by week. Half within: {}. Nine in ten within: {}",
+                "Time to the first answer by week. Median: {}. 90th percentile: {}",
                 times(&half),
                 times(&most)
             ),

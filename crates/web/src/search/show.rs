@@ -275,10 +275,6 @@ impl SearchRequest {
         })
     }
 
-    fn has_several(&self) -> bool {
-        self.q.contains(char::is_whitespace)
-    }
-
     fn is_narrowed(&self) -> bool {
         self.status != View::All || self.inbox.is_some() || self.assigned.is_some() || self.tag.is_some()
     }

@@ -25,7 +25,7 @@ use rookery_core::workspace::{sessions, single_sign_on};
 pub const PATH: &str = "/profile/second-factor";
 
 const AGAIN: &str = "Sign out and in again, then turn it on within 15 minutes.";
-const WRONG: &str = "That code is not good. Wait for the next one and try again.";
+const WRONG: &str = "That code is incorrect. Wait for the next one and try again.";
 
 #[derive(Template)]
 #[template(path = "settings/second_factor.html")]
@@ -125,7 +125,7 @@ async fn turn_off(asked: &MemberRequest, code: &str) -> Result<Response> {
     let standing = second_factor::standing(&mut reading, asked.person.workspace, asked.person.id).await?;
     drop(reading);
     if standing.required {
-        return Err(Error::problem("code", "Your workspace asks everybody for a second factor"));
+        return Err(Error::problem("code", "Your workspace requires two-step verification"));
     }
     let mut tx = shown(asked, code).await?;
     second_factor::turn_off(&mut tx, &asked.person.by(), asked.person.id).await?;
@@ -154,7 +154,7 @@ async fn prove(asked: &MemberRequest, current: &str) -> Result<[SignInKey; 1]> {
             if passwords::is_of(asked.app(), whom(asked), current).await? {
                 Ok(counted)
             } else {
-                Err(Error::problem("current", "The password is not right."))
+                Err(Error::problem("current", "Incorrect password."))
             }
         }
         TurnOnProof::SignInAgain => Err(Error::problem("current", AGAIN)),

@@ -36,7 +36,7 @@ const YOU: &[Section] = &[
         "Notices",
         "bell",
         Who::Member,
-        "What you are told of, in the app and by mail",
+        "What you’re notified about, in the app and by email",
     ),
     section(
         "/settings/views",
@@ -81,14 +81,14 @@ const WORKSPACE: &[Section] = &[
         "Domains",
         "globe",
         Who::Admin,
-        "What the DNS of your domains should say, and what it says now",
+        "The DNS records your domains need, and what they say now",
     ),
     section(
         "/settings/rules",
         "Rules",
         "list-filter",
         Who::Admin,
-        "What happens by itself when mail comes in: tags, assignment, snooze, status, notices",
+        "Automations for incoming email: tags, assignment, snooze, status, notifications",
     ),
     section(
         "/settings/assistants",
@@ -102,7 +102,7 @@ const WORKSPACE: &[Section] = &[
         "Replies and signatures",
         "message-square-text",
         Who::Member,
-        "Words that the team uses again, and what stands under the mails of an inbox",
+        "Text your team reuses, and the signature of each inbox",
     ),
     section(
         "/settings/bookings",
@@ -140,14 +140,14 @@ const DEVELOPERS: &[Section] = &[
         "Webhooks",
         "webhook",
         Who::Admin,
-        "Addresses of yours that are told when something happens, and how each delivery went",
+        "Notify your apps when something happens, and see how each delivery went",
     ),
     section(
         "/settings/services",
         "Sending services",
         "send",
         Who::Admin,
-        "Postmark, Resend, Amazon SES, Mailgun, SendGrid and others that send your app’s mail and tell what became of it",
+        "Postmark, Resend, Amazon SES, Mailgun, SendGrid and others that send your app’s mail and report on its delivery",
     ),
     section(
         "/settings/sandbox",
@@ -164,7 +164,7 @@ const SAFETY: &[Section] = &[
         "Audit log",
         "scroll-text",
         Who::Admin,
-        "Who changed what and when, in a chain that shows whether anybody changed it since",
+        "Who changed what and when, in a tamper-evident log",
     ),
     section(
         "/settings/data",
@@ -178,7 +178,7 @@ const SAFETY: &[Section] = &[
         "Health",
         "circle-check",
         Who::Owner,
-        "Whether everything this server needs is as it should be, and what mends what is not",
+        "Whether everything this server needs works, and how to fix what doesn’t",
     ),
 ];
 

@@ -17,7 +17,7 @@ use rookery_core::workspace::passwords::Recognized;
 use rookery_core::workspace::second_factor::{self, half};
 use rookery_core::workspace::{people, single_sign_on};
 
-const WRONG: &str = "That code is not good. Wait for the next one, or use a recovery code.";
+const WRONG: &str = "That code is incorrect. Wait for the next one, or use a recovery code.";
 
 #[derive(Template)]
 #[template(path = "sign_in/code.html")]

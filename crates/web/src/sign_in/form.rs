@@ -22,7 +22,7 @@ use rookery_core::workspace::{passkeys, passwords, people, sign_in_links, single
 /// Answers take this long whether or not the address is known, because writing the mail for a known one takes some
 /// milliseconds that could be measured.
 const ANSWERED_AFTER: Duration = Duration::from_millis(400);
-const WRONG: &str = "That address and password do not belong together.";
+const WRONG: &str = "Incorrect email or password.";
 
 #[derive(Template)]
 #[template(path = "sign_in/form.html")]
@@ -155,7 +155,7 @@ async fn refused(
     error: &Error,
 ) -> Result<Response> {
     let problem = match error {
-        Error::Problems(_) => "That is not a mail address.".to_owned(),
+        Error::Problems(_) => "That isn’t an email address.".to_owned(),
         other => other.sentence(),
     };
     let page = page(visit, password, email, onward, Some(problem)).await?;

@@ -198,7 +198,7 @@ fn refuse(visit: &Visit, connection: &SsoConnection, onward: &Onward, why: SsoRe
         SsoRefusal::Denied(said) => (
             StatusCode::FORBIDDEN,
             said.clone(),
-            format!("{host} did not sign you in ({said}). Try again, or ask whoever runs it."),
+            format!("{host} did not sign you in ({said}). Try again, or ask its administrator."),
         ),
         SsoRefusal::Trouble(trouble) => (
             StatusCode::BAD_GATEWAY,
@@ -209,15 +209,15 @@ fn refuse(visit: &Visit, connection: &SsoConnection, onward: &Onward, why: SsoRe
         ),
         SsoRefusal::NotAsked { said: true } => (
             StatusCode::FORBIDDEN,
-            "not asked anew".to_owned(),
+            "not asked again".to_owned(),
             format!("{host} let you through without asking who you are. Sign out there, then begin again."),
         ),
         SsoRefusal::NotAsked { said: false } => (
             StatusCode::FORBIDDEN,
             "no auth_time".to_owned(),
             format!(
-                "{host} does not say when you signed in there, so it is not known that it is you. Whoever runs it can turn \
-                 that on: the claim auth_time of the ID token. Until then use another way to sign in."
+                "{host} doesn’t say when you signed in there, so we can’t confirm it’s you. Its administrator can turn that \
+                 on: the claim auth_time of the ID token. Until then, use another way to sign in."
             ),
         ),
         SsoRefusal::NotHere(why) => (
@@ -225,8 +225,8 @@ fn refuse(visit: &Visit, connection: &SsoConnection, onward: &Onward, why: SsoRe
             why.as_str().to_owned(),
             match why {
                 NotHere::Unconfirmed => format!(
-                    "{host} has not confirmed your mail address, so it does not say who you are here. Confirm it there, \
-                     or ask whoever runs it."
+                    "{host} hasn’t verified your email address, so it can’t sign you in here. Verify it there, or ask its \
+                     administrator."
                 ),
                 NotHere::Stranger => {
                     "Nobody with your address is on this team. Ask an owner or admin to invite you."

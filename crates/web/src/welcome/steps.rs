@@ -126,7 +126,7 @@ fn one(progress: &Progress, number: usize, step: FirstRunStep) -> OneStep {
     let done = state == StepState::Done;
     let title = match step {
         FirstRunStep::Inbox => "The address customers write to",
-        FirstRunStep::Dns => "Tell the world in DNS",
+        FirstRunStep::Dns => "Set up DNS",
         FirstRunStep::TestMail => "A test mail to yourself",
         FirstRunStep::People => "Invite your team",
         FirstRunStep::Key => "A key for an agent",
@@ -134,8 +134,8 @@ fn one(progress: &Progress, number: usize, step: FirstRunStep) -> OneStep {
     let line = match (step, &progress.inbox) {
         (FirstRunStep::Inbox, Some(inbox)) => format!("{}, called {}.", inbox.address, inbox.name),
         (FirstRunStep::Inbox, None) => "Mail to it becomes conversations here.".to_owned(),
-        (FirstRunStep::Dns, _) if done => "Every row is right.".to_owned(),
-        (FirstRunStep::Dns, _) => "Rows that lead mail to us and show that yours is genuine.".to_owned(),
+        (FirstRunStep::Dns, _) if done => "All records are correct.".to_owned(),
+        (FirstRunStep::Dns, _) => "Records that route mail to us and prove yours is genuine.".to_owned(),
         (FirstRunStep::TestMail, _) if done => "It left, and mail came in.".to_owned(),
         (FirstRunStep::TestMail, _) => format!("One mail to {}. Your answer shows up here.", progress.email),
         (FirstRunStep::People, _) if done => "You are not alone.".to_owned(),

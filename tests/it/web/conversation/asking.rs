@@ -84,7 +84,7 @@ async fn a_request_for_documents_is_a_card_that_says_what_came() {
         assert!(
             page.contains("1 of 2") && page.contains("came, to be looked at") && page.contains("not yet")
         );
-        assert!(!page.contains("Documents were asked for"), "the card says it");
+        assert!(!page.contains("Documents were requested"), "the card says it");
         // Nothing that is needed is missing, so nothing is late; an open one would be.
         world.app.clock.advance(chrono::TimeDelta::days(400));
         let owner = world.browser(acme.id, acme.owner).await;

@@ -27,7 +27,7 @@ async fn every_kind_of_entry_is_told_from_the_others() {
         for part in [
             "class=\"entry entry--in\"",
             "class=\"entry entry--draft\"",
-            "Draft, waits for a person",
+            "Draft · needs approval",
             "Says it is shipped",
             "class=\"entry entry--note\"",
             "<span class=\"mention\">@Olga</span>",
@@ -117,7 +117,7 @@ async fn a_held_conversation_says_why_and_a_person_releases_it() {
         assert_eq!(done.status, 303);
         assert!(done.location().starts_with(&format!("/conversations/{id}?done=released")), "{}", done.location());
         let page = owner.get(done.location()).await.page();
-        assert!(!page.contains("banner--risk") && page.contains("said that this is no scam"), "{page}");
+        assert!(!page.contains("banner--risk") && page.contains("marked this as not a scam"), "{page}");
     })
     .await;
 }

@@ -160,7 +160,7 @@ async fn pictures_of_the_web_are_off_until_somebody_asks_and_then_come_through_u
             "laid out mail is shown as it is"
         );
         assert!(page.contains("sandbox=\"allow-same-origin allow-popups allow-popups-to-escape-sandbox\""));
-        assert!(page.contains("Pictures from the web are off"));
+        assert!(page.contains("Images are blocked"));
         let frame = owner.get(&format!("/messages/{message}/html")).await.page();
         assert!(!frame.contains("pictures.test") && !frame.contains("/images/"), "{frame}");
         assert!(

@@ -85,7 +85,7 @@ async fn what_cannot_be_read_is_asked_for_again_with_a_mail() {
         let unread = pdf("blurred");
         assert_eq!(ada.sends(&item, &[("blurred.pdf", &unread)]).await.status, 303);
         let question = owner.get(&path).await.page();
-        assert!(question.contains("It cannot be read") && question.contains("Passport"), "{question}");
+        assert!(question.contains("It can’t be read") && question.contains("Passport"), "{question}");
         assert_eq!(world.requests().await, ["completed"]);
         let fields = [("why", "unreadable"), ("words", "The photo is too dark.\nA scan is best.")];
         let done = owner.post(&path, &fields).await;
@@ -210,7 +210,7 @@ async fn whoever_follows_is_told_when_everything_is_in() {
         owner.post(&format!("/conversations/{id}/follow"), &[("follow", "1")]).await;
         ada.gives(&item, "passport").await;
         let told = owner.get("/notices").await.page();
-        assert!(told.contains("All documents of Ada are in"), "{told}");
+        assert!(told.contains("All documents from Ada have arrived"), "{told}");
     })
     .await;
 }

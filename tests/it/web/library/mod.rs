@@ -32,7 +32,7 @@ async fn the_library_lists_what_was_read_and_finds_it_again() {
         assert!(html.contains("&#60;b&#62;.txt") && !html.contains("secret"));
         assert_eq!(listed(&olga.get("/documents?kind=invoice").await.page()).len(), 1);
         assert_eq!(listed(&olga.get("/documents?q=nordwind+1487.50").await.page()).len(), 1);
-        assert!(olga.get("/documents?q=zebra").await.page().contains("No document has that"));
+        assert!(olga.get("/documents?q=zebra").await.page().contains("No documents found"));
         assert_eq!(olga.get("/documents?kind=letter").await.status, 404);
         assert!(
             olga.get(&format!("/documents?q={}", "a".repeat(201))).await.page().contains("That is too long")
@@ -141,7 +141,7 @@ async fn only_whoever_opens_a_document_has_its_page_drawn() {
         let live = olga.send(olga.request(Method::GET, &path).header("x-live", "counts")).await.page();
         assert!(!live.contains("class=\"doc-sheet\"") && live.contains("data-live=\"counts\""));
         let html = olga.get(&path).await.page();
-        assert!(html.contains("class=\"doc-sheet\"") && html.contains("It is read within moments."));
+        assert!(html.contains("class=\"doc-sheet\"") && html.contains("It will be read in a moment."));
         world.sql("delete from unread_documents").await;
         assert!(!olga.get(&path).await.page().contains("within moments"), "nobody reads it");
     })

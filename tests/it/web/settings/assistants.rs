@@ -17,7 +17,7 @@ async fn an_owner_names_a_model_agrees_and_chooses() {
         let inbox = acme.mailbox("help@acme.example", "Help").await.to_string();
         let olga = world.browser(acme.id, acme.owner).await;
         let page = olga.get(PAGE).await.page();
-        assert!(page.contains("Three helpers of our own") && page.contains("disabled"), "{page}");
+        assert!(page.contains("Three built-in assistants") && page.contains("disabled"), "{page}");
         let three = [("sorting", "rules"), ("drafting", "model"), ("reading", "rules")];
         let refused = olga.post(PAGE, &three).await;
         assert_eq!(refused.status, 400, "nobody has agreed to anything");

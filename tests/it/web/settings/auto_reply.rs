@@ -52,7 +52,7 @@ async fn an_owner_writes_the_reply_and_its_hours() {
         assert!(saved.location().ends_with("#auto-reply"), "{} {}", saved.status, saved.html);
         let shown = owner.get(&page).await.page();
         assert!(shown.contains("We are &#60;closed&#62;.") && shown.contains(r#"value="08:30""#), "{shown}");
-        assert!(shown.contains("it is closed now"), "Monday is closed: {shown}");
+        assert!(shown.contains("you’re closed now"), "Monday is closed: {shown}");
         let kept: (String, String) = sqlx::query_as("select subject, hours::text from auto_replies")
             .fetch_one(&world.app.pool)
             .await

@@ -94,7 +94,7 @@ async fn a_hold_answers_409_until_it_is_ended_after_a_question() {
             assert_eq!(owner.post(holds, &covers).await.status, 303, "{covers:?}");
             let refused = owner.post("/settings/data/erase", &asked).await;
             assert_eq!(refused.status, 409, "{covers:?}: {}", refused.html);
-            assert!(refused.html.contains("A hold stands against it"), "{}", refused.html);
+            assert!(refused.html.contains("It’s on hold"), "{}", refused.html);
             assert!(owner.get(&format!("{PATH}?who={ADA}")).await.page().contains("Case &#60;7&#62;"));
             let page = owner.get(PATH).await.page();
             let end = page.split("href=\"/settings/data/holds/").nth(1).unwrap().split('"').next().unwrap();

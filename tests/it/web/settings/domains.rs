@@ -12,12 +12,12 @@ async fn the_rows_of_a_domain_are_compared_with_what_name_servers_say() {
         acme.mailbox("help@acme.example", "Help").await;
         let owner = world.browser(acme.id, acme.owner).await;
         let page = owner.get("/settings/domains").await.page();
-        assert!(page.contains("Mail from acme.example leaves without a signature."), "{page}");
+        assert!(page.contains("Email from acme.example isn’t signed."), "{page}");
 
         assert_eq!(owner.post("/settings/domains", &[("domain", "no domain")]).await.status, 400);
         let added = owner.post("/settings/domains", &[("domain", "acme.example")]).await;
         let page = owner.get(added.location()).await.page();
-        assert!(page.contains("4 of 4 rows are not right yet."), "{page}");
+        assert!(page.contains("4 of 4 records need attention."), "{page}");
         let selector: String = sqlx::query_scalar("select selector from sending_domains")
             .fetch_one(&world.app.pool)
             .await
@@ -40,7 +40,7 @@ async fn the_rows_of_a_domain_are_compared_with_what_name_servers_say() {
         zone.text(&name, &format!("v=DKIM1; k=rsa; p={key}"));
         owner.post("/settings/domains/acme.example/check", &[]).await;
         let page = owner.get("/settings/domains").await.page();
-        assert!(page.contains("3 of 4 rows are not right yet."), "{page}");
+        assert!(page.contains("3 of 4 records need attention."), "{page}");
     })
     .await;
 }

@@ -267,7 +267,7 @@ async fn the_try_it_inbox_takes_made_up_mail_that_is_answered_like_any_other() {
     story(async |world| {
         let owner = first_owner(world).await;
         let empty = owner.get("/inbox").await.page();
-        assert!(empty.contains("There is no inbox yet") && empty.contains(r#"href="/welcome""#), "{empty}");
+        assert!(empty.contains("No inbox yet") && empty.contains(r#"href="/welcome""#), "{empty}");
         let tried = owner.post("/welcome/try-it", &[("sample", "question")]).await;
         let path = tried.location().split('?').next().unwrap().to_owned();
         let id = path.strip_prefix("/conversations/").unwrap().parse().expect("a conversation");
@@ -319,7 +319,7 @@ async fn a_member_of_an_empty_workspace_is_led_somewhere_too() {
         let member = world.browser(acme.id, mia).await;
         let empty = member.get("/inbox").await.page();
         assert!(
-            empty.contains("An owner or admin makes the first one") && !empty.contains("/welcome"),
+            empty.contains("An owner or admin creates the first one") && !empty.contains("/welcome"),
             "{empty}"
         );
         assert_eq!(member.get("/welcome").await.status, 404);

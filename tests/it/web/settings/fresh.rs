@@ -21,7 +21,7 @@ async fn a_browser_that_was_left_open_is_not_enough_to_give_others_power() {
                 _ => owner.post(&path, &[("a<b", "\"typed\"")]).await,
             };
             assert_eq!(shown.status, 403, "{} {path}", page.method);
-            assert!(shown.html.contains("Is it still you?"), "{} {path}: {}", page.method, shown.html);
+            assert!(shown.html.contains("Confirm it’s you"), "{} {path}: {}", page.method, shown.html);
             if page.method.as_str() == "POST" {
                 assert!(shown.html.contains(r#"name="a&#60;b" value="&#34;typed&#34;""#), "{}", shown.html);
             }

@@ -175,9 +175,9 @@ async fn an_address_gets_few_invitations_and_wrong_ones_none() {
             .collect::<Vec<_>>()
             .join(" ");
         for (emails, said) in [
-            ("", "Write the address"),
-            ("lea", "“lea” is not a mail address"),
-            ("ok@example.com <b>", "“&#60;b&#62;” is not a mail address"),
+            ("", "Enter the address"),
+            ("lea", "“lea” isn’t an email address"),
+            ("ok@example.com <b>", "“&#60;b&#62;” isn’t an email address"),
             ("olga@rookery.example", "is on the team already"),
             (many.as_str(), "At most 20"),
         ] {

@@ -181,7 +181,7 @@ async fn revoking_tells_first_what_it_does_and_counts_only_what_the_viewer_sees(
         assert_eq!(bens.get("/me").await.status, 401);
         assert_eq!(world.due_messages().await, 0, "all three are drafts");
         let page = olga.get(done.location()).await.page();
-        assert!(page.contains("1 revoked key") && page.contains("does not work any more"), "{page}");
+        assert!(page.contains("1 revoked key") && page.contains("Key revoked"), "{page}");
         assert_eq!(olga.get(&question).await.status, 404, "there is nothing to revoke any more");
         let by: Vec<String> =
             sqlx::query_scalar("select actor_name from audit_entries where did = 'key.revoked'")

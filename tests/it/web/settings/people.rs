@@ -47,7 +47,7 @@ async fn the_list_tells_who_is_there_in_which_role_and_how_they_sign_in() {
             "Password, link by mail",
             "The only one",
             "Never",
-            "no second factor",
+            "no two-step verification",
         ] {
             assert!(page.contains(told), "{told}: {page}");
         }

@@ -72,7 +72,7 @@ async fn the_page_tells_each_number_and_how_it_is_counted_to_members_too() {
         let mia = acme.person("Mia Member", Role::Member).await;
         let browser = world.browser(acme.id, mia).await;
         let empty = browser.get("/reports").await.page();
-        assert!(empty.contains("nothing was answered yet") && empty.contains("0</b> mails"), "{empty}");
+        assert!(empty.contains("no replies yet") && empty.contains("0</b> mails"), "{empty}");
         acme.mail(help, "a@x.example", "Hello", "Hello").await;
         world.work().await;
         let page = browser.get("/reports").await.page();

@@ -160,7 +160,7 @@ async fn an_old_session_alone_does_not_turn_it_on() {
         assert!(left_open.get(PAGE).await.page().contains("Your password"));
         for wrong in ["", "a password of somebody else"] {
             let refused = turn_on(&left_open, sealed, &secret, wrong).await;
-            assert!(refused.status == 400 && refused.html.contains("The password is not right"), "{wrong}");
+            assert!(refused.status == 400 && refused.html.contains("Incorrect password"), "{wrong}");
         }
         assert_eq!(turn_on(&left_open, sealed, &secret, PASSWORD).await.status, 200);
     })
@@ -309,7 +309,7 @@ async fn an_owner_asks_everybody_for_one_and_nobody_goes_on_without() {
 
         // A phone in the sea: whoever manages her turns it off, and she sets up another.
         let question = format!("/settings/people/{mia}/second-factor");
-        assert!(olgas.get(&question).await.page().contains("Turn off the second factor of Mia?"));
+        assert!(olgas.get(&question).await.page().contains("Turn off two-step verification for Mia?"));
         assert_eq!(mias.get(&format!("/settings/people/{}/second-factor", acme.owner)).await.status, 403);
         assert_eq!(
             mias.post(&format!("/settings/people/{}/second-factor", acme.owner), &[]).await.status,
@@ -331,7 +331,7 @@ async fn an_owner_asks_everybody_for_one_and_nobody_goes_on_without() {
             .filter(|letter| letter.to == "mia@rookery.example")
             .map(|letter| letter.subject.as_str())
             .collect();
-        let told = ["Your second factor is on", "A passkey was removed from your account", "Your second factor is off"];
+        let told = ["Two-step verification is on", "A passkey was removed from your account", "Two-step verification is off"];
         assert_eq!(subjects, told);
     })
     .await;

@@ -82,13 +82,13 @@ async fn an_admin_connects_a_service_and_sees_what_becomes_of_its_reports() {
         // Paused, resumed, its secret replaced, disconnected after a question.
         assert_eq!(adam.post(&format!("{path}/pause"), &[]).await.status, 303);
         assert_eq!(reports(&secret).await, 503);
-        assert!(adam.get(&path).await.page().contains("Reports are turned away"));
+        assert!(adam.get(&path).await.page().contains("Reports are refused"));
         assert_eq!(adam.post(&format!("{path}/resume"), &[]).await.status, 303);
-        assert!(adam.get(&format!("{path}/rotate")).await.page().contains("For 24 hours both are good"));
+        assert!(adam.get(&format!("{path}/rotate")).await.page().contains("Both are valid for 24 hours"));
         let new = adam.post(&format!("{path}/rotate"), &[]).await.page();
         let new = between(&new, r#"<code id="secret">"#).to_owned();
         assert!(new != secret && reports(&secret).await == 200 && reports(&new).await == 200);
-        assert!(adam.get(&path).await.page().contains("Two secrets are good"));
+        assert!(adam.get(&path).await.page().contains("Two secrets are valid"));
         assert_eq!(adam.post(&format!("{path}/end-old-secret"), &[]).await.status, 303);
         assert_eq!((reports(&secret).await, reports(&new).await), (401, 200));
         assert!(adam.get(&format!("{path}/remove")).await.page().contains("This cannot be undone"));

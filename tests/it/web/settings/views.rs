@@ -53,7 +53,7 @@ async fn a_list_and_a_search_are_saved_opened_renamed_ordered_and_removed() {
             1,
             "the view, and not what it is made of"
         );
-        assert!(shown.contains("Change your views") && !shown.contains("Save this view"));
+        assert!(shown.contains("Edit your views") && !shown.contains("Save this view"));
         // A conversation of it stays in it.
         let inside = olga.get(&format!("/conversations/{conversation}?{list}")).await.page();
         assert!(inside.contains("<bdi>Money &#60;b&#62;</bdi>") && inside.contains(r#"aria-current="page""#));

@@ -55,11 +55,11 @@ recorded! {
     RoleChanged "person.role_changed" "changed the role of";
     PersonRemoved "person.removed" "removed";
     SignedIn "person.signed_in" "signed in as";
-    SecondFactorOn "second_factor.on" "turned on the second factor of";
-    SecondFactorOff "second_factor.off" "turned off the second factor of";
+    SecondFactorOn "second_factor.on" "turned on two-step verification for";
+    SecondFactorOff "second_factor.off" "turned off two-step verification for";
     RecoveryCodesMade "recovery_codes.made" "made new recovery codes for";
-    SecondFactorRequired "second_factor.required" "asked everybody for a second factor in";
-    SecondFactorOptional "second_factor.optional" "no longer asks everybody for a second factor in";
+    SecondFactorRequired "second_factor.required" "required two-step verification in";
+    SecondFactorOptional "second_factor.optional" "made two-step verification optional in";
     PasskeyAdded "passkey.added" "added a passkey of";
     PasskeyRenamed "passkey.renamed" "renamed a passkey of";
     PasskeyRemoved "passkey.removed" "removed a passkey of";

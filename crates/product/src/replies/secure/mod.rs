@@ -165,7 +165,7 @@ pub async fn letter(app: &App, secure: &OutgoingLetter) -> Result<Option<Outgoin
     let from = secure.from_name.as_deref().filter(|name| !name.is_empty()).unwrap_or(&secure.from);
     let asks = match way {
         Way::Code => "The page asks for a code, which it sends to this address.",
-        Way::Passphrase => "The page asks for the passphrase that was agreed with you. It stands in no mail.",
+        Way::Passphrase => "The page asks for the passphrase you agreed on with us. It isn’t in any email.",
     };
     let days = page::LIVES.num_days();
     Ok(Some(OutgoingLetter {

@@ -38,7 +38,7 @@ words! { BookingWord
         "Questa pagina non usa cookie e non richiede un account." "Deze pagina plaatst geen cookie en vraagt geen account."
         "Esta página não usa cookies nem pede conta.";
     Taken:
-        "Somebody was faster: this time is taken. Please choose another one."
+        "That time was just booked. Please choose another one."
         "Jemand war schneller: Dieser Termin ist vergeben. Bitte wählen Sie einen anderen."
         "Quelqu’un a été plus rapide : ce créneau est pris. Choisissez-en un autre."
         "Alguien fue más rápido: esta hora está ocupada. Elija otra, por favor."
@@ -118,7 +118,7 @@ words! { BookingWord
         "This is not a whole address." "Das ist keine vollständige Adresse." "Cette adresse n’est pas complète."
         "No es una dirección completa." "Non è un indirizzo completo." "Dit is geen volledig adres." "Não é um endereço completo.";
     CodeTitle:
-        "Look into your mail" "Sehen Sie in Ihr Postfach" "Consultez vos courriels" "Mire su correo" "Controlli la posta"
+        "Check your email" "Sehen Sie in Ihr Postfach" "Consultez vos courriels" "Mire su correo" "Controlli la posta"
         "Kijk in uw mail" "Veja o seu e-mail";
     CodeSent:
         "We sent a code of six digits to {address}. Nothing is booked yet."
@@ -220,7 +220,7 @@ words! { BookingWord
         "Spunti la casella, così nessuno sposta per errore." "Vink dit aan, zodat niemand per ongeluk verzet."
         "Assinale isto, para que ninguém mude por engano.";
     MovedOften:
-        "This booking was moved too often. Please cancel it and book anew, or write to us."
+        "This booking was moved too often. Please cancel it and book again, or write to us."
         "Dieser Termin wurde zu oft verschoben. Bitte sagen Sie ihn ab und buchen Sie neu, oder schreiben Sie uns."
         "Ce rendez-vous a été déplacé trop souvent. Annulez-le et réservez à nouveau, ou écrivez-nous."
         "Esta cita se cambió demasiadas veces. Cancélela y reserve de nuevo, o escríbanos."

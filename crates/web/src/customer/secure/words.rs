@@ -53,7 +53,7 @@ words! { SecureWord
         "La phrase secrète convenue avec vous" "La frase secreta acordada con usted" "La frase segreta concordata con Lei"
         "De afgesproken wachtzin" "A frase secreta combinada consigo";
     PassphraseHint:
-        "It stands in no mail: you agreed it by phone or in person." "Sie steht in keiner Mail: Sie wurde am Telefon oder persönlich vereinbart."
+        "It isn’t in any email: you agreed on it by phone or in person." "Sie steht in keiner Mail: Sie wurde am Telefon oder persönlich vereinbart."
         "Elle ne figure dans aucun courriel : elle a été convenue par téléphone ou en personne." "No figura en ningún correo: se acordó por teléfono o en persona."
         "Non è in nessuna e-mail: è stata concordata al telefono o di persona." "Hij staat in geen mail: hij is telefonisch of persoonlijk afgesproken."
         "Não está em nenhum e-mail: foi combinada por telefone ou pessoalmente.";
@@ -148,7 +148,7 @@ words! { SecureWord
         "Why am I seeing this?" "Warum sehe ich das?" "Pourquoi est-ce que je vois cela ?" "¿Por qué veo esto?"
         "Perché vedo questo?" "Waarom zie ik dit?" "Porque estou a ver isto?";
     WhyText:
-        "Somebody at {name} wrote something that should not stand in an ordinary mail, so the mail holds only this link. The words are stored sealed. This is not end-to-end encryption: the team of {name} reads what you write here."
+        "Someone at {name} wrote something that doesn’t belong in an ordinary email, so the email contains only this link. The text is stored encrypted. This is not end-to-end encryption: the team of {name} reads what you write here."
         "Jemand bei {name} hat etwas geschrieben, das nicht in einer gewöhnlichen Mail stehen soll. Deshalb enthält die Mail nur diesen Link. Der Text ist versiegelt gespeichert. Das ist keine Ende-zu-Ende-Verschlüsselung: Das Team von {name} liest, was Sie hier schreiben."
         "Quelqu’un chez {name} a écrit ce qui ne doit pas figurer dans un courriel ordinaire ; le courriel ne contient donc que ce lien. Le texte est conservé scellé. Ce n’est pas un chiffrement de bout en bout : l’équipe de {name} lit ce que vous écrivez ici."
         "Alguien de {name} escribió algo que no debe ir en un correo corriente; por eso el correo solo lleva este enlace. El texto se guarda sellado. No es cifrado de extremo a extremo: el equipo de {name} lee lo que usted escriba aquí."

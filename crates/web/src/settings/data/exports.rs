@@ -107,7 +107,7 @@ async fn password_counts(conn: &mut PgConnection, person: &Person) -> Result<Res
         return Ok(Err("only single sign-on counts here"));
     }
     if second_factor::standing(conn, person.workspace, person.id).await?.since.is_some() {
-        return Ok(Err("a password alone is not enough for somebody with a second factor"));
+        return Ok(Err("a password alone isn’t enough with two-step verification"));
     }
     let who = Recognized { workspace: person.workspace, person: person.id };
     Ok(if passwords::has_one(conn, who).await? { Ok(()) } else { Err("you have no password") })

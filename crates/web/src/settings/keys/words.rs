@@ -40,11 +40,11 @@ pub fn choices(ticked: &[Scope], undo_minutes: i64) -> Vec<ScopeChoice> {
                 ),
                 Scope::Record => (
                     "Record app mail",
-                    "Tell Rookery which mail your own app sent, so that answers find their conversation.".to_owned(),
+                    "Report which email your app sent, so replies find their conversation.".to_owned(),
                 ),
                 Scope::Webhooks => (
                     "Manage webhooks",
-                    "Make webhooks, pause them, read their log: for a program of yours, never for a model. They hear no more than the key sees, and stop with it.".to_owned(),
+                    "Make webhooks, pause them, read their log: for your backend only; don’t give this to an AI model. They receive only what the key can see, and end with it.".to_owned(),
                 ),
             };
             ScopeChoice {

@@ -39,14 +39,14 @@ async fn invite_all(asked: &MemberRequest, emails: &str, role: Role) -> Result<(
         let address = people::an_address("email", email);
         let address = address.map_err(|_| {
             let shown: String = email.chars().take(100).collect();
-            Error::problem("email", format!("“{shown}” is not a mail address"))
+            Error::problem("email", format!("“{shown}” isn’t an email address"))
         })?;
         if !addresses.contains(&address) {
             addresses.push(address);
         }
     }
     match addresses.len() {
-        0 => return Err(Error::problem("email", "Write the address of whoever you want to invite")),
+        0 => return Err(Error::problem("email", "Enter the address of the person you want to invite")),
         1..=MOST_AT_ONCE => {}
         _ => return Err(Error::problem("email", format!("At most {MOST_AT_ONCE} addresses at once"))),
     }

@@ -58,14 +58,15 @@ pub async fn require(asked: MemberRequest) -> Result<Response> {
     let form = asked.form().await?;
     let required = form.flag("required");
     if asked.person.role != Role::Owner {
-        let error = Error::Forbidden("Only owners can ask everybody for a second factor.".into());
+        let error = Error::Forbidden("Only owners can require two-step verification.".into());
         return list::refused(&asked, list::TypedInvitation::default(), error).await;
     }
     let mut tx = asked.tx().await?;
     let own = second_factor::standing(&mut tx, asked.person.workspace, asked.person.id).await?;
     if required && own.since.is_none() {
         drop(tx);
-        let error = Error::problem("required", "Set up your own second factor first, in your profile");
+        let error =
+            Error::problem("required", "Set up your own two-step verification first, in your profile");
         return list::refused(&asked, list::TypedInvitation::default(), error).await;
     }
     second_factor::require(&mut tx, &asked.person.by(), required).await?;

@@ -21,7 +21,7 @@ pub const ACTIONS: &[(&str, &str)] = &[
     ("assign", "Assign to"),
     ("status", "Set the status"),
     ("snooze", "Snooze"),
-    ("notify", "Tell somebody"),
+    ("notify", "Notify someone"),
 ];
 
 #[derive(Clone, Debug, Default)]

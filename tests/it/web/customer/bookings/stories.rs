@@ -81,7 +81,7 @@ async fn a_visitor_books_with_a_code_and_nothing_is_stored_before_it_came_back()
             "{events:?}"
         );
         let taken = ada.opens(&format!("{PAGE}?at={AT}")).await;
-        assert!(taken.status == 409 && taken.html.contains("Somebody was faster"), "{}", taken.html);
+        assert!(taken.status == 409 && taken.html.contains("That time was just booked"), "{}", taken.html);
         let private = private(&ada, &to).await;
         let file = ada.opens(&format!("{private}/calendar")).await;
         assert!(

@@ -169,7 +169,7 @@ async fn an_address_alone_makes_nobody_somebody() {
             let refused = sign_in(world, acme.id, &provider).await;
             assert_eq!(refused.status, 403, "{claims}");
             assert!(
-                refused.html.contains("has not confirmed your mail address"),
+                refused.html.contains("hasn’t verified your email address"),
                 "{claims}: {}",
                 refused.html
             );

@@ -42,9 +42,9 @@ async fn signing_in_again_takes_a_new_proof_at_the_provider() {
         // Whoever has the browser can leave the question out, but not make the answer up.
         for (claims, why) in [
             (hour_ago, "let you through without asking"),
-            (json!({ "auth_time": null }), "does not say when you signed in"),
-            (json!({ "auth_time": "now" }), "does not say when you signed in"),
-            (json!({ "auth_time": world.now().timestamp() + 3600 }), "does not say when you signed in"),
+            (json!({ "auth_time": null }), "doesn’t say when you signed in"),
+            (json!({ "auth_time": "now" }), "doesn’t say when you signed in"),
+            (json!({ "auth_time": world.now().timestamp() + 3600 }), "doesn’t say when you signed in"),
         ] {
             provider.says(claims.clone());
             let leaving = leave_again(world, acme.id).await;

@@ -1,8 +1,9 @@
-//! Where a timeline begins for its reader: a line before what is new, and what was read folded to one line each.
+//! Where a timeline begins for its reader: a line before what is new, and messages that were read folded to one line each.
+//! A message that still waits for somebody is never folded.
 
 use chrono::{DateTime, Utc};
 
-use crate::conversation::entry::{Message, TimelineEntry};
+use crate::conversation::timeline::entry::{Message, TimelineEntry};
 use crate::visit::MemberRequest;
 use rookery_base::ids::MessageId;
 

@@ -1,6 +1,9 @@
 //! The timeline as the page shows it: messages, notes and runs of events, the newest thirty, earlier ones by fifty
 //! (specification 2.4). What approved a message or kept it from leaving stands with the message, not apart.
 
+pub mod entry;
+mod folding;
+
 use std::collections::{HashMap, HashSet};
 
 use askama::Template;
@@ -13,11 +16,11 @@ use url::form_urlencoded;
 use crate::approvals::queue;
 use crate::conversation::ask::AskCard;
 use crate::conversation::content;
-use crate::conversation::entry::{Body, EventLine, Message, RemoteImages, TimelineEntry};
 use crate::conversation::explain;
 use crate::conversation::files::chips;
-use crate::conversation::folding::{fold_read, start_of, with_mark};
 use crate::conversation::secure::{self, SecureCard};
+use crate::conversation::timeline::entry::{Body, EventLine, Message, RemoteImages, TimelineEntry};
+use crate::conversation::timeline::folding::{fold_read, start_of, with_mark};
 use crate::conversation::words;
 use crate::outgoing::clock::Clock;
 use crate::show::{Times, filters};
@@ -261,7 +264,7 @@ impl<'a> TimelineReader<'a> {
             (_, Some(MessageStatus::Draft)) if matches!(author, Some(Author::Person(_))) => {
                 ("entry--draft", Some(("pencil", "Draft")))
             }
-            (_, Some(MessageStatus::Draft)) => ("entry--draft", Some(("bot", "Draft, waits for a person"))),
+            (_, Some(MessageStatus::Draft)) => ("entry--draft", Some(("bot", "Draft · needs approval"))),
             (_, Some(MessageStatus::Scheduled)) if held => {
                 ("entry--out", Some(("octagon-x", "Held: agents are stopped")))
             }

@@ -1,6 +1,8 @@
 //! `/outgoing` and the strip: what leaves when, what failed and why, what was stopped; stopping in time, twice and too
 //! late.
 
+mod own_mail;
+
 use chrono::TimeDelta;
 use rookery_base::relay::mailer::{Handover, Refusal};
 use rookery_core::workspace::people::Role;
@@ -35,7 +37,7 @@ async fn scheduled_mail_is_seen_with_its_remaining_time_and_stopped_by_anybody_o
         world.work().await;
         let too_late = mia.post(&format!("/messages/{late}/undo"), &[]).await;
         assert_eq!((too_late.status, too_late.location().contains("done=too-late")), (303, true));
-        assert!(mia.get(too_late.location()).await.page().contains("it is already on its way"));
+        assert!(mia.get(too_late.location()).await.page().contains("it was already sent"));
         let letters = world.outbox.letters();
         assert_eq!(letters.iter().map(|letter| letter.message.to_string()).collect::<Vec<_>>(), [late]);
         assert_eq!(bot.message(first, &early).await["text"], "On its way.");
@@ -58,7 +60,7 @@ async fn a_stopped_answer_of_a_person_stays_in_sight_and_can_be_sent_after_all()
         world.sql(&format!("update messages set author_type = 'user', author_id = {}, origin = 'person' where status = 'scheduled'", mia.0)).await;
         let mia = world.browser(acme.id, mia).await;
         acme.undo(acme.owner, &message).await.unwrap();
-        assert!(mia.get("/approvals").await.page().contains("Nothing waits for you"), "it is no draft of an agent");
+        assert!(mia.get("/approvals").await.page().contains("No drafts to review"), "it is no draft of an agent");
         let page = mia.get("/outgoing").await.page();
         assert!(page.contains("Stopped") && page.contains(&format!("/approvals/{message}")), "{page}");
         let review = mia.get(&format!("/approvals/{message}")).await.page();
@@ -79,7 +81,7 @@ async fn what_is_on_its_way_what_failed_and_what_leaves_later_are_told_apart() {
         let help = acme.mailbox("help@acme.example", "Help").await;
         let bot = acme.key("bot", "send", Mode::Live).await;
         let olga = world.browser(acme.id, acme.owner).await;
-        assert!(olga.get("/outgoing").await.page().contains("Nothing is on its way"));
+        assert!(olga.get("/outgoing").await.page().contains("Nothing scheduled"));
         let sends = async |name: &str| {
             let id = acme.mail(help, &format!("{name}@customer.example"), name, "Hello").await;
             bot.sends(id, "Hello").await

@@ -5,7 +5,7 @@ use chrono::TimeDelta;
 use rookery_core::workspace::people::Role;
 use serde_json::json;
 
-use super::writing_attacks::upload;
+use crate::web::writing_attacks::upload;
 use rookery_world::browser::{Browser, Shown};
 use rookery_world::pages::writing::{Composer, inbox, reply, write};
 use rookery_world::{Mode, story, story_with};
@@ -108,9 +108,8 @@ async fn undo_puts_the_words_back_before_their_writer_and_a_colleague_gets_a_dra
         let tom = acme.person("Tom", Role::Member).await;
         let (mia, tom) = (world.browser(acme.id, acme.owner).await, world.browser(acme.id, tom).await);
         let key = acme.key("bot", "read", Mode::Live).await;
-        let sends = async |composer: Composer| {
-            message_of(&composer.press(&mia, &write(id), ("do", "send")).await)
-        };
+        let sends =
+            async |composer: Composer| message_of(&composer.press(&mia, &write(id), ("do", "send")).await);
         let composer = Composer::open(&mia, &reply(id)).await.set("body", "Here it is.\n\nReally.");
         let composer = composer.set("cc", "bob@customer.example");
         let files = format!("{}/files", write(id));
