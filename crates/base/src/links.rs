@@ -70,7 +70,12 @@ fn kind_of_part(part: &str) -> WordKind {
     if part.split_once('@').is_some_and(is_signed) {
         return WordKind::Link;
     }
-    let end = part.find(['/', ':', '?', '#']).unwrap_or(part.len());
+    // `Refund:evil.com/claim`: what stands behind such a sign is read by itself, too.
+    let signs = ['/', ':', '?', '#', '%', '&', '=', '~'];
+    if part.split_once(signs).is_some_and(|(_, rest)| kind_of_part(rest) != WordKind::Plain) {
+        return WordKind::Link;
+    }
+    let end = part.find(signs).unwrap_or(part.len());
     let (host, rest) = part.split_at(end);
     let host = host.trim_matches(['.', '-', '_', '@', '+']);
     let leads_on = rest.trim_start_matches([':', '/', '?', '#']).starts_with(char::is_alphanumeric);
@@ -138,6 +143,13 @@ mod tests {
             "evil.com:8080",
             "Acme|evil.com",
             "hxxp://evil",
+            "Refund:evil.com/claim",
+            "see/evil.com",
+            "https:evil.com/x",
+            "a#evil.com",
+            "evil.com=",
+            "evil.com~",
+            "evil.com%",
         ] {
             assert!(has_link(name), "{name}");
             assert!(!has_link(&without_links(name)), "{name}: {}", without_links(name));

@@ -152,6 +152,16 @@ async fn where_the_directory_is_older_than_a_move_nothing_is_removed() {
     assert!(!cleaned.status.success(), "{cleaned:?}");
     assert!(String::from_utf8_lossy(&cleaned.stderr).contains("Nothing is removed"), "{cleaned:?}");
     assert_eq!(fleet.rows("west", tenant).await, rows, "they are the only ones");
+    // Nor do a move to where it is already, and giving that up.
+    let to_west = ["cells", "move", "--workspace", &tenant.id, "--to", "west"];
+    let give_up = ["cells", "move", "--workspace", &tenant.id, "--abort"];
+    for command in [&to_west[..], &give_up[..]] {
+        let refused = fleet.run(command);
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && said.contains("Nothing is removed"), "{command:?}: {refused:?}");
+        assert_eq!(fleet.rows("west", tenant).await, rows, "{command:?}");
+    }
+    fleet.run_sql("main", format!("delete from directory.moves where workspace_id = {id}")).await;
     // What the advice says puts it right.
     assert!(fix.contains(&format!("the row with `id` {id} has to have the `cell` 'west'")), "{fix}");
     fleet.run_sql("main", format!("update directory.workspaces set cell = 'west' where id = {id}")).await;

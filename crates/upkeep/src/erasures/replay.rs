@@ -43,7 +43,8 @@ async fn missing(app: &App, listed: &[(WorkspaceId, ErasureId)]) -> Result<Vec<(
     let rows = sqlx::query!(
         r#"select t.workspace_id as "workspace!: WorkspaceId", t.id as "id!: ErasureId"
            from unnest($1::bigint[], $2::bigint[]) as t (workspace_id, id)
-           join workspaces on workspaces.id = t.workspace_id and fenced_at is null
+           join workspaces on workspaces.id = t.workspace_id
+             and (fenced_at is null or fenced_at > clock_timestamp())
            where not exists (select from erasures e where e.workspace_id = t.workspace_id and e.id = t.id
                                and (e.done_at is not null or not e.replayed))"#,
         &workspaces,

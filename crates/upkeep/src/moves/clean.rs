@@ -1,19 +1,28 @@
 //! Removes the rows of a workspace from a cell that it does not live in: the old cell after a move, the new one after a
 //! move that was given up. In batches, so that nobody waits long and vacuum keeps up. The directory is asked before each
-//! table: where it says that the workspace lives, nothing is removed.
+//! table: where it says that the workspace lives, nothing is removed. Nor does anything go that the other cell has not: it may
+//! be the directory that was restored, and then these rows are the only ones.
 
 use sqlx::Row;
 
 use super::side::Side;
+use super::strays;
 use rookery_base::error::{Error, Result};
 use rookery_base::ids::WorkspaceId;
 use rookery_base::store::directory::Directory;
 
 const BATCH: u32 = 10_000;
 
-pub async fn clean(directory: &Directory, side: &mut Side, workspace: WorkspaceId) -> Result<()> {
+/// `home` is the cell that has the workspace.
+pub async fn clean(
+    directory: &Directory,
+    side: &mut Side,
+    home: &mut Side,
+    workspace: WorkspaceId,
+) -> Result<()> {
     let id = workspace.0;
     lives_elsewhere(directory, side, workspace).await?;
+    is_replaced(side, home, workspace).await?;
     // Rows that go here must not go elsewhere too.
     if side.is_so(&format!("exists (select from pg_publication where pubname = 'rookery_move_{id}')")).await?
     {
@@ -29,7 +38,22 @@ pub async fn clean(directory: &Directory, side: &mut Side, workspace: WorkspaceI
     done
 }
 
-pub async fn lives_elsewhere(directory: &Directory, side: &Side, workspace: WorkspaceId) -> Result<()> {
+async fn is_replaced(side: &mut Side, home: &mut Side, workspace: WorkspaceId) -> Result<()> {
+    let (here, there) = (
+        strays::standing(side.conn(), &[workspace]).await?.remove(&workspace),
+        strays::standing(home.conn(), &[workspace]).await?.remove(&workspace),
+    );
+    if here.is_none_or(|here| there.is_some_and(|there| there.replaces(here))) {
+        return Ok(());
+    }
+    Err(Error::internal(format!(
+        "{workspace} should live in the cell {}, which does not have it as it is in the cell {}. Nothing is removed. \
+         See what to do: rookery doctor",
+        home.cell, side.cell
+    )))
+}
+
+async fn lives_elsewhere(directory: &Directory, side: &Side, workspace: WorkspaceId) -> Result<()> {
     match directory.cells_of(&[workspace]).await?.get(&workspace) {
         Some(home) if home.name != side.cell => Ok(()),
         _ => Err(Error::internal(format!(

@@ -58,7 +58,7 @@ pub async fn begin(
         return Ok(());
     }
     // What an earlier copy left would be in the way of this one.
-    clean::clean(directory, to, workspace).await?;
+    clean::clean(directory, to, from, workspace).await?;
     let row: String = sqlx::query_scalar("select to_jsonb(w)::text from workspaces w where id = $1")
         .bind(id)
         .fetch_one(from.conn())

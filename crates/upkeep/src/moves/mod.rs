@@ -78,7 +78,7 @@ pub async fn go_on(directory: &Directory, sides: &mut Sides, known: &Move, tell:
                 MoveStep::Clean
             }
             MoveStep::Clean => {
-                clean::clean(directory, from, moving.workspace).await?;
+                clean::clean(directory, from, to, moving.workspace).await?;
                 return directory.end_move(moving).await;
             }
         };
@@ -123,7 +123,7 @@ pub async fn give_up(directory: &Directory, sides: &mut Sides, known: &Move) -> 
     let (from, to) = (&mut sides.from, &mut sides.to);
     fence::open(from, moving.workspace).await?;
     copy::end(from, to, moving.workspace).await?;
-    clean::clean(directory, to, moving.workspace).await?;
+    clean::clean(directory, to, from, moving.workspace).await?;
     directory.end_move(moving).await
 }
 
@@ -140,18 +140,5 @@ pub async fn clean_stray(
     if directory.move_of(workspace).await?.is_some() {
         return Err(Error::internal("This workspace is being moved. Finish that first: rookery cells list"));
     }
-    clean::lives_elsewhere(directory, side, workspace).await?;
-    let (here, there) = (
-        strays::standing(side.conn(), &[workspace]).await?.remove(&workspace),
-        strays::standing(home.conn(), &[workspace]).await?.remove(&workspace),
-    );
-    let is_replaced = here.is_none_or(|here| there.is_some_and(|there| there.replaces(here)));
-    if !is_replaced {
-        return Err(Error::internal(format!(
-            "The directory says that {workspace} lives in the cell {}, which does not have it as it is in the cell {}. \
-             Nothing is removed. See what to do: rookery doctor",
-            home.cell, side.cell
-        )));
-    }
-    clean::clean(directory, side, workspace).await
+    clean::clean(directory, side, home, workspace).await
 }
