@@ -59,10 +59,11 @@ toasts! {
     RiskUnseen "risk-unseen" "Not sent yet: this may be fraud. Tick the box once you’ve checked it." None;
     Stopped "stopped" "Stopped. It’s a draft again." None;
     TakenBack "taken-back" "Not sent. Your text is back." None;
-    SentNow "sent-now" "Sent." None;
-    OnItsWay "on-its-way" "It was already sent." None;
+    TakenBackClosed "taken-back-closed" "Not sent. Your text is back. The conversation is still closed." None;
+    SentNow "sent-now" "Sending now." None;
+    OnItsWay "on-its-way" "It’s no longer waiting to be sent." None;
     StoppedAlready "stopped-already" "It was already stopped and is a draft." None;
-    TooLate "too-late" "Too late to stop: it was already sent." None;
+    TooLate "too-late" "Too late to stop." None;
     SentAgain "sent-again" "Resent. Anyone can stop it until it’s sent." Some(("/messages/", "/undo"));
     AgainAlready "again-already" "Someone already sent it again." None;
     NotFailed "not-failed" "Not resent: it didn’t fail." None;
@@ -88,7 +89,7 @@ toasts! {
     SendsLater "later" "Scheduled." Some(("/messages/", "/undo"));
     Noted "noted" "Note added." None;
     Follows "follows" "You’re following this conversation." None;
-    FollowsNot "follows-not" "You’re no longer following this, unless someone mentions you." None;
+    FollowsNot "follows-not" "You’re no longer following this. You’ll be notified if someone mentions you." None;
     DraftGone "draft-gone" "Draft discarded." Some(("/drafts/", "/restore"));
     KeyRevoked "key-revoked" "Key revoked." None;
     AgentsStopped "agents-stopped" "Every agent is stopped." Some(("/settings/agents/", ""));
@@ -191,6 +192,11 @@ impl Toast {
     pub fn undo(&self) -> Option<String> {
         let (before, behind) = self.done.undo().filter(|_| !self.of.is_empty())?;
         Some(format!("{before}{}{behind}", self.of))
+    }
+
+    /// Whether it offers to take back a mail that its reader has just sent, which is soon too late.
+    pub fn is_of_own_mail(&self) -> bool {
+        matches!(self.done, Done::Sends | Done::SentAndClosed)
     }
 }
 

@@ -32,7 +32,7 @@ async fn an_owner_sees_what_is_wrong_and_what_mends_it_and_nobody_else_does() {
         kept::keep(&world.app, report(vec![disk(full)])).await.unwrap();
         let page = owner.get(PATH).await.page();
         for told in [
-            "1 of 1 checks is not right",
+            "1 of 1 checks failed",
             "7 MB &#60;b&#62;free",
             "Make &#60;i&#62;room",
             "<code id=\"disk-1\">df -h</code>",

@@ -326,7 +326,7 @@ async fn a_password_is_not_enough_with_a_second_factor_nor_where_only_single_sig
         let factor = format!(
             "insert into second_factors (workspace_id, person_id, secret, created_at) values ({}, {}, '\\x00', now())",
             acme.id.0, acme.owner.0);
-        for (has, undo, why) in [(&sso, "delete from sso_connections", "only single sign-on"), (&factor, "delete from second_factors", "second factor")] {
+        for (has, undo, why) in [(&sso, "delete from sso_connections", "only single sign-on"), (&factor, "delete from second_factors", "two-step verification")] {
             world.sql(has).await;
             let refused = owner.post(&path, &[("password", PASSWORD)]).await;
             assert_eq!(refused.status, 403, "{why}");

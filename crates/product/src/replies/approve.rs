@@ -76,11 +76,17 @@ pub async fn approve(
     edited: Option<&str>,
     shown: Option<SeenDraft>,
 ) -> Result<Approved> {
-    approve_confirmed(app, tx, person, message, edited, shown, &[]).await
+    let mut confirmed = Vec::new();
+    if shown.is_none() {
+        // Who was shown nothing had no box to tick.
+        let (conversation, _) = lock_draft(tx, person, message).await?;
+        confirmed.extend(conversation.risk.as_deref().map(risk_key));
+    }
+    approve_confirmed(app, tx, person, message, edited, shown, &confirmed).await
 }
 
 /// What somebody confirms who approves a draft although its conversation is held to be a fraud. Another risk that is found
-/// meanwhile has to be confirmed anew.
+/// meanwhile has to be confirmed again.
 pub fn risk_key(risk: &str) -> String {
     format!("risk {risk}")
 }
@@ -109,7 +115,7 @@ pub async fn approve_confirmed(
         return Ok(Approved::Unconfirmed);
     }
     let risk = conversation.risk.as_deref().map(risk_key);
-    if shown.is_some() && risk.is_some_and(|risk| !confirmed.contains(&risk)) {
+    if risk.is_some_and(|risk| !confirmed.contains(&risk)) {
         return Ok(Approved::Risky);
     }
     Ok(Approved::Leaves(let_go(app, tx, person, &conversation, &draft, edited).await?))

@@ -47,7 +47,7 @@ pub async fn ask_again(
     let nobody = || Error::Conflict("There is no address any more to ask: nothing was changed.".into());
     let address = asked.iter().find_map(MessageRecipient::visible_address).ok_or_else(nobody)?;
     if suppress::is_suppressed(tx, conversation.livemode(), address).await? {
-        let barred = "This address is not written to any more: mail to it failed, or its owner complained. Nothing was changed.";
+        let barred = "This address can’t be emailed any more: an email bounced, or the recipient reported spam. Nothing was changed.";
         return Err(Error::Conflict(barred.into()));
     }
     mailboxes::must_send(tx, conversation.mailbox_id, "body").await?;

@@ -18,6 +18,7 @@ use rookery_base::store::db::Tx;
 use rookery_core::conversations::assign::{self, To};
 use rookery_core::conversations::conversation::Locked;
 use rookery_core::conversations::lock::lock_visible;
+use rookery_core::conversations::messages::outbound;
 use rookery_core::conversations::secure::page::Way;
 use rookery_core::conversations::status::Status;
 use rookery_core::conversations::{notes, start, transitions};
@@ -195,6 +196,7 @@ async fn write(
             write_to(app, tx, conversation, person, reply, destination, Some(sends_at)).await?.message
         }
     };
+    outbound::mark_composed(tx, conversation, message).await?;
     if conversation.assignee.is_none()
         && inbox_settings::assigns_on_reply(tx, conversation.mailbox_id).await?
     {

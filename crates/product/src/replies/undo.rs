@@ -5,12 +5,16 @@ use serde_json::json;
 
 use crate::documents::request::{self, Carrier};
 use crate::documents::uploads::again;
+use crate::replies::drafts::{self, DraftKind};
+use crate::replies::queue::take_over::{TakeOver, take_over};
+use rookery_base::app::App;
 use rookery_base::error::{Error, Result};
 use rookery_base::ids::{ConversationId, MessageId};
 use rookery_base::store::db::Tx;
 use rookery_core::conversations::conversation::Locked;
 use rookery_core::conversations::messages::message::MessageStatus;
 use rookery_core::conversations::messages::outbound::{self, Ours, lock_message};
+use rookery_core::conversations::status::Status;
 use rookery_core::conversations::timeline;
 use rookery_core::workspace::access::By;
 use rookery_core::workspace::people::Person;
@@ -39,6 +43,38 @@ pub async fn undo(tx: &mut Tx<'_>, person: &Person, message: MessageId) -> Resul
         Undone::TooLate
     };
     Ok((undone, conversation.id))
+}
+
+/// Where the words of a mail are that its writer took back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TakenBack {
+    pub conversation: ConversationId,
+    pub kind: DraftKind,
+    /// The conversation is closed, perhaps by the very click that sent the mail.
+    pub is_closed: bool,
+}
+
+/// Puts the words of a mail that its writer stopped back into the composer. Nothing if they have begun another there: its words,
+/// recipients and files are not mixed with those of this mail, which stays a draft.
+pub async fn write_on(
+    app: &App,
+    tx: &mut Tx<'_>,
+    person: &Person,
+    message: MessageId,
+) -> Result<Option<TakenBack>> {
+    let (conversation, _) = lock_message(tx, person, message).await?;
+    let is_closed = conversation.status == Status::Closed;
+    let keys = tx.frame().keys.clone();
+    for kind in [DraftKind::Reply, DraftKind::Forward] {
+        let begun = drafts::of_conversation(tx, keys.as_deref(), person, &conversation, kind).await?;
+        if begun.is_some_and(|begun| !begun.words.body.trim().is_empty() || !begun.files.is_empty()) {
+            return Ok(None);
+        }
+    }
+    Ok(match take_over(app, tx, person, message, None, &[]).await? {
+        TakeOver::Over(conversation, kind) => Some(TakenBack { conversation, kind, is_closed }),
+        TakeOver::Crossed | TakeOver::Unconfirmed => None,
+    })
 }
 
 impl Undone {

@@ -344,13 +344,22 @@ async fn execute(app: &App, command: AdminCommand) -> Result<CommandOutput> {
                 None => None,
             };
             let (mut tx, person) = named.begin(app).await?;
-            let approved =
-                approve::approve(app, &mut tx, &person, named.message, edited.as_deref(), None).await?;
+            let approved = approve::approve_confirmed(
+                app,
+                &mut tx,
+                &person,
+                named.message,
+                edited.as_deref(),
+                None,
+                &[],
+            )
+            .await?;
             let Approved::Leaves(sends_at) = approved else {
                 let why = match approved {
                     Approved::Unconfirmed => {
                         "has links or numbers that the team has not written before: look at it in the app"
                     }
+                    Approved::Risky => "is in a conversation that may be fraud: look at it in the app",
                     _ => "was changed meanwhile",
                 };
                 return Err(Error::problem("message", why));

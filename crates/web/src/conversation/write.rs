@@ -374,9 +374,9 @@ async fn clicked(
     let answer = match outcome {
         SendOutcome::Sent(sent) => {
             tx.commit().await?;
-            return Ok((gone_on(filled.form, sent, click), true));
+            return Ok((gone_on(asked, filled.form, sent, click), true));
         }
-        SendOutcome::Already(sent) => gone_on(filled.form, sent, click),
+        SendOutcome::Already(sent) => gone_on(asked, filled.form, sent, click),
         SendOutcome::Crossed { .. } | SendOutcome::NotReady(_) => {
             let late = if click.at.is_some_and(|at| at <= asked.times().now) { "&late=1" } else { "" };
             filled.page(click.draft, &format!("check=send{late}"))
@@ -388,7 +388,7 @@ async fn clicked(
 }
 
 /// Where the person goes after sending: the conversation, or the next one of the list if this one was closed.
-fn gone_on(form: &FormFields, sent: SentReply, click: Click) -> Response {
+fn gone_on(asked: &MemberRequest, form: &FormFields, sent: SentReply, click: Click) -> Response {
     let here = beside(sent.conversation, form);
     match sent.what {
         SentItem::Note => see_other_with(&here, Toast::new(Done::Noted, "")),
@@ -398,6 +398,9 @@ fn gone_on(form: &FormFields, sent: SentReply, click: Click) -> Response {
         SentItem::Message(message) if click.close => {
             let next = path_in(form, "next").map_or_else(|| list_path(list_in(form)), str::to_owned);
             see_other_with(&next, Toast::new(Done::SentAndClosed, message))
+        }
+        SentItem::Message(_) if asked.session.undo_seconds == 0 => {
+            see_other_with(&here, Toast::new(Done::SentNow, ""))
         }
         SentItem::Message(message) => see_other_with(&here, Toast::new(Done::Sends, message)),
     }

@@ -90,7 +90,7 @@ impl OutgoingPage {
 
     /// Whether the person who looks wrote and sent it.
     fn is_own(&self, row: &Leaving) -> bool {
-        row.author == Author::Person(self.person) && row.approved_by.is_none()
+        row.author == Author::Person(self.person) && row.is_composed && row.approved_by.is_none()
     }
 
     fn by_agent(&self, row: &Leaving) -> bool {

@@ -7,11 +7,9 @@ use crate::bulk::asked_action::where_from;
 use crate::respond;
 use crate::toast::{Done, Toast};
 use crate::visit::MemberRequest;
-use rookery_base::error::Result;
-use rookery_base::ids::{ConversationId, MessageId};
-use rookery_product::replies::drafts::DraftKind;
-use rookery_product::replies::queue::take_over::{TakeOver, take_over};
-use rookery_product::replies::undo::{Undone, undo as undoing};
+use rookery_base::error::{Error, Result};
+use rookery_base::ids::MessageId;
+use rookery_product::replies::undo::{TakenBack, Undone, undo as undoing, write_on};
 
 pub async fn undo(asked: MemberRequest) -> Result<Response> {
     let message: MessageId = asked.id("id")?;
@@ -21,10 +19,14 @@ pub async fn undo(asked: MemberRequest) -> Result<Response> {
     let done = match undone {
         Undone::Stopped => Done::Stopped,
         Undone::StoppedOwn => {
-            // It is stopped whatever becomes of this: then it is a draft that can be taken over.
-            if let Some((conversation, kind)) = write_on(&asked, message).await {
-                let path = format!("/conversations/{conversation}?compose={}#composer", kind.as_str());
-                return Ok(respond::see_other_with(&path, Toast::new(Done::TakenBack, "")));
+            // It is stopped whatever becomes of this: else it is a draft that can be taken over.
+            if let Some(back) = back_in_the_composer(&asked, message).await {
+                // The address says which mail came back, so that the page is another than that of a reply begun meanwhile.
+                let kind = back.kind.as_str();
+                let path =
+                    format!("/conversations/{}?compose={kind}&back={message}#composer", back.conversation);
+                let done = if back.is_closed { Done::TakenBackClosed } else { Done::TakenBack };
+                return Ok(respond::see_other_with(&path, Toast::new(done, "")));
             }
             Done::Stopped
         }
@@ -35,11 +37,15 @@ pub async fn undo(asked: MemberRequest) -> Result<Response> {
     Ok(respond::see_other_with(&back, Toast::new(done, message)))
 }
 
-/// Puts the words of a stopped mail back into its writer's composer.
-async fn write_on(asked: &MemberRequest, message: MessageId) -> Option<(ConversationId, DraftKind)> {
-    let mut tx = asked.tx().await.ok()?;
-    match take_over(asked.app(), &mut tx, &asked.person, message, None, &[]).await {
-        Ok(TakeOver::Over(conversation, kind)) => tx.commit().await.ok().map(|()| (conversation, kind)),
-        _ => None,
-    }
+async fn back_in_the_composer(asked: &MemberRequest, message: MessageId) -> Option<TakenBack> {
+    let taken = async {
+        let mut tx = asked.tx().await?;
+        let back = write_on(asked.app(), &mut tx, &asked.person, message).await?;
+        tx.commit().await?;
+        Ok::<_, Error>(back)
+    };
+    taken.await.unwrap_or_else(|error| {
+        tracing::warn!(mail = %message, %error, "a stopped mail is not back in the composer");
+        None
+    })
 }

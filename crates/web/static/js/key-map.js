@@ -139,7 +139,7 @@
       } else if (key === "Enter") {
         const form = event.target.closest?.("form");
         const own = form && [...form.querySelectorAll('[data-key="mod+enter"]')].find(isUsable);
-        const element = own ?? (isTyping(event.target) ? null : find("mod+enter"));
+        const element = own ?? (isTyping(event.target) || rookery.isCovered() ? null : find("mod+enter"));
         if (!element) return;
         event.preventDefault();
         run(element);
@@ -147,14 +147,15 @@
       return;
     }
     if (rookery.isCovered()) return;
-    if (key === "Escape" && (!isTyping(event.target) || event.target.closest(".composer"))) {
+    if (off()) return;
+    if (key === "Escape" && (!isTyping(event.target) || event.target.matches(".composer textarea"))) {
       const element = leaving();
       if (!element) return;
       event.preventDefault();
       run(element);
       return;
     }
-    if (off() || isTyping(event.target)) return;
+    if (isTyping(event.target)) return;
     const both = first && `${first} ${key}`;
     first = "";
     clearTimeout(forget);

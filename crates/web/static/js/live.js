@@ -221,7 +221,9 @@
   };
   // What was done is said for a while. What can be taken back, and what went wrong, stays.
   const settle = () => document.querySelectorAll("#toasts > .toast:not([data-said])").forEach((toast) => {
-    if (!toast.querySelector("form, button, a")) setTimeout(() => toast.remove(), 8000);
+    // What offers to take something back goes when that is too late.
+    if (toast.dataset.lasts) setTimeout(() => toast.remove(), Number(toast.dataset.lasts) * 1000);
+    else if (!toast.querySelector("form, button, a")) setTimeout(() => toast.remove(), 8000);
   });
 
   const line = make("p", { class: "offline", role: "status", "data-keep": "" });

@@ -7,9 +7,14 @@
   let names = 0;
   // The form that a dialog is asked for by.
   let asking = null;
+  // One question at a time: a second click while its page is fetched asks nothing.
+  let busy = false;
 
   async function show(opener, request) {
+    const here = location.href;
     const answer = await fetch(...request).catch(() => null);
+    // The page went on meanwhile: nobody asks that any more.
+    if (location.href !== here || !opener.isConnected) return true;
     if (!answer) return false;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const part = page.querySelector("[data-dialog-part]");
@@ -23,6 +28,7 @@
     dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
     dialog.addEventListener("close", () => {
       dialog.remove();
+      asking = null;
       document.dispatchEvent(new CustomEvent("dialog:closed"));
       if (opener.isConnected && opener.checkVisibility()) opener.focus();
     });
@@ -39,9 +45,11 @@
     if (!submitter?.matches("[data-dialog]")) return;
     event.preventDefault();
     event.stopImmediatePropagation();
+    if (busy) return;
+    busy = true;
     const body = new URLSearchParams(new FormData(form, submitter));
     const before = document.activeElement;
-    const shown = await show(before, [form.action, { method: "POST", body, headers: { accept: "text/html" } }]);
+    const shown = await show(before, [form.action, { method: "POST", body, headers: { accept: "text/html" } }]).finally(() => { busy = false; });
     asking = shown ? form : null;
     if (shown) return;
     delete submitter.dataset.dialog;
@@ -52,7 +60,10 @@
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    if (!(await show(link, [link.href, { headers: { accept: "text/html" } }]))) location.assign(link.href);
+    if (busy) return;
+    busy = true;
+    const shown = await show(link, [link.href, { headers: { accept: "text/html" } }]).finally(() => { busy = false; });
+    if (!shown) location.assign(link.href);
   }, true);
   // What was chosen is done: the dialog goes, and nothing is picked any more.
   document.addEventListener("page:answered", (event) => {

@@ -37,7 +37,7 @@ async fn scheduled_mail_is_seen_with_its_remaining_time_and_stopped_by_anybody_o
         world.work().await;
         let too_late = mia.post(&format!("/messages/{late}/undo"), &[]).await;
         assert_eq!((too_late.status, too_late.location().contains("done=too-late")), (303, true));
-        assert!(mia.get(too_late.location()).await.page().contains("it was already sent"));
+        assert!(mia.get(too_late.location()).await.page().contains("Too late to stop."));
         let letters = world.outbox.letters();
         assert_eq!(letters.iter().map(|letter| letter.message.to_string()).collect::<Vec<_>>(), [late]);
         assert_eq!(bot.message(first, &early).await["text"], "On its way.");

@@ -2,6 +2,7 @@
 //! send it at once. What agents send and what was approved waits for the whole window, whatever anybody chose.
 
 use chrono::TimeDelta;
+use rookery_base::relay::mailer::{Handover, Refusal};
 use rookery_core::workspace::people::Role;
 use serde_json::json;
 
@@ -117,7 +118,7 @@ async fn undo_puts_the_words_back_before_their_writer_and_a_colleague_gets_a_dra
         let message = sends(Composer::open(&mia, shown.location()).await).await;
 
         let undone = mia.post(&format!("/messages/{message}/undo"), &[]).await;
-        let back = format!("/conversations/{id}?compose=reply&done=taken-back");
+        let back = format!("/conversations/{id}?compose=reply&back={message}&done=taken-back");
         assert!(undone.location().starts_with(&back), "{}", undone.location());
         let composer = Composer::open(&mia, undone.location()).await;
         assert_eq!(composer.get("body"), "Here it is.\n\nReally.");
@@ -172,7 +173,7 @@ async fn only_its_writer_sends_a_mail_now_and_only_as_it_was_shown() {
         let (one, two) = tokio::join!(mia.post(&path, &fields), mia.post(&path, &fields));
         let mut codes = [&one, &two].map(|shown| shown.location().split("done=").nth(1).unwrap().to_owned());
         codes.sort_unstable();
-        assert!(codes[0].starts_with("sent-now") && codes[1].starts_with("time-crossed"), "{codes:?}");
+        assert!(codes.iter().all(|code| code.starts_with("sent-now")), "{codes:?}");
         world.work().await;
         assert_eq!(world.outbox.letters().len(), 1);
         assert!(mia.post(&path, &fields).await.location().contains("done=on-its-way"));
@@ -185,6 +186,44 @@ async fn only_its_writer_sends_a_mail_now_and_only_as_it_was_shown() {
         for message in [sent, draft] {
             assert_eq!(mia.post(&format!("/messages/{message}/send-now"), &fields).await.status, 403);
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_sent_again_is_nobodys_own_and_two_mails_are_never_mixed() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = inbox(&acme).await;
+        let id = acme.mail(help, "ada@customer.example", "Hi", "Hello?").await;
+        let mia = world.browser(acme.id, acme.owner).await;
+        let bot = acme.key("bot", "read,send", Mode::Live).await;
+        // An agent's mail fails, and Mia sends it again: its words are the agent's still.
+        let failed = bot.sends(id, "From the agent.").await;
+        world.outbox.answers(Handover::Refused(Refusal::Rejected));
+        world.wait(TimeDelta::minutes(10));
+        world.work().await;
+        let question = mia.get(&format!("/messages/{failed}/again")).await.page();
+        let seen = question.split("name=\"seen\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+        let again = message_of(&mia.post(&format!("/messages/{failed}/again"), &[("seen", seen)]).await);
+        let page = mia.get(&format!("/conversations/{id}")).await.page();
+        assert!(page.contains(&format!("/messages/{again}/undo")) && !page.contains("/send-now"), "{page}");
+        assert_eq!(mia.post(&format!("/messages/{again}/send-now"), &[("shown", "1")]).await.status, 403);
+        let stopped = mia.post(&format!("/messages/{again}/undo"), &[]).await;
+        assert!(stopped.location().contains("done=stopped"), "{}", stopped.location());
+
+        // She answers, begins another reply with a file, and takes the first back: nothing of the one gets into the other.
+        let composer = Composer::open(&mia, &reply(id)).await.set("body", "The first.");
+        let first = message_of(&composer.press(&mia, &write(id), ("do", "send")).await);
+        let composer = Composer::open(&mia, &reply(id)).await.set("body", "The second.");
+        let files = format!("{}/files", write(id));
+        upload(&mia, &files, &composer, &[("internal.pdf", "application/pdf", b"internal")]).await;
+        let stopped = mia.post(&format!("/messages/{first}/undo"), &[]).await;
+        assert!(stopped.location().contains("done=stopped"), "{}", stopped.location());
+        assert_eq!(bot.message(id, &first).await["status"], "draft");
+        let composer = Composer::open(&mia, &reply(id)).await;
+        assert_eq!(composer.get("body"), "The second.");
+        assert!(composer.html.contains("internal.pdf"));
     })
     .await;
 }

@@ -146,14 +146,16 @@ pub struct Ours {
     pub attachments: Vec<Attachment>,
     /// Its words are sealed: `text` says only that.
     pub secure: bool,
-    /// A person approved it as a draft.
-    pub is_approved: bool,
+    /// When it leaves, if it waits for that.
+    pub sends_at: Option<DateTime<Utc>>,
+    /// Its author wrote it in the composer and sent it, and nobody approved it.
+    pub is_composed: bool,
 }
 
 impl Ours {
-    /// Whether this person wrote it and sent it: it never was a draft that somebody approved.
+    /// Whether this person wrote it and sent it: it is none that they sent again, and never was a draft that was approved.
     pub fn is_own_of(&self, person: &Person) -> bool {
-        self.author == Author::Person(person.id) && !self.is_approved
+        self.author == Author::Person(person.id) && self.is_composed
     }
 }
 
@@ -188,8 +190,8 @@ pub struct Draft(pub MessageId);
 pub async fn find(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId) -> Result<Option<Ours>> {
     let workspace = tx.workspace().0;
     let row = sqlx::query!(
-        r#"select status as "status!: MessageStatus", text, written, author_type, author_id, origin as "origin: Origin",
-               attachments as "attachments: Json<Vec<Attachment>>", channel as "channel: Channel", approved_by is not null as "is_approved!"
+        r#"select status as "status!: MessageStatus", text, written, sends_at, author_type, author_id, origin as "origin: Origin",
+               attachments as "attachments: Json<Vec<Attachment>>", channel as "channel: Channel", composed and approved_by is null as "is_composed!"
            from messages
            where workspace_id = $1 and conversation_id = $2 and id = $3 and direction = 'outbound'"#,
         workspace,
@@ -206,8 +208,23 @@ pub async fn find(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId) ->
         written: row.written,
         attachments: row.attachments.0,
         secure: row.channel == Channel::Secure,
-        is_approved: row.is_approved,
+        sends_at: row.sends_at,
+        is_composed: row.is_composed,
     }))
+}
+
+/// Its author has just written it in the composer and sent it.
+pub async fn mark_composed(tx: &mut Tx<'_>, conversation: &Locked, message: MessageId) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "update messages set composed = true where workspace_id = $1 and conversation_id = $2 and id = $3",
+        workspace,
+        conversation.id.0,
+        message.0
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }
 
 /// What an agent has scheduled. In the order of conversations, so that two who lock several cannot block

@@ -22,8 +22,8 @@ pub struct MessageDetails {
     /// What was written above something of ours in it, such as a checklist; no more than `most` characters of it.
     pub written: Option<String>,
     pub channel: Channel,
-    /// Of a message of ours: a person approved it as a draft.
-    pub is_approved: bool,
+    /// Of a message of ours: its author wrote it in the composer and sent it, and nobody approved it.
+    pub is_composed: bool,
     /// Of mail that came in: why it was filed here, and what its sender's domain says of it.
     pub placed: Option<String>,
     pub verdict: Option<serde_json::Value>,
@@ -57,7 +57,7 @@ pub async fn load(
                left(written, $4) as written,
                channel as "channel: Channel", placed, verdict, automatic,
                coalesce(origin = 'service' and answers is not null, false) as "auto_reply!",
-               direction = 'outbound' as "ours!", approved_by is not null as "is_approved!", char_length(text) > $4 as "is_cut!",
+               direction = 'outbound' as "ours!", composed and approved_by is null as "is_composed!", char_length(text) > $4 as "is_cut!",
                left(whole_text, $4) as whole_text, laid_out as "laid_out?", remote_images as "remote_images?",
                case author_type
                    when 'user' then (select name from people where workspace_id = $1 and people.id = author_id)
@@ -83,7 +83,7 @@ pub async fn load(
             edited_at: row.edited_at,
             written: row.written,
             channel: row.channel,
-            is_approved: row.is_approved,
+            is_composed: row.is_composed,
             placed: row.placed,
             verdict: row.verdict,
             automatic: row.automatic,

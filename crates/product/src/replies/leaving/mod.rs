@@ -38,6 +38,8 @@ pub struct Leaving {
     pub author_name: String,
     pub approved_by: Option<String>,
     pub is_edited: bool,
+    /// Its author wrote it in the composer and sent it.
+    pub is_composed: bool,
     pub contact: Contact,
     /// Whom it goes to, when that is not just the contact.
     pub to: Vec<String>,
@@ -97,6 +99,7 @@ macro_rules! listed {
                             (select name from agents where workspace_id = $1 and agents.id = m.author_id)) as author_name,
                    (select name from people where workspace_id = $1 and people.id = m.approved_by) as approved_by,
                    coalesce(m.drafted_body <> coalesce(m.written, m.text), false) as "is_edited!",
+                   m.composed as is_composed,
                    c.contact_name, c.contact_email, coalesce(m.subject, c.subject) as "subject!",
                    m.to_addresses || coalesce(m.cc_addresses, '{}') || coalesce(m.bcc_addresses, '{}') as to,
                    (select name from mailboxes where workspace_id = $1 and mailboxes.id = c.mailbox_id) as "inbox!"
@@ -227,7 +230,7 @@ pub async fn next(conn: &mut PgConnection, who: &Actor, until: DateTime<Utc>) ->
                                where workspace_id = $1 and conversations.id = first.conversation_id
                                  and audience = any($2) offset 0) c
            cross join lateral (select to_addresses[1] as to, at,
-                                   coalesce(author_type = $5 and author_id = $6 and approved_by is null, false) as is_own
+                                   coalesce(author_type = $5 and author_id = $6 and composed and approved_by is null, false) as is_own
                                from messages where workspace_id = $1 and conversation_id = first.conversation_id
                                  and messages.id = first.id offset 0) m"#,
         who.workspace.0,
@@ -265,6 +268,7 @@ struct LeavingRow {
     author_name: Option<String>,
     approved_by: Option<String>,
     is_edited: bool,
+    is_composed: bool,
     contact_name: Option<String>,
     contact_email: Option<String>,
     to: Option<Vec<String>>,
@@ -287,6 +291,7 @@ impl From<LeavingRow> for Leaving {
             author_name: author_name(author, row.author_name),
             approved_by: row.approved_by,
             is_edited: row.is_edited,
+            is_composed: row.is_composed,
             to: row
                 .to
                 .filter(|to| row.contact_email.as_ref().is_none_or(|email| *to != [email.clone()]))

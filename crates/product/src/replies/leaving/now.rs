@@ -42,7 +42,9 @@ pub async fn send_now(
     }
     let now = tx.now();
     if !outbound::reschedule(tx, &conversation, message, shown, now).await? {
-        return Ok((SentNow::Crossed, conversation.id));
+        // The same click came before.
+        let is_due = ours.sends_at.is_some_and(|at| at <= now);
+        return Ok((if is_due { SentNow::Leaves } else { SentNow::Crossed }, conversation.id));
     }
     let data = json!({ "messageId": message, "to": now.to_rfc3339_opts(SecondsFormat::Millis, true) });
     timeline::append(tx, conversation.id, &person.by(), "send-time", data).await?;

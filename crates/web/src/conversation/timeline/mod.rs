@@ -317,7 +317,7 @@ impl<'a> TimelineReader<'a> {
                 .filter(|_| is_scheduled && !held)
                 .map(|sends_at| Clock::new(self.asked, message.at, sends_at)),
             is_own: author == Some(Author::Person(self.asked.person.id))
-                && shown.is_some_and(|shown| !shown.is_approved),
+                && shown.is_some_and(|shown| shown.is_composed),
             is_outdated: false,
             is_cut: shown.is_some_and(|shown| shown.is_cut),
             version: queue::version(shown.and_then(|shown| shown.edited_at)),
