@@ -19,7 +19,7 @@ impl Workspace<'_> {
         let message: MessageId = message.parse().expect("a message's id");
         let mut tx = self.world.app.begin(self.id).await?;
         let person = people::teammate(&mut tx, self.id, person).await?;
-        let approved = approve::approve(&self.world.app, &mut tx, &person, message, edited, None).await?;
+        let approved = approve::approve(&self.world.app, &mut tx, &person, message, edited).await?;
         tx.commit().await?;
         match approved {
             Approved::Leaves(sends_at) => Ok(sends_at),

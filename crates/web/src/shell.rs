@@ -110,7 +110,7 @@ pub struct Shell {
     pub leaving: Option<Strip>,
     pub toast: Option<Toast>,
     /// Seconds in which a person can take back their own mail.
-    pub undo_seconds: i32,
+    pub undo_seconds: i64,
     /// Every agent of the workspace is stopped, since when and by whom.
     pub agents_stopped: Option<Stopped>,
 }
@@ -149,7 +149,7 @@ impl Shell {
             keys: asked.session.keys,
             compact: asked.cookie(DENSITY) == Some("compact"),
             toast: Toast::read(asked.queries()),
-            undo_seconds: asked.session.undo_seconds,
+            undo_seconds: asked.undo_window().num_seconds(),
             agents_stopped: asked.session.agents_stopped.clone(),
             times: asked.times(),
         }

@@ -196,7 +196,7 @@ impl Toast {
 
     /// Whether it offers to take back a mail that its reader has just sent, which is soon too late.
     pub fn is_of_own_mail(&self) -> bool {
-        matches!(self.done, Done::Sends | Done::SentAndClosed)
+        matches!(self.done, Done::Sends | Done::SentAndClosed) && self.undo().is_some()
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
+use chrono::TimeDelta;
 use jiff::tz::TimeZone;
 use tokio::time::timeout;
 use url::form_urlencoded;
@@ -190,6 +191,12 @@ impl MemberRequest {
     /// The zone in which this person reads times.
     pub fn zone(&self) -> TimeZone {
         TimeZone::get(&self.session.zone).unwrap_or(TimeZone::UTC)
+    }
+
+    /// How long this person can take back a mail of their own; never longer than what anybody sends.
+    pub fn undo_window(&self) -> TimeDelta {
+        let chosen = TimeDelta::seconds(i64::from(self.session.undo_seconds));
+        chosen.min(self.visit.app().config.undo_window(true))
     }
 
     pub fn times(&self) -> Times {

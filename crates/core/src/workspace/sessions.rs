@@ -69,11 +69,6 @@ pub struct Session {
 }
 
 impl Session {
-    /// How long this person can take back a mail of their own.
-    pub fn undo_window(&self) -> TimeDelta {
-        TimeDelta::seconds(i64::from(self.undo_seconds))
-    }
-
     /// Whether this person has just shown who they are.
     pub fn is_fresh(&self, now: DateTime<Utc>) -> bool {
         is_recent(self.proved_at, now)

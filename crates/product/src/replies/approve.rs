@@ -66,23 +66,18 @@ pub enum Skipped {
     Failed,
 }
 
-/// `edited` is the body as the person wants it; the checklist is not part of it. Without `shown` it goes whatever
-/// happened since.
+/// `edited` is the body as the person wants it; the checklist is not part of it. It goes whatever happened since it was
+/// written, and whatever the risk: nothing was shown, so nobody had a box to tick.
 pub async fn approve(
     app: &App,
     tx: &mut Tx<'_>,
     person: &Person,
     message: MessageId,
     edited: Option<&str>,
-    shown: Option<SeenDraft>,
 ) -> Result<Approved> {
-    let mut confirmed = Vec::new();
-    if shown.is_none() {
-        // Who was shown nothing had no box to tick.
-        let (conversation, _) = lock_draft(tx, person, message).await?;
-        confirmed.extend(conversation.risk.as_deref().map(risk_key));
-    }
-    approve_confirmed(app, tx, person, message, edited, shown, &confirmed).await
+    let (conversation, _) = lock_draft(tx, person, message).await?;
+    let risk: Vec<String> = conversation.risk.as_deref().map(risk_key).into_iter().collect();
+    approve_confirmed(app, tx, person, message, edited, None, &risk).await
 }
 
 /// What somebody confirms who approves a draft although its conversation is held to be a fraud. Another risk that is found

@@ -167,7 +167,7 @@ impl Play<'_> {
             Does::Approve(who, words) => {
                 let draft = drafted(scene)?;
                 let edited = Some(words.as_str()).filter(|words| !words.is_empty());
-                approve::approve(app, &mut tx, cast.person(who)?, draft, edited, None).await?;
+                approve::approve(app, &mut tx, cast.person(who)?, draft, edited).await?;
                 let stays = i64::from(app.config.undo_window_seconds) != i64::from(PAST_WINDOW);
                 scene.chain.extend(self.leave(&mut tx, id, draft, past && !stays, true).await?);
             }

@@ -260,7 +260,7 @@ impl Composer {
             offers: Vec::new(),
             later: later::choices(&times),
             times,
-            undo: undo_time(asked.session.undo_window().min(app.config.undo_window(true))),
+            undo: undo_time(asked.undo_window()),
             most_files: format!("{} MB", upload::MOST_BYTES / 1024 / 1024),
         }
     }

@@ -397,9 +397,11 @@ fn gone_on(asked: &MemberRequest, form: &FormFields, sent: SentReply, click: Cli
         }
         SentItem::Message(message) if click.close => {
             let next = path_in(form, "next").map_or_else(|| list_path(list_in(form)), str::to_owned);
-            see_other_with(&next, Toast::new(Done::SentAndClosed, message))
+            // What leaves at once cannot be taken back.
+            let of = if asked.undo_window().is_zero() { String::new() } else { message.to_string() };
+            see_other_with(&next, Toast::new(Done::SentAndClosed, of))
         }
-        SentItem::Message(_) if asked.session.undo_seconds == 0 => {
+        SentItem::Message(_) if asked.undo_window().is_zero() => {
             see_other_with(&here, Toast::new(Done::SentNow, ""))
         }
         SentItem::Message(message) => see_other_with(&here, Toast::new(Done::Sends, message)),

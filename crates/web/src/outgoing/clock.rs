@@ -4,7 +4,8 @@
 use askama::filters::Safe;
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 
-use crate::visit::MemberRequest;
+use crate::visit::{FormFields, MemberRequest};
+use rookery_base::error::{Error, Result};
 
 #[derive(Clone, Debug)]
 pub struct Clock {
@@ -43,6 +44,12 @@ impl Clock {
         let left = (self.sends_at - self.now).num_milliseconds().max(0);
         (left + 999) / 1000
     }
+}
+
+/// The time that a form was shown with.
+pub fn shown_time(form: &FormFields) -> Result<DateTime<Utc>> {
+    let shown = form.parse::<i64>("shown")?.and_then(DateTime::from_timestamp_micros);
+    shown.ok_or_else(|| Error::problem("shown", "is required"))
 }
 
 /// How long a mail can be taken back, in words: `20 seconds`, `1 minute`. Nothing if it leaves at once.

@@ -2,21 +2,20 @@
 //! The form carries the time that was shown.
 
 use axum::response::Response;
-use chrono::DateTime;
 
 use crate::bulk::asked_action::where_from;
+use crate::outgoing::clock::shown_time;
 use crate::respond;
 use crate::toast::{Done, Toast};
 use crate::visit::MemberRequest;
-use rookery_base::error::{Error, Result};
+use rookery_base::error::Result;
 use rookery_base::ids::MessageId;
 use rookery_product::replies::leaving::now::{SentNow, send_now};
 
 pub async fn send(asked: MemberRequest) -> Result<Response> {
     let message: MessageId = asked.id("id")?;
     let form = asked.form().await?;
-    let shown = form.parse::<i64>("shown")?.and_then(DateTime::from_timestamp_micros);
-    let shown = shown.ok_or_else(|| Error::problem("shown", "is required"))?;
+    let shown = shown_time(&form)?;
     let mut tx = asked.tx().await?;
     let (sent, conversation) = send_now(&mut tx, &asked.person, message, shown).await?;
     tx.commit().await?;

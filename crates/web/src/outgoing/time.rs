@@ -2,9 +2,9 @@
 //! carries the time that was shown, so that of two who change it one is told.
 
 use axum::response::Response;
-use chrono::{DateTime, Utc};
 
 use crate::conversation::later;
+use crate::outgoing::clock::shown_time;
 use crate::respond;
 use crate::toast::{Done, Toast};
 use crate::visit::MemberRequest;
@@ -15,8 +15,7 @@ use rookery_product::replies::leaving::time::{Moved, change_time};
 pub async fn change(asked: MemberRequest) -> Result<Response> {
     let message: MessageId = asked.id("id")?;
     let form = asked.form().await?;
-    let shown: Option<DateTime<Utc>> = form.parse::<i64>("shown")?.and_then(DateTime::from_timestamp_micros);
-    let shown = shown.ok_or_else(|| Error::problem("shown", "is required"))?;
+    let shown = shown_time(&form)?;
     let chosen = form.get("later").or(form.get("at")).unwrap_or_default();
     let at = later::read(&asked.times(), chosen)
         .ok_or_else(|| Error::problem("at", "is no day and time. Choose one and try again"))?;

@@ -21,9 +21,9 @@
     if (!part || refusal(page) || document.querySelector("dialog[open]")) return false;
     const name = `dialog-${++names}`;
     const close = make("button", { class: "btn btn--quiet btn--icon", type: "button", "aria-label": "Close" }, icon("x"));
-    const title = make("h2", { class: "ask__title", id: name }, page.querySelector("main h1")?.textContent.replace(/\s+/g, " ").trim() ?? "");
-    const dialog = make("dialog", { class: "ask", "aria-labelledby": name },
-      make("header", { class: "ask__head" }, title, close), document.adoptNode(part));
+    const title = make("h2", { class: "page-dialog__title", id: name }, page.querySelector("main h1")?.textContent.replace(/\s+/g, " ").trim() ?? "");
+    const dialog = make("dialog", { class: "page-dialog", "aria-labelledby": name },
+      make("header", { class: "page-dialog__head" }, title, close), document.adoptNode(part));
     close.addEventListener("click", () => dialog.close());
     dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
     dialog.addEventListener("close", () => {
@@ -67,7 +67,7 @@
   }, true);
   // What was chosen is done: the dialog goes, and nothing is picked any more.
   document.addEventListener("page:answered", (event) => {
-    const dialog = event.detail.form?.closest?.("dialog.ask");
+    const dialog = event.detail.form?.closest?.("dialog.page-dialog");
     if (!dialog) return;
     asking?.reset();
     asking = null;

@@ -54,7 +54,7 @@ impl Operation for Approve {
     ) -> Result<ApprovedDraft> {
         let tx = &mut call.db;
         let person = people::simulated(tx, call.actor).await?;
-        match approve(call.app, tx, &person, draft.0, input.body.as_deref(), None).await? {
+        match approve(call.app, tx, &person, draft.0, input.body.as_deref()).await? {
             Approved::Leaves(at) => Ok(ApprovedDraft { message_id: draft.0, sends_at: Timestamp(at) }),
             _ => Err(Error::problem("id", "is a draft that somebody has to look at again")),
         }

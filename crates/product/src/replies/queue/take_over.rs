@@ -95,10 +95,9 @@ pub async fn take_over(
     let line = |addresses: Option<Vec<String>>| addresses.unwrap_or_default().join(", ");
     let kind = if row.forwards.is_some() { DraftKind::Forward } else { DraftKind::Reply };
     // An agent's draft is never secure, but who writes on does so as the team wrote last. One's own is as it was sent.
-    let is_own = draft.author == Author::Person(person.id);
     let secure = draft.secure
         || (kind == DraftKind::Reply
-            && !is_own
+            && !draft.is_own_of(person)
             && is_remembered(tx, person.workspace, &conversation).await?);
     let typed = words_of(tx, &conversation, &body, row.forwards, row.signature.as_deref()).await?;
     let words = DraftWords {
