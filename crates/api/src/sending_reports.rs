@@ -5,7 +5,7 @@
 //! the rate of the connection. What cannot be read is answered 200 with its number, or a service would send it for days;
 //! what cannot be stored is answered 500, so that it does.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -128,22 +128,14 @@ impl Reports {
         if let Some(asker) = asker {
             limit.arrives(asker, wanted, now)?;
         }
-        let caller = Caller::Service(asker.unwrap_or(Ipv4Addr::UNSPECIFIED.into()));
-        let came = self.receive(workspace, service, headers, body, caller).await;
+        let came = self.receive(workspace, service, headers, body).await;
         if let (Err(Error::Unauthorized), Some(asker)) = (&came, asker) {
             limit.refused(asker, wanted, now);
         }
         came
     }
 
-    async fn receive(
-        &self,
-        workspace: &str,
-        service: &str,
-        headers: &HeaderMap,
-        body: Body,
-        caller: Caller,
-    ) -> Result<Came> {
+    async fn receive(&self, workspace: &str, service: &str, headers: &HeaderMap, body: Body) -> Result<Came> {
         if body.size_hint().lower() > MOST_BYTES as u64 {
             return Err(Error::TooLarge);
         }
@@ -151,7 +143,7 @@ impl Reports {
             return Err(Error::Unauthorized);
         };
         let connection = self.look_up(workspace, service).await?.ok_or(Error::Unauthorized)?;
-        let came = self.accept(workspace, service, &connection, headers, body, caller).await;
+        let came = self.accept(workspace, service, &connection, headers, body).await;
         let why = match &came {
             Err(Error::Unauthorized) if connection.keys.is_empty() => {
                 "A report came before the key of the service was entered here."
@@ -191,7 +183,6 @@ impl Reports {
         connection: &Receiving,
         headers: &HeaderMap,
         body: Body,
-        caller: Caller,
     ) -> Result<Came> {
         let (app, provider, keys) = (&self.app, connection.provider, &connection.keys);
         let most = provider.most_bytes();
@@ -201,7 +192,7 @@ impl Reports {
         if keys.is_empty() || !adapters::may_be_signed(provider, keys, headers, app.clock.now()) {
             return Err(Error::Unauthorized);
         }
-        let body = self.bodies.read(body, most, caller).await?;
+        let body = self.bodies.read(body, most, Caller::Service(workspace)).await?;
         let read = match provider {
             Provider::Ses => match self.of_sns(keys, &body.bytes).await? {
                 Content::Reports(read) => read,

@@ -1,6 +1,7 @@
 //! Reads request bodies. What is still coming has a place, which a newcomer may get; what came has memory, until its request
 //! is over. Strangers, services that report and workspaces each have their own places and memory, and of those one network or
-//! one workspace gets a share. A body that arrives too slowly is given up.
+//! one workspace gets a share. A body that arrives too slowly is given up, and what nobody has authenticated holds as much as
+//! came of it, whatever length it announced.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -33,8 +34,9 @@ const AT_HAND: Duration = Duration::from_millis(20);
 pub enum Caller {
     /// Who signs in, asks for a token or fills in a form of a public page, by network.
     Stranger(IpAddr),
-    /// Who reports to a sending service's hook, by network: the signature is checked over the body.
-    Service(IpAddr),
+    /// Who reports to the hook of a workspace's sending service: the signature is checked over the body. By workspace, because
+    /// strangers have many networks, and whoever knows one hook shall keep no other workspace's reports out.
+    Service(WorkspaceId),
     /// Who was authenticated.
     Workspace(WorkspaceId),
 }
@@ -66,6 +68,14 @@ impl Caller {
         match self {
             Self::Stranger(asker) => Self::Stranger(site(asker).unwrap_or(asker)),
             other => other,
+        }
+    }
+
+    /// What is reserved before anything came, of a body that announced so much.
+    fn in_advance(self, announced: usize) -> usize {
+        match self {
+            Self::Stranger(_) | Self::Service(_) => 0,
+            Self::Workspace(_) => announced,
         }
     }
 
@@ -144,7 +154,8 @@ impl Bodies {
         }
         let told = body.size_hint();
         // Without a Content-Length, start small and grow.
-        room.grow(told.exact().unwrap_or(SMALL as u64).min(most as u64) as usize).await?;
+        let announced = told.exact().unwrap_or(SMALL as u64).min(most as u64) as usize;
+        room.grow(of.in_advance(announced)).await?;
         let mut coming = body.into_data_stream();
         let mut whole = BytesMut::new();
         let last = Instant::now() + BODY_TIME;
@@ -263,6 +274,10 @@ impl Drop for Room {
 #[cfg(test)]
 mod tests {
     use std::net::Ipv6Addr;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    use hyper::body::{Frame, SizeHint};
 
     use super::*;
 
@@ -277,6 +292,10 @@ mod tests {
 
     fn workspace(number: i64) -> Caller {
         Caller::Workspace(WorkspaceId(number))
+    }
+
+    fn service(number: i64) -> Caller {
+        Caller::Service(WorkspaceId(number))
     }
 
     fn stranger(number: u8) -> Caller {
@@ -399,6 +418,57 @@ mod tests {
         let flood = timeout(8 * AT_HAND, futures::future::join_all(owing));
         let (read, _) = futures::join!(honest, flood);
         assert_eq!(&*read.unwrap().bytes, b"email=ada");
+    }
+
+    /// Each announces the most there is and sends nothing, or all but its end.
+    #[tokio::test]
+    async fn what_was_announced_to_hooks_and_did_not_come_keeps_no_report_out() {
+        let bodies = Bodies::new(Duration::from_secs(10));
+        let (_, most_of_one) = BodyClass::Services.budget();
+        let announced = |came: usize| {
+            let came = Bytes::from(vec![b' '; came]);
+            let parts = futures::stream::iter([Ok::<_, std::io::Error>(came)]);
+            Body::new(Announced { body: Body::from_stream(parts.chain(futures::stream::pending())) })
+        };
+        let reading = |body: Body, of: Caller| {
+            let bodies = bodies.clone();
+            tokio::spawn(async move { bodies.read(body, 1 << 20, of).await.err() })
+        };
+        let silent: Vec<_> = (1..60).map(|number| reading(announced(1), service(number % 12))).collect();
+        // Of one workspace more than its share, so some of its own are refused.
+        let flood: Vec<_> = (0..16).map(|_| reading(announced((1 << 20) - 1), service(100))).collect();
+        tokio::time::sleep(3 * AT_HAND).await;
+        assert!(
+            bodies.taken().all[&BodyClass::Services] < most_of_one + (1 << 20),
+            "what came is held, and no more"
+        );
+        assert!(flood.iter().any(|one| one.is_finished()), "one workspace gets its share");
+        for honest in 200..203 {
+            let read = bodies.read(Body::from(vec![b' '; 1 << 20]), 1 << 20, service(honest)).await;
+            assert_eq!(read.expect("a report of another workspace has room").bytes.len(), 1 << 20);
+        }
+        drop((silent, flood));
+    }
+
+    /// A body whose head said how long it is.
+    struct Announced {
+        body: Body,
+    }
+
+    impl HttpBody for Announced {
+        type Data = Bytes;
+        type Error = axum::Error;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+        ) -> Poll<Option<std::result::Result<Frame<Bytes>, axum::Error>>> {
+            Pin::new(&mut self.body).poll_frame(context)
+        }
+
+        fn size_hint(&self) -> SizeHint {
+            SizeHint::with_exact(1 << 20)
+        }
     }
 
     #[tokio::test]

@@ -154,3 +154,21 @@ async fn what_an_old_node_makes_meanwhile_has_to_be_proven_where_there_are_sever
     })
     .await;
 }
+
+/// Whoever proves a domain has what is below it. An address from before, which was nobody's for a while, does not come back.
+#[tokio::test]
+async fn what_is_below_a_proven_domain_is_not_given_to_who_used_it_before() {
+    story(async |world| {
+        let (mallory, acme) = (world.workspace("Mallory").await, world.workspace("Acme").await);
+        before(&mallory, "pay@mail.acme.example", 30).await;
+        before(&mallory, "pay@mail.other.example", 30).await;
+        domains::assign(&world.app, acme.id, "acme.example").await.unwrap();
+        upgrade(world).await;
+        let domains: Vec<String> =
+            world.column("select domain || ' ' || proof from directory.domains order by 1").await;
+        assert_eq!(domains, ["acme.example assigned", "mail.other.example kept"]);
+        assert_eq!(read_by(world, "pay@mail.acme.example").await, None);
+        assert_eq!(read_by(world, "pay@mail.other.example").await.as_deref(), Some("Mallory"));
+    })
+    .await;
+}

@@ -1,6 +1,7 @@
 //! Attacks: somebody of another workspace types an address of a domain that is not theirs, or one of the server itself, or
 //! another spelling of an inbox that is there.
 
+use rookery_core::workspace::people::{Role, invitations};
 use serde_json::json;
 
 use super::{makes, recipient, smtp};
@@ -237,6 +238,44 @@ async fn a_reference_in_a_tag_is_found_whatever_the_spelling_of_the_domain() {
             let (_, listed) = post.key.list("").await;
             assert_eq!(listed[0]["reference"], wanted, "{listed}");
         }
+    })
+    .await;
+}
+
+/// A sign-in link goes by mail: whoever reads the mail of an address is whoever signs in with it.
+#[tokio::test]
+async fn what_somebody_signs_in_with_becomes_no_inbox_of_others() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let mia = acme.person("Mia", Role::Admin).await;
+        let admin = world.browser(acme.id, mia).await;
+        let owner = world.browser(acme.id, acme.owner).await;
+        let inbox = makes(&admin, "help@rookery.example").await.unwrap();
+        let invited = [("emails", "cfo@rookery.example"), ("role", "owner")];
+        assert_eq!(owner.post("/settings/people/invite", &invited).await.status, 303);
+        let aliases = format!("/settings/inboxes/{inbox}/aliases");
+        for address in
+            ["olga@rookery.example", "Olga+x@rookery.example", "olga@ROOKERY.example", "cfo@rookery.example"]
+        {
+            let page = makes(&admin, address).await.unwrap_err();
+            assert!(page.contains("Whoever reads that mail could sign in as them"), "{address}: {page}");
+            let alias = admin.post(&aliases, &[("alias", address)]).await;
+            assert_eq!(alias.status, 400, "{address}");
+            assert!(alias.html.contains("could sign in as them"), "{address}: {}", alias.html);
+        }
+        // Whose it is may share it, and whoever runs the server decides.
+        makes(&owner, "olga@rookery.example").await.unwrap();
+        acme.mailbox("cfo@rookery.example", "Finance").await;
+
+        // The other way round: nobody is invited by the address of an inbox, and an invitation from before leads nobody in.
+        let page = owner
+            .post("/settings/people/invite", &[("emails", "help@rookery.example"), ("role", "member")])
+            .await;
+        assert_eq!(page.status, 400);
+        assert!(page.html.contains("Whoever reads it could join in their place"), "{}", page.html);
+        let mut tx = world.app.begin(acme.id).await.unwrap();
+        let joined = invitations::accept_address(&mut tx, "cfo@rookery.example", "Carl").await.unwrap();
+        assert_eq!(joined, None);
     })
     .await;
 }

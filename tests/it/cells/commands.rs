@@ -8,7 +8,10 @@ use rookery_base::store::cells::MoveStep;
 use rookery_upkeep::moves::compare::Compared;
 use rookery_upkeep::moves::{self, Sides, Tell};
 
+use sqlx::AssertSqlSafe;
+
 use super::fleet::{Fleet, Tenant};
+use rookery_world::site::until;
 
 struct Silent;
 
@@ -112,4 +115,55 @@ async fn a_cell_is_drained_while_others_move_out_of_it_too() {
         assert_eq!(fleet.rows("west", tenant).await, 0);
     }
     assert!(fleet.directory().await.moves().await.unwrap().is_empty());
+}
+
+/// The command that switched is gone, and its locks with it, while its commit still hangs in the directory.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_switch_whose_commit_hangs_and_a_move_that_is_given_up_are_one_after_the_other() {
+    let fleet = Fleet::new().await;
+    let tenant = fleet.workspace("Acme");
+    let (from, directory) = (fleet.lives_in(&tenant).await, fleet.directory().await);
+    let to = if from == "main" { "west" } else { "main" };
+    let moving = directory.begin_move(tenant.workspace(), to, Clock::system().now()).await.unwrap().unwrap();
+    directory.move_reached(&moving, MoveStep::Switch).await.unwrap();
+    let main = fleet.pool("main").await;
+    let held = format!("select from directory.workspaces where id = {} for update", tenant.number());
+    #[expect(clippy::disallowed_methods, reason = "the pool is the test's own")]
+    let mut hanging = main.begin().await.unwrap();
+    sqlx::raw_sql(AssertSqlSafe(held)).execute(&mut *hanging).await.unwrap();
+    let mut both = sides(&fleet, &from, to).await;
+    let waits = "select count(*) = 2 from pg_stat_activity where datname = current_database()
+                   and wait_event_type = 'Lock' and query like '%directory.%'";
+    let (switched, given_up, ()) = futures::join!(
+        directory.switch(&moving),
+        async {
+            let one = "select exists (select from pg_stat_activity where datname = current_database()
+                         and wait_event_type = 'Lock' and query like '%directory.workspaces%')";
+            until(&main, one).await;
+            moves::give_up(&directory, &mut both, &moving).await
+        },
+        async {
+            until(&main, waits).await;
+            hanging.rollback().await.unwrap();
+        }
+    );
+    switched.unwrap();
+    assert!(given_up.is_err_and(|error| error.to_string().contains("lives in its new cell already")));
+    assert_eq!(fleet.lives_in(&tenant).await, to, "there is one answer, and nothing was removed");
+    assert!(fleet.rows(&from, &tenant).await > 0);
+
+    // The other way round: what is being given up is not switched any more.
+    fleet
+        .run_sql(
+            "main",
+            format!(
+                "update directory.workspaces set cell = '{from}' where id = {};
+                 update directory.moves set step = 'switch'",
+                tenant.number()
+            ),
+        )
+        .await;
+    assert!(directory.begin_again(&moving).await.unwrap());
+    assert!(directory.switch(&moving).await.is_err());
+    assert_eq!(fleet.lives_in(&tenant).await, from);
 }

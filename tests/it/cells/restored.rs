@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use rookery_base::clock::Clock;
+use rookery_upkeep::erasures::replay;
+use rookery_upkeep::moves::strays;
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 
@@ -15,6 +17,8 @@ use rookery_world::Reply;
 use rookery_world::mail::dns::Zone;
 use rookery_world::sink::Sink;
 use rookery_world::site::{text, until};
+use rookery_world::story_with;
+use rookery_world::verbs::erasing::erases;
 
 async fn one<T>(fleet: &Fleet, cell: &str, question: String) -> T
 where
@@ -177,4 +181,29 @@ async fn where_the_directory_is_older_than_a_move_nothing_is_removed() {
     fleet.run_sql("west", format!("update workspaces set fenced_at = null where id = {id}")).await;
     let well = places(&fleet).await;
     assert_eq!(well["ok"], true, "{well}");
+}
+
+/// Its rows are from before an erasure, and they were fenced when the service looked for what has to be erased again.
+#[tokio::test]
+async fn what_was_erased_is_erased_again_when_a_fenced_workspace_opens() {
+    story_with(&[("CELL", "main")], async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.example", "Help").await;
+        erases(&acme, "ada@customer.example").await;
+        world.work().await;
+        acme.mail(help, "Ada <ada@customer.example>", "Refund", "Where is it?").await;
+        world.sql("delete from erasures; update workspaces set fenced_at = '-infinity'").await;
+        assert_eq!(
+            replay::replay(&world.app).await.unwrap(),
+            0,
+            "nothing of it is touched while it is fenced"
+        );
+        strays::fence(&world.app).await.unwrap();
+        let fenced = world.scalar("select count(*) from workspaces where fenced_at is not null").await;
+        let left = world
+            .scalar("select count(*) from conversations where contact_email = 'ada@customer.example'")
+            .await;
+        assert_eq!((fenced, left), (0, 0));
+    })
+    .await;
 }

@@ -112,6 +112,31 @@ async fn a_service_silences_nobody_who_wrote_to_us_whenever_they_did() {
     }
 }
 
+/// Mail that was simulated is no mail of theirs, and however much there is of it hides none that is.
+#[tokio::test]
+async fn simulated_mail_of_an_address_hides_no_mail_that_came() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.example", "Help").await;
+        let test = acme.key("bot", "write", Mode::Test).await;
+        test.simulate(json!({ "from": "anna@customer.test", "text": "Hello" })).await;
+        let mailgun = Service::of(&acme, Provider::Mailgun).await;
+        assert_eq!(mailgun.tells("t1", &mailgun.sent()).await.status, 200);
+        world
+            .sql(&format!(
+                "insert into messages
+                 select (jsonb_populate_record(m, jsonb_build_object(
+                            'id', m.id + n, 'message_id', 'x' || n, 'id_hash', m.id_hash + n, 'from_email', '{ANNA}'))).*
+                 from messages m, generate_series(1, 1500) n where direction = 'inbound'"
+            ))
+            .await;
+        acme.mail(help, ANNA, "Refund", "Where is it?").await;
+        assert_eq!(mailgun.tells("t2", &mailgun.bounced()).await.status, 200);
+        assert_eq!(suppressed(world).await, [] as [&str; 0]);
+    })
+    .await;
+}
+
 /// A colleague who answered within somebody else's conversation, or whose own was merged into it.
 #[tokio::test]
 async fn a_service_silences_nobody_who_wrote_in_a_conversation_of_somebody_else() {

@@ -197,14 +197,16 @@ impl Directory {
     }
 
     /// From here on the workspace lives in its new cell. One statement: the place and the step are one commit, and both only
-    /// when this very move is about to switch.
+    /// when this very move is about to switch. The move's row is locked first: whoever gives it up meanwhile waits, or is waited
+    /// for.
     pub async fn switch(&self, moving: &Move) -> Result<()> {
         let switched = sqlx::query!(
-            "with placed as (
-                 update directory.workspaces set cell = $2
-                 where id = $1 and cell = $3 and exists (
-                     select from directory.moves where workspace_id = $1 and begun_at = $4 and step = 'switch')
-                 returning id)
+            "with switches as (
+                 select workspace_id from directory.moves
+                 where workspace_id = $1 and begun_at = $4 and step = 'switch' for update),
+             placed as (
+                 update directory.workspaces set cell = $2 from switches
+                 where id = switches.workspace_id and cell = $3 returning id)
              update directory.moves set step = 'open' from placed where workspace_id = placed.id",
             moving.workspace.0,
             moving.to,
@@ -214,6 +216,20 @@ impl Directory {
         .execute(&self.pool)
         .await?;
         is_still_there(switched.rows_affected())
+    }
+
+    /// The move begins again from its first step, unless it has switched: a switch whose commit is still on its way either came
+    /// first, or finds no move that is about to switch. False when it has switched.
+    pub async fn begin_again(&self, moving: &Move) -> Result<bool> {
+        let again = sqlx::query!(
+            "update directory.moves set step = 'copy'
+             where workspace_id = $1 and begun_at = $2 and step in ('copy', 'check', 'switch')",
+            moving.workspace.0,
+            moving.begun_at
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(again.rows_affected() == 1)
     }
 
     /// It is over, or was given up.

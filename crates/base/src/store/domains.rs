@@ -352,6 +352,20 @@ pub async fn keep_domains_in_use(conn: &mut PgConnection) -> Result<usize> {
         }
     }
     oldest.retain(|_, oldest| oldest.is_certain);
+    let above: Vec<String> = oldest.keys().flat_map(|domain| with_those_above(domain)).collect();
+    let proven = sqlx::query!(
+        r#"select domain, workspace_id as "workspace: WorkspaceId" from directory.domains
+           where domain = any($1) and proof <> 'kept'"#,
+        &above
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    // What is below a domain that another has proven is that one's.
+    oldest.retain(|domain, oldest| {
+        let above = with_those_above(domain);
+        let is_above = |row: &&String| above.contains(row);
+        !proven.iter().any(|row| is_above(&&row.domain) && row.workspace.0 != oldest.workspace)
+    });
     let (domains, workspaces): (Vec<String>, Vec<i64>) =
         oldest.into_iter().map(|(domain, oldest)| (domain, oldest.workspace)).unzip();
     let kept = sqlx::query!(

@@ -13,7 +13,7 @@ use crate::workspace::access::By;
 use crate::workspace::audit::{self, Did, Subject};
 use crate::workspace::domains::{self, AddressClaim};
 use crate::workspace::mailboxes;
-use crate::workspace::people::{Person, an_address, another_mailed_name};
+use crate::workspace::people::{Person, an_address, another_mailed_name, sign_in_addresses};
 use rookery_base::app::App;
 use rookery_base::error::{Error, NO_MAILBOX, Result};
 use rookery_base::ids::MailboxId;
@@ -132,6 +132,9 @@ async fn may_be_added(tx: &mut Tx<'_>, person: &Person, id: MailboxId, address: 
             "alias",
             format!("an inbox has at most {MOST_ALIASES} further addresses"),
         ));
+    }
+    if sign_in_addresses::is_of_another(tx, person.workspace, &person.by(), address).await? {
+        return Err(Error::problem("alias", sign_in_addresses::OF_A_PERSON));
     }
     if mailboxes::is_there(tx, address).await? { Err(taken()) } else { Ok(inbox) }
 }

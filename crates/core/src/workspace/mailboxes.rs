@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use crate::workspace::access::{Actor, By, SANDBOX};
 use crate::workspace::audit::{self, Did, Subject};
 use crate::workspace::domains::{self, AddressClaim};
-use crate::workspace::people::{a_mailed_name, an_address, role_of};
+use crate::workspace::people::{a_mailed_name, an_address, role_of, sign_in_addresses};
 use rookery_base::app::App;
 use rookery_base::error::{Error, NO_MAILBOX, Result};
 use rookery_base::ids::{MailboxId, PersonId, WorkspaceId};
@@ -40,10 +40,10 @@ pub async fn create(
     let name = a_mailed_name("name", name, 100)?;
     // The directory has a connection of its own, so nothing is held while it is asked. It keeps what it reserved, so
     // what would be refused is not reserved.
-    may_be_made(&mut app.begin(workspace).await?, &address, private_to).await?;
+    may_be_made(&mut app.begin(workspace).await?, by, &address, private_to).await?;
     let claimed = domains::claim(app, workspace, by, "address", &address).await?;
     let mut tx = app.begin(workspace).await?;
-    may_be_made(&mut tx, &address, private_to).await?;
+    may_be_made(&mut tx, by, &address, private_to).await?;
     let kind = if private_to.is_some() { "private" } else { "team" };
     let id = insert(&mut tx, kind, private_to, &address, &name).await?;
     if claimed == AddressClaim::Unproven {
@@ -55,10 +55,13 @@ pub async fn create(
     Ok(id)
 }
 
-async fn may_be_made(tx: &mut Tx<'_>, address: &str, private_to: Option<PersonId>) -> Result<()> {
+async fn may_be_made(tx: &mut Tx<'_>, by: &By, address: &str, private_to: Option<PersonId>) -> Result<()> {
     let workspace = tx.workspace();
     if let Some(owner) = private_to {
         role_of(tx, workspace, owner).await?;
+    }
+    if sign_in_addresses::is_of_another(tx, workspace, by, address).await? {
+        return Err(Error::problem("address", sign_in_addresses::OF_A_PERSON));
     }
     if is_there(tx, address).await? { Err(taken()) } else { Ok(()) }
 }

@@ -4,6 +4,7 @@
 pub mod invitations;
 pub mod list;
 pub mod roles;
+pub mod sign_in_addresses;
 
 use std::ops::Deref;
 use std::str::FromStr;

@@ -22,9 +22,6 @@ pub enum Reason {
     Complaint,
 }
 
-/// So many mails of an address are looked at for one that came to a live inbox.
-const MOST_READ: i64 = 1000;
-
 /// Who says that an address must not be written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Says {
@@ -48,16 +45,13 @@ async fn has_written(tx: &mut Tx<'_>, address: &str) -> Result<bool> {
     let workspace = tx.workspace().0;
     Ok(sqlx::query_scalar!(
         r#"select exists (
-               select from (
-                   select conversation_id from messages
-                   where workspace_id = $1 and lower(from_email) = lower($2) and direction = 'inbound' and not automatic
-                   limit $4) wrote
-               join conversations c on c.workspace_id = $1 and c.id = wrote.conversation_id
-               where c.audience <> $3) as "wrote!""#,
+               select from messages m
+               join conversations c on c.workspace_id = $1 and c.id = m.conversation_id and c.audience <> $3
+               where m.workspace_id = $1 and lower(m.from_email) = lower($2) and m.direction = 'inbound'
+                 and not m.automatic) as "wrote!""#,
         workspace,
         address,
-        SANDBOX,
-        MOST_READ
+        SANDBOX
     )
     .fetch_one(&mut **tx)
     .await?)

@@ -22,6 +22,7 @@ use url::Url;
 
 use super::owed::{Owed, Passing};
 use rookery_base::error::{Error, Result};
+use rookery_base::ids::WorkspaceId;
 use rookery_base::store::cells::Cell;
 use rookery_http::serve::{ClientPresence, From};
 
@@ -50,7 +51,14 @@ pub fn was_sent_on(headers: &HeaderMap) -> bool {
     headers.contains_key(SENT_ON)
 }
 
-pub async fn send_on(owed: &Owed, cell: &Cell, request: Request, patience: Patience) -> Result<Response> {
+/// `workspace`: whose request it is, if it is about one.
+pub async fn send_on(
+    owed: &Owed,
+    cell: &Cell,
+    workspace: Option<WorkspaceId>,
+    request: Request,
+    patience: Patience,
+) -> Result<Response> {
     let name = &cell.name;
     if was_sent_on(request.headers()) {
         return Err(Error::internal(format!(
@@ -60,7 +68,7 @@ pub async fn send_on(owed: &Owed, cell: &Cell, request: Request, patience: Patie
     let Some(address) = &cell.address else {
         return Err(Error::internal(format!("no node is known that serves the cell {name}")));
     };
-    let debt = owed.begin(name)?;
+    let debt = owed.begin(name, workspace)?;
     let client =
         request.extensions().get::<ClientPresence>().cloned().unwrap_or_else(ClientPresence::staying);
     let request = as_it_came(request)?.map(|body| Body::new(Passing::new(body, debt.clone())));
@@ -195,13 +203,13 @@ mod tests {
     async fn an_answer_that_does_not_begin_or_does_not_go_on_is_given_up() {
         let owed = Owed::new(1);
         let (cell, hangs) = node("").await;
-        let answer = send_on(&owed, &cell, Request::new(Body::empty()), SHORT).await;
+        let answer = send_on(&owed, &cell, None, Request::new(Body::empty()), SHORT).await;
         assert!(answer.is_err_and(|error| error.to_string().contains("does not answer in time")));
         is_left(hangs).await;
 
         let (cell, hangs) = node("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc").await;
-        let answer = send_on(&owed, &cell, Request::new(Body::empty()), SHORT).await.unwrap();
-        assert!(owed.begin("west").is_ok(), "one that has begun is not owed");
+        let answer = send_on(&owed, &cell, None, Request::new(Body::empty()), SHORT).await.unwrap();
+        assert!(owed.begin("west", None).is_ok(), "one that has begun is not owed");
         assert!(to_bytes(answer.into_body(), 100).await.is_err(), "it does not end well");
         is_left(hangs).await;
     }
@@ -209,7 +217,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_that_nobody_reads_any_more_is_given_up() {
         let (cell, hangs) = node("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n:\n").await;
-        let answer = send_on(&Owed::new(1), &cell, Request::new(Body::empty()), Patience::USUAL).await;
+        let answer = send_on(&Owed::new(1), &cell, None, Request::new(Body::empty()), Patience::USUAL).await;
         drop(answer.unwrap());
         is_left(hangs).await;
     }

@@ -81,7 +81,7 @@ impl Front {
         let response = match &place {
             CellPlace::Here(app) => self.here(app, request).await?,
             CellPlace::Elsewhere(cell) => {
-                forward::send_on(&self.owed, cell, request, Patience::USUAL).await?
+                forward::send_on(&self.owed, cell, Some(workspace), request, Patience::USUAL).await?
             }
         };
         Ok(if is_stream(&response) { self.ending_with_a_move(response, workspace, place) } else { response })
@@ -121,7 +121,7 @@ impl Front {
         let mut asked: FuturesUnordered<_> = elsewhere
             .map(|cell| {
                 let request = again();
-                async move { (cell, forward::send_on(&self.owed, cell, request, ASKING).await) }
+                async move { (cell, forward::send_on(&self.owed, cell, None, request, ASKING).await) }
             })
             .collect();
         while let Some((cell, answered)) = asked.next().await {

@@ -1,5 +1,6 @@
 //! What nodes of other cells owe this one: beginnings of answers, by cell. A cell that owes too many gets no more requests,
-//! and one that has been silent for a while is waited for by few: it hangs, and whoever comes is told so at once.
+//! and one that has been silent for a while is waited for by few: it hangs, and whoever comes is told so at once. Of what one
+//! cell may owe, one workspace gets a share.
 //!
 //! While a request waits for its own client's bytes, nobody is owed anything: a client that sends slowly takes nothing of
 //! what the cell's others need.
@@ -15,11 +16,14 @@ use hyper::body::{Frame, SizeHint};
 use tokio::time::{Instant, sleep};
 
 use rookery_base::error::{Error, Result};
+use rookery_base::ids::WorkspaceId;
 
 /// A cell that owes answers and has given none for so long is silent. Longer than any request waits for something to happen.
 const SILENT: Duration = Duration::from_secs(20);
 /// Who finds out whether a silent cell answers again.
 const MOST_OF_SILENT: usize = 10;
+/// One workspace may be owed this part of what a cell may owe.
+const SHARE: usize = 4;
 /// How often it is looked whether an answer is late.
 const LOOK: Duration = Duration::from_millis(250);
 
@@ -31,6 +35,8 @@ pub struct Owed {
 #[derive(Default)]
 struct CellDebts {
     debts: usize,
+    /// Of those, the requests of each workspace. What is about no workspace is not among them.
+    of_one: HashMap<WorkspaceId, usize>,
     /// Since when answers are owed without one being given.
     silent_since: Option<Instant>,
 }
@@ -38,6 +44,7 @@ struct CellDebts {
 /// One answer that has not begun.
 pub struct Debt {
     of_cell: Arc<Mutex<CellDebts>>,
+    workspace: Option<WorkspaceId>,
     /// Since when the cell has had something to do for it: nothing while our client has.
     since: Mutex<Option<Instant>>,
 }
@@ -48,12 +55,12 @@ impl Owed {
         Self { most, cells: Mutex::default() }
     }
 
-    /// An error when the cell owes too many already.
-    pub fn begin(&self, cell: &str) -> Result<Arc<Debt>> {
-        self.begin_at(cell, Instant::now())
+    /// An error when the cell owes too many already, or too many to this workspace.
+    pub fn begin(&self, cell: &str, workspace: Option<WorkspaceId>) -> Result<Arc<Debt>> {
+        self.begin_at(cell, workspace, Instant::now())
     }
 
-    fn begin_at(&self, cell: &str, now: Instant) -> Result<Arc<Debt>> {
+    fn begin_at(&self, cell: &str, workspace: Option<WorkspaceId>, now: Instant) -> Result<Arc<Debt>> {
         let of_cell = self.for_cell(cell);
         {
             let mut state = lock(&of_cell);
@@ -62,9 +69,14 @@ impl Owed {
             if state.debts >= most {
                 return Err(Error::internal(format!("the cell {cell} owes {} answers already", state.debts)));
             }
-            state.owe();
+            if state.owed_to(workspace) >= (self.most / SHARE).max(1) {
+                let sentence =
+                    "Too many requests of your team came at once. Try again in a moment.".to_owned();
+                return Err(Error::SlowDown { sentence, retry_after: Duration::from_secs(1) });
+            }
+            state.owe(workspace);
         }
-        Ok(Arc::new(Debt { of_cell, since: Mutex::new(Some(now)) }))
+        Ok(Arc::new(Debt { of_cell, workspace, since: Mutex::new(Some(now)) }))
     }
 
     /// The cell has begun an answer.
@@ -78,13 +90,25 @@ impl Owed {
 }
 
 impl CellDebts {
-    fn owe(&mut self) {
+    fn owed_to(&self, workspace: Option<WorkspaceId>) -> usize {
+        workspace.and_then(|workspace| self.of_one.get(&workspace)).copied().unwrap_or_default()
+    }
+
+    fn owe(&mut self, workspace: Option<WorkspaceId>) {
         self.debts += 1;
+        if let Some(workspace) = workspace {
+            *self.of_one.entry(workspace).or_default() += 1;
+        }
         self.silent_since.get_or_insert_with(Instant::now);
     }
 
-    fn settle(&mut self) {
+    fn settle(&mut self, workspace: Option<WorkspaceId>) {
         self.debts -= 1;
+        match (workspace, self.owed_to(workspace)) {
+            (None, _) => {}
+            (Some(workspace), 0 | 1) => drop(self.of_one.remove(&workspace)),
+            (Some(workspace), owed) => drop(self.of_one.insert(workspace, owed - 1)),
+        }
         self.silent_since = self.silent_since.filter(|_| self.debts > 0);
     }
 }
@@ -100,14 +124,14 @@ impl Debt {
     /// It is the cell's turn from now on.
     fn is_the_cells(&self) {
         if lock(&self.since).replace(Instant::now()).is_none() {
-            lock(&self.of_cell).owe();
+            lock(&self.of_cell).owe(self.workspace);
         }
     }
 
     /// It is the client's turn.
     fn is_the_clients(&self) {
         if lock(&self.since).take().is_some() {
-            lock(&self.of_cell).settle();
+            lock(&self.of_cell).settle(self.workspace);
         }
     }
 }
@@ -169,27 +193,43 @@ mod tests {
     #[test]
     fn a_cell_that_owes_many_gets_no_more_and_a_silent_one_gets_few() {
         let owed = Owed::new(30);
-        let debts: Vec<_> = (0..30).map(|_| owed.begin("west").unwrap()).collect();
-        assert!(owed.begin("west").is_err() && owed.begin("east").is_ok(), "one cell is one cell");
+        let debts: Vec<_> = (0..30).map(|_| owed.begin("west", None).unwrap()).collect();
+        assert!(
+            owed.begin("west", None).is_err() && owed.begin("east", None).is_ok(),
+            "one cell is one cell"
+        );
         drop(debts);
-        let silent: Vec<_> = (0..MOST_OF_SILENT).map(|_| owed.begin("west").unwrap()).collect();
+        let silent: Vec<_> = (0..MOST_OF_SILENT).map(|_| owed.begin("west", None).unwrap()).collect();
         let later = Instant::now() + SILENT * 2;
-        assert!(owed.begin_at("west", later).is_err(), "nobody more waits for a silent one");
+        assert!(owed.begin_at("west", None, later).is_err(), "nobody more waits for a silent one");
         owed.answered("west");
-        assert!(owed.begin_at("west", later).is_ok(), "it answers again");
+        assert!(owed.begin_at("west", None, later).is_ok(), "it answers again");
         drop(silent);
+    }
+
+    #[test]
+    fn one_workspace_gets_a_share_of_what_a_cell_may_owe() {
+        let (owed, acme, globex) = (Owed::new(40), Some(WorkspaceId(1)), Some(WorkspaceId(2)));
+        let mut debts: Vec<_> = (0..10).map(|_| owed.begin("west", acme).unwrap()).collect();
+        let refused = owed.begin("west", acme).err().expect("its share is taken");
+        assert!(matches!(refused, Error::SlowDown { .. }), "{refused}");
+        assert!(owed.begin("west", globex).is_ok() && owed.begin("west", None).is_ok(), "others are served");
+        debts.pop();
+        assert!(owed.begin("west", acme).is_ok(), "an answer that has begun is owed no more");
+        drop(debts);
+        assert!(lock(&owed.for_cell("west")).of_one.is_empty());
     }
 
     #[tokio::test]
     async fn while_the_client_sends_slowly_the_cell_owes_nothing_and_is_not_late() {
         let (owed, patience) = (Owed::new(1), Duration::from_millis(50));
-        let debt = owed.begin("west").unwrap();
+        let debt = owed.begin("west", None).unwrap();
         debt.is_the_clients();
-        let other = owed.begin("west").expect("a slow client has no seat");
+        let other = owed.begin("west", None).expect("a slow client has no seat");
         assert!(timeout(patience * 4, debt.is_late(patience)).await.is_err());
         drop(other);
         debt.is_the_cells();
-        assert!(owed.begin("west").is_err());
+        assert!(owed.begin("west", None).is_err());
         assert!(timeout(patience * 100, debt.is_late(patience)).await.is_ok());
     }
 }

@@ -110,7 +110,7 @@ async fn places(app: &App) -> Result<RowJudgement> {
         return Ok(wrong(
             format!("{} are fenced and nobody moves them, {first} in {cell} for one", fenced.len()),
             format!(
-                "Was {cell} restored from a backup that was made during a move? Then open it there: in `workspaces` the row with `id` {} has to have no `fenced_at`",
+                "Was {cell} restored from a backup that was made during a move? Then open it there: in `workspaces` the row with `id` {} has to have no `fenced_at`. Then restart its nodes: who was erased since is erased again",
                 first.0
             ),
         ));

@@ -3,6 +3,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use futures::future::ready;
 use futures::{Stream, TryStreamExt};
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +50,15 @@ pub fn all(blobs: &Blobs) -> impl Stream<Item = Result<(WorkspaceId, ErasureId)>
             .and_then(|(workspace, id)| Some((workspace.parse().ok()?, id.parse().ok()?)));
         Ok(named)
     })
+}
+
+/// Those of one workspace.
+pub fn all_of(
+    blobs: &Blobs,
+    workspace: WorkspaceId,
+) -> impl Stream<Item = Result<(WorkspaceId, ErasureId)>> + use<> {
+    let named = blobs.kept(&format!("{FOLDER}/{workspace}"));
+    named.try_filter_map(move |id| ready(Ok(id.parse().ok().map(|id| (workspace, id)))))
 }
 
 pub async fn read(blobs: &Blobs, workspace: WorkspaceId, id: ErasureId) -> Result<ErasureEntry> {

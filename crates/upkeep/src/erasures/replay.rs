@@ -1,7 +1,7 @@
 //! After an older backup came back: erasures that the list in the blob store has and the database does not are done again,
 //! before the service serves.
 
-use futures::TryStreamExt;
+use futures::{Stream, TryStreamExt};
 use serde_json::json;
 
 use crate::erasures::{list, work};
@@ -18,7 +18,19 @@ const BATCH: usize = 1_000;
 /// Does again what an older backup took back, to the end. Gives how many that were. One that was begun and cut off counts until
 /// it is done, whoever began it; another node that starts at the moment does parts of the same, and waits for the end too.
 pub async fn replay(app: &App) -> Result<usize> {
-    let mut all = std::pin::pin!(list::all(&app.blobs).try_chunks(BATCH));
+    replay_listed(app, list::all(&app.blobs)).await
+}
+
+/// The same for one workspace: it was fenced when the service began to serve.
+pub async fn replay_of(app: &App, workspace: WorkspaceId) -> Result<usize> {
+    replay_listed(app, list::all_of(&app.blobs, workspace)).await
+}
+
+async fn replay_listed(
+    app: &App,
+    listed: impl Stream<Item = Result<(WorkspaceId, ErasureId)>>,
+) -> Result<usize> {
+    let mut all = std::pin::pin!(listed.try_chunks(BATCH));
     let mut done = 0;
     while let Some(listed) = all.try_next().await.map_err(|cut| cut.1)? {
         let missing = missing(app, &listed).await?;

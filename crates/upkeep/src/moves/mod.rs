@@ -115,7 +115,8 @@ async fn ready(from: &mut Side, to: &mut Side, moving: &Move, tell: &dyn Tell) -
 /// Everything is as it was before the move.
 pub async fn give_up(directory: &Directory, sides: &mut Sides, known: &Move) -> Result<()> {
     let moving = &alone(directory, sides, known).await?;
-    if moving.step >= MoveStep::Open {
+    // The command that switched may be gone while its commit is not.
+    if !directory.begin_again(moving).await? {
         return Err(Error::internal(
             "The workspace lives in its new cell already. Finish the move, then move it back.",
         ));

@@ -8,6 +8,7 @@ use std::time::Duration;
 use sqlx::{AssertSqlSafe, PgConnection};
 use tokio::time::timeout;
 
+use crate::erasures::replay;
 use rookery_base::app::App;
 use rookery_base::error::{Error, Result};
 use rookery_base::ids::WorkspaceId;
@@ -202,6 +203,7 @@ async fn put_right(app: &App, workspace: WorkspaceId) -> Result<bool> {
     let mut tx = Across::begin(&mut conn).await?;
     sqlx::query!("set local lock_timeout = '2s'").execute(&mut *tx).await?;
     sqlx::query!("select pg_advisory_xact_lock($1)", workspace.0).execute(&mut *tx).await?;
+    let mut opened = false;
     let fenced = match wrong_now(app, workspace).await? {
         Some(Wrong::LivesElsewhere) => {
             sqlx::query!(
@@ -222,11 +224,17 @@ async fn put_right(app: &App, workspace: WorkspaceId) -> Result<bool> {
             .execute(&mut *tx)
             .await?;
             sqlx::raw_sql(AssertSqlSafe(outbox::written_anew(workspace))).execute(&mut *tx).await?;
+            opened = true;
             false
         }
         None => false,
     };
     tx.commit().await?;
+    drop(conn);
+    // What was erased since its rows were backed up was not looked for while it was fenced.
+    if opened && let Err(error) = replay::replay_of(app, workspace).await {
+        tracing::error!(%error, %workspace, "erasures were not done again: restart this node once the blob store answers");
+    }
     if fenced {
         tracing::error!(%workspace, cell = app.config.cell(),
             "rows of a workspace that lives in another cell stand here, as after a restore: it is fenced here");

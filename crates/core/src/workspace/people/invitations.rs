@@ -9,6 +9,7 @@ use crate::workspace::access::By;
 use crate::workspace::audit::{self, Did, Subject};
 use crate::workspace::notices::{self, ClaimedNotice, NoticeWords};
 use crate::workspace::people::{Person, Role, a_mailed_name, an_address, roles};
+use crate::workspace::{domains, mailboxes};
 use rookery_base::app::App;
 use rookery_base::error::{Error, Result};
 use rookery_base::ids::{InvitationId, PersonId, WorkspaceId};
@@ -28,6 +29,8 @@ const KEPT: TimeDelta = TimeDelta::days(30);
 /// More would be mail to strangers.
 const MOST: i64 = 200;
 const LONGEST_SUBJECT: usize = 200;
+
+const OF_AN_INBOX: &str = "is an address of an inbox. Whoever reads it could join in their place. Invite them by an address of their own";
 
 const NONE: Error = Error::Missing("No such invitation.");
 
@@ -100,6 +103,9 @@ async fn insert(tx: &mut Tx<'_>, by: &Person, email: &str, role: Role) -> Result
     .await?;
     if known.person {
         return Err(Error::problem("email", format!("{email} is on the team already")));
+    }
+    if is_read_here(tx, by.workspace, email).await? {
+        return Err(Error::problem("email", OF_AN_INBOX));
     }
     // It would end the one that waits.
     if let Some(waiting) = known.role {
@@ -284,7 +290,12 @@ pub async fn accept(tx: &mut Tx<'_>, token: &Token, name: &str) -> Result<Option
 /// The same for somebody who has shown that an address is theirs.
 pub async fn accept_address(tx: &mut Tx<'_>, email: &str, name: &str) -> Result<Option<PersonId>> {
     let name = a_mailed_name("name", name, 100)?;
-    let (workspace, now) = (tx.workspace().0, tx.now());
+    let (workspace, now) = (tx.workspace(), tx.now());
+    // An inbox that was made at the moment of the invitation.
+    if is_read_here(tx, workspace, email).await? {
+        return Ok(None);
+    }
+    let workspace = workspace.0;
     let taken = sqlx::query!(
         r#"delete from invitations using people
            where invitations.workspace_id = $1 and invitations.email = $2 and ends_at > $3 and people.workspace_id = $1
@@ -318,6 +329,11 @@ pub async fn accept_address(tx: &mut Tx<'_>, email: &str, name: &str) -> Result<
     let data = json!({ "email": taken.email, "role": taken.role.as_str(), "invitedBy": taken.invited_by });
     audit::record(tx, &by, Did::PersonJoined, Subject { id: &id, name: &name }, data).await?;
     Ok(Some(id))
+}
+
+/// Whether mail to an address comes to a live inbox of the workspace.
+async fn is_read_here(conn: &mut PgConnection, workspace: WorkspaceId, address: &str) -> Result<bool> {
+    Ok(mailboxes::at(conn, workspace, &domains::same_as(address)).await?.is_some())
 }
 
 /// Deletes invitations that ended long ago.
