@@ -58,6 +58,22 @@ story(test, 'the palette finds what can be done, teaches its key and runs it', a
   await until('closed', async () => (await page.locator('dialog').count()) === 0);
 });
 
+story(test, 'the palette finds conversations while one types, and what is chosen stays chosen when they come', async () => {
+  const { page } = await world.browser(world.owner);
+  await page.goto('/inbox');
+  await page.keyboard.press('ControlOrMeta+k');
+  const palette = page.getByRole('dialog', { name: 'Command palette' });
+  await palette.getByRole('combobox').pressSequentially('two');
+  const hit = palette.getByRole('group', { name: 'Conversations' }).getByRole('option');
+  await hit.waitFor();
+  assert.equal(await hit.innerText(), 'Two · Ada');
+  assert.match(await palette.locator('[aria-selected=true]').innerText(), /^Find “two”/);
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**/conversations/cnv_*');
+  assert.match(await page.title(), /Two/);
+});
+
 story(test, 'the help lists the keys of this page, and fields keep their letters', async () => {
   const { page } = await world.browser(world.owner);
   await page.goto('/inbox');

@@ -26,6 +26,7 @@ const OPEN: ConversationFilter = ConversationFilter {
     reference: None,
     words: None,
     before: None,
+    since: None,
     limit: 200_000,
 };
 

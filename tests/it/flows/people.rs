@@ -68,6 +68,7 @@ async fn listed(world: &World, actor: &Actor, assigned: Option<Assigned>) -> Vec
         reference: None,
         words: None,
         before: None,
+        since: None,
         limit: 25,
     };
     let mut conn = world.app.connection().await.unwrap();

@@ -265,6 +265,7 @@ async fn people_neither_find_the_sandboxs_mail_nor_approve_or_stop_it() {
             reference: None,
             words,
             before: None,
+            since: None,
             limit: 25,
         };
         let found = list(&mut conn, &olga, world.now(), &filter).await.unwrap();

@@ -313,6 +313,7 @@ async fn found(
         reference: None,
         words,
         before,
+        since: None,
         limit,
     };
     rows::page(&mut reading, who, world.now(), &filter, Order::Newest).await.unwrap()

@@ -77,6 +77,13 @@ async fn operators_narrow_what_is_found_and_are_not_marked() {
         assert_eq!(found("tag:vip+from:priya").await, [] as [&str; 0]);
         assert_eq!(found("tag:nothing+deposit").await, [] as [&str; 0]);
         assert_eq!(found("before:2100-01-01").await.len(), 2);
+        assert_eq!(found("after:2100-01-01").await, [] as [&str; 0]);
+        assert_eq!(found("after:2020-01-01+in:help").await.len(), 2);
+        assert_eq!(found("is:closed").await, [] as [&str; 0]);
+        assert_eq!(found("is:open&status=closed").await, [] as [&str; 0], "both have to hold");
+        assert_eq!(found("deposit+assigned:nobody&since=2020-01-01&until=2100-01-01").await.len(), 2);
+        let html = olga.get("/search?q=deposit+after:2021-05-05&since=2020-01-01").await.page();
+        assert!(html.contains("Since <b>1 Jan 2020</b>") && html.contains("q=deposit\""), "{html}");
         let html = olga.get("/search?q=deposit+from:priya").await.page();
         assert!(html.contains("From the <mark>deposit</mark>"), "the operator is no word");
         let html = olga.get("/search?q=before:soon").await.page();

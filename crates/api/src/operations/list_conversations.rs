@@ -13,9 +13,9 @@ use rookery_base::store::db::Reading;
 use rookery_core::conversations::filter::{Assigned, ConversationCursor, ConversationFilter, View};
 use rookery_core::conversations::list::{self};
 use rookery_core::conversations::search::index;
+use rookery_core::conversations::search::narrowing::Narrowing;
 use rookery_core::conversations::search::pending::Searched;
 use rookery_core::conversations::search::query::Query;
-use rookery_core::conversations::tags;
 use rookery_core::conversations::views::tagged;
 use rookery_core::workspace::mailboxes;
 
@@ -23,14 +23,14 @@ pub struct ListConversations;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct ListConversationsInput {
-    /// Which conversations: by status, or those that are snoozed. `all` needs `reference`.
-    #[serde(default)]
-    view: ViewName,
+    /// Which conversations: by status, or those that are snoozed. `all` needs `reference`. Without it `is:` in `q` chooses.
+    #[schemars(extend("default" = "open"))]
+    view: Option<ViewName>,
     /// Only this inbox.
     mailbox: Option<String>,
     /// Whole words that must all occur in the subject, the names, the addresses or the text of the mail.
-    /// Searches inside the chosen view. `from:`, `to:`, `tag:`, `before:2026-01-31` and `has:attachment` narrow it; in quotes
-    /// they are words.
+    /// Searches inside the chosen view. `from:`, `to:`, `tag:`, `before:2026-01-31`, `after:2026-01-01`, `has:attachment`,
+    /// `is:closed`, `in:help@acme.example` and `assigned:me` narrow it; in quotes they are words.
     #[schemars(length(max = 200))]
     q: Option<String>,
     /// `me`: assigned to this agent. `unassigned`: to nobody.
@@ -91,18 +91,21 @@ impl Operation for ListConversations {
         };
         let query = input.q.as_deref().map(str::trim).filter(|query| !query.is_empty());
         let reference = input.reference.map(|reference| reference.trim().to_lowercase());
-        let asked = (input.view, mailbox.map(|id| id.0), query, input.assigned, &reference);
+        let view = input.view.unwrap_or_default();
+        let asked = (view, mailbox.map(|id| id.0), query, input.assigned, &reference);
         let asked = ListQuery::new(Self::SPEC.name, asked)?;
         let cursor: Option<ConversationCursor> = asked.place(input.cursor.as_deref())?;
         let query = Query::read(query.unwrap_or_default())?;
-        let Some(tags) = tags::named(&mut call.db, actor, &query.tags).await? else { return Ok(Vec::new()) };
+        let Some(typed) = Narrowing::look_up(&mut call.db, actor, &query).await? else {
+            return Ok(Vec::new());
+        };
         let words = query.hashes(actor.workspace);
         if words.is_some() {
             index::catch_up(call.app, &mut call.db, Searched::Mail).await;
         }
         let before = [cursor, query.place()].into_iter().flatten().min_by_key(|place| (place.at, place.id));
         let filter = ConversationFilter {
-            view: input.view.into(),
+            view: view.into(),
             mailbox,
             assigned: input.assigned.map(|assigned| match assigned {
                 AssignedName::Me => Assigned::To(actor.member),
@@ -111,12 +114,14 @@ impl Operation for ListConversations {
             reference,
             words,
             before,
+            since: query.since(),
             // One more tells whether there is a next page.
             limit: input.limit + 1,
         };
-        if !tags.is_empty() {
+        let Some(filter) = typed.narrow(filter, input.view.map(View::from)) else { return Ok(Vec::new()) };
+        if !typed.tags.is_empty() {
             let filter = ConversationFilter { limit: input.limit, ..filter };
-            let (found, next) = tagged::page_of(&mut call.db, actor, now, &filter, &tags).await?;
+            let (found, next) = tagged::page_of(&mut call.db, actor, now, &filter, &typed.tags).await?;
             call.next = next.map(|place| asked.cursor(place));
             let page = list::these(&mut call.db, actor, now, &found).await?;
             return Ok(page.into_iter().map(wire::ConversationSummary::from).collect());

@@ -20,7 +20,16 @@ pub struct ConversationFilter {
     pub words: Option<Vec<i64>>,
     /// Goes on behind this conversation.
     pub before: Option<ConversationCursor>,
+    /// Ends where the newest mail is older than this. Only of what is newest first.
+    pub since: Option<DateTime<Utc>>,
     pub limit: i64,
+}
+
+impl ConversationFilter {
+    /// Whether a conversation with this newest mail is not older than what is wanted.
+    pub fn reaches(&self, newest: DateTime<Utc>) -> bool {
+        self.since.is_none_or(|since| newest >= since)
+    }
 }
 
 /// The place of a conversation in a list. Written as microseconds and id.

@@ -83,7 +83,11 @@ pub async fn list(
             return these(conn, who, now, &found).await;
         }
     };
-    Ok(rows.into_iter().map(ListedConversation::from).collect())
+    Ok(rows
+        .into_iter()
+        .map(ListedConversation::from)
+        .filter(|one| filter.reaches(one.last_message_at))
+        .collect())
 }
 
 /// Conversations that were found some other way, those that somebody can see, newest mail first.

@@ -4,7 +4,7 @@
 use sqlx::PgConnection;
 
 use crate::conversations::conversation::{Conversation, Member};
-use crate::workspace::access::{MemberId, SANDBOX, TEAM};
+use crate::workspace::access::{Actor, MemberId, SANDBOX, TEAM};
 use rookery_base::error::Result;
 use rookery_base::ids::WorkspaceId;
 
@@ -21,6 +21,11 @@ pub async fn for_conversation(
 /// Everybody who sees what the whole team sees.
 pub async fn everybody(conn: &mut PgConnection, workspace: WorkspaceId) -> Result<Vec<Member>> {
     seeing(conn, workspace, TEAM).await
+}
+
+/// Everybody who sees what somebody sees that is not private.
+pub async fn beside(conn: &mut PgConnection, who: &Actor) -> Result<Vec<Member>> {
+    seeing(conn, who.workspace, if who.livemode { TEAM } else { SANDBOX }).await
 }
 
 async fn seeing(conn: &mut PgConnection, workspace: WorkspaceId, audience: i64) -> Result<Vec<Member>> {

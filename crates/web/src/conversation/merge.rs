@@ -106,12 +106,17 @@ async fn find(
                 reference: None,
                 words: words.hashes,
                 before: words.place,
+                since: words.since,
                 limit: MOST,
             };
-            if words.tags.is_empty() {
-                rows::all(reading, &asked.person, now, &filter).await?
-            } else {
-                tagged::page_of(reading, &asked.person, now, &filter, &words.tags).await?.0
+            match words.narrowing.narrow(filter, None) {
+                None => Vec::new(),
+                Some(filter) if words.narrowing.tags.is_empty() => {
+                    rows::all(reading, &asked.person, now, &filter).await?
+                }
+                Some(filter) => {
+                    tagged::page_of(reading, &asked.person, now, &filter, &words.narrowing.tags).await?.0
+                }
             }
         }
     };

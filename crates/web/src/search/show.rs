@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use askama::Template;
 use axum::response::Response;
+use chrono::Days;
 use sqlx::PgConnection;
 use url::form_urlencoded;
 
@@ -14,7 +15,7 @@ use crate::inbox::item::InboxItem;
 use crate::respond;
 use crate::search::typed::{SearchWords, TypedSearch};
 use crate::shell::{Here, Shell};
-use crate::show::filters;
+use crate::show::{Times, filters};
 use crate::status;
 use crate::visit::{FormFields, MemberRequest};
 use rookery_base::error::{NO_ENDPOINT, Result};
@@ -22,6 +23,7 @@ use rookery_base::ids::{ConversationId, MailboxId, TagId};
 use rookery_core::conversations::filter::{Assigned, ConversationCursor, ConversationFilter, View};
 use rookery_core::conversations::messages::message::Direction;
 use rookery_core::conversations::search::excerpts::{self, Excerpt, ExcerptPiece};
+use rookery_core::conversations::search::query::Query;
 use rookery_core::conversations::tags;
 use rookery_core::conversations::views::rows::{self, RowsPage};
 use rookery_core::conversations::views::tagged;
@@ -147,10 +149,15 @@ async fn find(
         reference: None,
         words: typed.hashes.clone(),
         before: [wanted.before, typed.place].into_iter().flatten().min_by_key(|place| (place.at, place.id)),
+        since: typed.since,
         limit: PAGE,
     };
+    let Some(filter) = typed.narrowing.narrow(filter, Some(wanted.status)) else {
+        return Ok(RowsPage::default());
+    };
     let now = asked.app().clock.now();
-    let tags: Vec<TagId> = wanted.tag.iter().map(|(tag, _)| *tag).chain(typed.tags.iter().copied()).collect();
+    let tags: Vec<TagId> =
+        wanted.tag.iter().map(|(tag, _)| *tag).chain(typed.narrowing.tags.iter().copied()).collect();
     if tags.is_empty() {
         rows::page(conn, &asked.person, now, &filter, Order::Newest).await
     } else {
@@ -214,7 +221,13 @@ impl SearchRequest {
             }
         };
         let before = given("before").map(|place| place.parse().map_err(|_| NO_ENDPOINT)).transpose()?;
-        let q = given("q").unwrap_or_default().to_owned();
+        let mut q = given("q").unwrap_or_default().to_owned();
+        // Days that were chosen in the form stand in the search from then on.
+        for (field, operator) in [("since", "after"), ("until", "before")] {
+            if let Some(day) = given(field) {
+                q = format!("{} {operator}:{day}", Query::without(&q, operator)).trim().to_owned();
+            }
+        }
         Ok(Self { q, status, inbox, assigned, tag, files: given("kind") == Some("files"), before })
     }
 
@@ -240,6 +253,26 @@ impl SearchRequest {
             }
         }
         format!("/search?{}", query.finish())
+    }
+
+    /// This search without one of its operators.
+    fn without(&self, operator: &str) -> String {
+        self.with("q", &Query::without(&self.q, operator))
+    }
+
+    /// The days between which the newest mail is, as far as they are searched for.
+    fn since(&self, times: &Times) -> Option<String> {
+        Query::read(&self.q).ok()?.after.map(|day| times.day(day))
+    }
+
+    fn until(&self, times: &Times) -> Option<String> {
+        Query::read(&self.q).ok()?.before.map(|day| times.day(day))
+    }
+
+    /// What came in the last days.
+    fn of_last(&self, times: &Times, days: u64) -> String {
+        let day = times.now.date_naive() - Days::new(days);
+        self.with("q", format!("{} after:{day}", Query::without(&self.q, "after")).trim())
     }
 
     /// The query of its first page.

@@ -3,16 +3,17 @@
 
 use std::collections::BTreeSet;
 
+use chrono::{DateTime, Utc};
+
 use crate::visit::MemberRequest;
-use rookery_base::error::{Error, Result};
-use rookery_base::ids::TagId;
+use rookery_base::error::{Error, Problem, Result};
 use rookery_base::search_terms;
 use rookery_base::store::db::Reading;
 use rookery_core::conversations::filter::ConversationCursor;
 use rookery_core::conversations::search::index;
+use rookery_core::conversations::search::narrowing::Narrowing;
 use rookery_core::conversations::search::pending::Searched;
 use rookery_core::conversations::search::query::Query;
-use rookery_core::conversations::tags;
 
 /// As the API has it.
 const LONGEST: usize = 200;
@@ -28,11 +29,14 @@ pub enum TypedSearch {
 }
 
 pub struct SearchWords {
-    /// The hashes of the words; None if only tags or a day are searched for.
+    /// The hashes of the words; None if only operators are searched for.
     pub hashes: Option<Vec<i64>>,
-    pub tags: Vec<TagId>,
+    /// What the operators name.
+    pub narrowing: Narrowing,
     /// Where the list begins, if `before:` is searched for.
     pub place: Option<ConversationCursor>,
+    /// Where it ends, if `after:` is searched for.
+    pub since: Option<DateTime<Utc>>,
     /// The words as they were typed, which results mark.
     pub plain: BTreeSet<String>,
     /// Mail that came just now may be missing.
@@ -49,26 +53,32 @@ impl TypedSearch {
         }
         let query = match Query::read(q) {
             Ok(query) => query,
-            Err(Error::Problems(problems)) => {
-                return Ok(Self::Mistake(problems.into_iter().map(|problem| problem.what).collect()));
-            }
+            Err(Error::Problems(problems)) => return Ok(mistake(problems)),
             Err(error) => return Err(error),
         };
         let mut hashes = query.hashes(asked.person.workspace);
         if hashes.as_ref().is_some_and(Vec::is_empty) {
             return Ok(Self::NoWord);
         }
-        let tags = tags::named(reading, &asked.person, &query.tags).await?;
-        if tags.is_none() {
-            // Nothing has a tag that is not there.
+        let narrowing = match Narrowing::look_up(reading, &asked.person, &query).await {
+            Err(Error::Problems(problems)) => return Ok(mistake(problems)),
+            narrowing => narrowing?,
+        };
+        if narrowing.is_none() {
+            // Nothing is in an inbox, or has a tag, that is not there.
             hashes = Some(Vec::new());
         }
         Ok(Self::Words(SearchWords {
             hashes,
-            tags: tags.unwrap_or_default(),
+            narrowing: narrowing.unwrap_or_default(),
             place: query.place(),
+            since: query.since(),
             plain: search_terms::query_words(&query.words),
             is_behind: !index::catch_up(asked.app(), reading, Searched::Mail).await,
         }))
     }
+}
+
+fn mistake(problems: Vec<Problem>) -> TypedSearch {
+    TypedSearch::Mistake(problems.into_iter().map(|problem| problem.what).collect())
 }

@@ -1,10 +1,14 @@
 // The palette (Ctrl or ⌘ K) and the help (?). Both list what the page's own markup offers (see key-map.js): what can be done
-// here first, then where to go, then search. The palette teaches the key of every line.
+// here first, then where to go, then search, and the conversations that the search finds. The palette teaches the key of
+// every line.
 (() => {
   "use strict";
   const { rookery } = window;
   const { make, icon } = rookery;
   const MOST = 60;
+  // Conversations that are shown, and how long somebody stops typing before they are looked for.
+  const MOST_FOUND = 6;
+  const PAUSE = 250;
 
   rookery.openPalette = () => {
     if (closeOpen("palette")) return;
@@ -25,6 +29,8 @@
     const dialog = make("dialog", { class: "palette", "data-dialog": "palette", "aria-label": "Command palette" }, box, list, status, foot);
     let lines = [];
     let chosen = 0;
+    let found = { wanted: "", conversations: [] };
+    let waiting;
 
     const draw = () => {
       const wanted = input.value.trim();
@@ -40,7 +46,9 @@
       group(list, lines, "Go to", there.slice(0, MOST), wanted);
       const find = wanted && { label: `Find “${wanted}” in all mail`, key: "/", icon: "search", href: `/search?q=${encodeURIComponent(wanted)}` };
       group(list, lines, "Search", find ? [find] : [], "");
-      choose(0);
+      // Last, so that what is chosen stays where it is when they come.
+      group(list, lines, "Conversations", wanted && wanted === found.wanted ? found.conversations : [], wanted);
+      choose(wanted === found.wanted ? chosen : 0);
       status.textContent = lines.length === 1 ? "1 command" : `${lines.length} commands`;
     };
     const choose = (at) => {
@@ -58,7 +66,19 @@
       line.command.href ? location.assign(line.command.href) : rookery.run(line.command.element);
     };
 
-    input.addEventListener("input", draw);
+    const look = async () => {
+      const wanted = input.value.trim();
+      const conversations = await conversationsWith(wanted);
+      if (!dialog.isConnected || wanted !== input.value.trim()) return;
+      found = { wanted, conversations };
+      draw();
+    };
+    input.addEventListener("input", () => {
+      clearTimeout(waiting);
+      chosen = 0;
+      draw();
+      if (input.value.trim().length > 1) waiting = setTimeout(look, PAUSE);
+    });
     dialog.addEventListener("keydown", (event) => {
       if (event.isComposing) return;
       const steps = { ArrowDown: 1, ArrowUp: -1 };
@@ -124,6 +144,21 @@
     dialog.addEventListener("close", () => dialog.remove());
     dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
     dialog.showModal();
+  }
+
+  // What the page of the search finds.
+  async function conversationsWith(wanted) {
+    try {
+      const answer = await fetch(`/search?q=${encodeURIComponent(wanted)}`, { cache: "no-store", headers: { accept: "text/html" } });
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      return [...page.querySelectorAll("#hits .hit")].slice(0, MOST_FOUND).map((hit) => ({
+        label: [".hit__sub", ".hit__meta bdi"].map((part) => hit.querySelector(part)?.textContent.trim()).filter(Boolean).join(" · "),
+        icon: "mail",
+        href: hit.getAttribute("href"),
+      }));
+    } catch {
+      return [];
+    }
   }
 
   // The same key closes what it opened; anything else that is open stays in front.

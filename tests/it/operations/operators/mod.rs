@@ -65,6 +65,19 @@ async fn people_tags_and_files_narrow_a_search_and_all_have_to_hold() {
             ("tag:vip from:bob deposit", vec![&bob]),
             ("tag:vip lease", vec![]),
             ("tag:unknown", vec![]),
+            ("is:open deposit", vec![&zoe, &bob, &ada]),
+            ("is:closed deposit", vec![]),
+            ("in:help@acme.example tag:vip", vec![&zoe, &bob]),
+            ("in:HELP from:ada", vec![&ada]),
+            ("in:nowhere", vec![]),
+            ("assigned:nobody has:attachment", vec![&zoe]),
+            ("assigned:me", vec![]),
+            ("assigned:olga deposit", vec![]),
+            ("assigned:somebody", vec![]),
+            ("after:2020-01-01 deposit", vec![&zoe, &bob, &ada]),
+            ("after:2100-01-01 deposit", vec![]),
+            ("after:2100-01-01", vec![]),
+            ("after:2100-01-01 tag:vip", vec![]),
             ("deposit", vec![&zoe, &bob, &ada]),
             // In quotes, or of a name that is not known, they are words.
             ("\"from:ada\"", vec![]),
@@ -106,22 +119,30 @@ async fn a_day_cuts_the_list_and_combines_with_pages() {
             world.wait(chrono::TimeDelta::days(1));
         }
         // The day after the third.
-        let day = (world.now() - chrono::TimeDelta::days(3)).format("before:%Y-%m-%d").to_string();
-        let older: Vec<String> = ids[..3].iter().rev().cloned().collect();
-        for more in ["", " deposit", " tag:vip", " tag:vip deposit", " from:ada"] {
-            let q = parameter("q", &format!("{day}{more}"));
-            assert_eq!(key.listed(&q).await, older, "{q}");
-            let (mut met, mut path) = (Vec::new(), format!("/conversations?limit=2&{q}"));
-            loop {
-                let reply = key.get(&path).await;
-                met.extend(
-                    reply.json().as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()),
-                );
-                let Some(link) = reply.header("link") else { break };
-                let (_, next) = link.split_once("/api/v1").unwrap();
-                path = next.split_once('>').unwrap().0.to_owned();
+        let on = |operator: &str, days_ago| {
+            let day = world.now() - chrono::TimeDelta::days(days_ago);
+            day.format(&format!("{operator}:%Y-%m-%d")).to_string()
+        };
+        let day = on("before", 3);
+        let between = format!("{} {}", on("after", 5), on("before", 2));
+        for (days, wanted) in [(&day, &ids[..3]), (&on("after", 3), &ids[3..]), (&between, &ids[1..4])] {
+            let wanted: Vec<String> = wanted.iter().rev().cloned().collect();
+            for more in ["", " deposit", " tag:vip", " tag:vip deposit", " from:ada"] {
+                let q = parameter("q", &format!("{days}{more}"));
+                assert_eq!(key.listed(&q).await, wanted, "{q}");
+                let (mut met, mut path) = (Vec::new(), format!("/conversations?limit=2&{q}"));
+                loop {
+                    let reply = key.get(&path).await;
+                    let page = reply.json();
+                    met.extend(
+                        page.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()),
+                    );
+                    let Some(link) = reply.header("link") else { break };
+                    let (_, next) = link.split_once("/api/v1").unwrap();
+                    path = next.split_once('>').unwrap().0.to_owned();
+                }
+                assert_eq!(met, wanted, "{q}, two at a time");
             }
-            assert_eq!(met, older, "{q}, two at a time");
         }
         let first = key.get(&format!("/conversations?limit=1&{}", parameter("q", &day))).await;
         let cursor = first
@@ -169,7 +190,16 @@ async fn operators_find_nothing_that_a_key_cannot_see() {
         acme.tag(hidden.parse().unwrap(), "secret plan").await;
         let key = acme.key("bot", "read", Mode::Live).await;
         let annas = acme.key_of(anna, "hers", "read", Mode::Live).await;
-        for q in ["from:bob@secret.example", "to:anna", "tag:\"secret plan\"", "before:2100-01-01"] {
+        for q in [
+            "from:bob@secret.example",
+            "to:anna",
+            "tag:\"secret plan\"",
+            "before:2100-01-01",
+            "after:2000-01-01",
+            "in:anna",
+            "in:anna@acme.example",
+            "is:open",
+        ] {
             assert_eq!(found(&key, q).await, [""; 0], "{q}");
             assert_eq!(found(&annas, q).await, std::slice::from_ref(&hidden), "{q}");
         }

@@ -30,6 +30,40 @@ pub async fn find(
     if words.is_empty() {
         return Ok(Vec::new());
     }
+    let found = newest(conn, who, now, filter, words).await?;
+    match filter.since {
+        Some(since) => not_older(conn, who, since, &found).await,
+        None => Ok(found),
+    }
+}
+
+/// Those of found conversations whose newest mail is not older. The newest were found first, so none is missing.
+async fn not_older(
+    conn: &mut PgConnection,
+    who: &Actor,
+    since: DateTime<Utc>,
+    found: &[i64],
+) -> Result<Vec<i64>> {
+    Ok(sqlx::query_scalar!(
+        r#"select found.id as "id!" from unnest($2::bigint[]) with ordinality found(id, place)
+           cross join lateral (select last_message_at from conversations
+                               where workspace_id = $1 and conversations.id = found.id offset 0) c
+           where c.last_message_at >= $3 order by found.place"#,
+        who.workspace.0,
+        found,
+        since
+    )
+    .fetch_all(conn)
+    .await?)
+}
+
+async fn newest(
+    conn: &mut PgConnection,
+    who: &Actor,
+    now: DateTime<Utc>,
+    filter: &ConversationFilter,
+    words: &[i64],
+) -> Result<Vec<i64>> {
     let mut many = false;
     for (depth, hardly) in WALKS {
         // The index counted so many hits that only the last walk is worth it.

@@ -1,9 +1,11 @@
 //! The search for words (specification 4.2): `pending` is what is to be indexed, `index` brings the words of mail in,
-//! `find` looks them up, `query` is what was typed, `excerpts` shows where they stand. An index that is behind never makes a search fail.
+//! `find` looks them up, `query` is what was typed, `narrowing`
+//! what its operators name, `excerpts` shows where they stand. An index that is behind never makes a search fail.
 
 mod again;
 pub mod excerpts;
 pub mod find;
 pub mod index;
+pub mod narrowing;
 pub mod pending;
 pub mod query;

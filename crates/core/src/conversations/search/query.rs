@@ -1,14 +1,16 @@
 //! What is typed to search for, read once: words, and operators that are not in quotes. `from:` and `to:` are people of the mail, `tag:` is
-//! a tag of the conversation, `before:` a day that its newest mail is older than, `has:attachment` mail with files. Any other `x:` is a word.
+//! a tag of the conversation, `before:` a day that its newest mail is older than, `after:` one that it is not older than,
+//! `has:attachment` mail with files; `is:` is a status, `in:` an inbox, `assigned:` whose it is. Any other `x:` is a word.
 
-use chrono::{NaiveDate, NaiveTime};
+use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 
-use crate::conversations::filter::ConversationCursor;
+use crate::conversations::filter::{ConversationCursor, View};
 use rookery_base::error::{Error, Result};
 use rookery_base::ids::{ConversationId, WorkspaceId};
 use rookery_base::search_terms;
 
 const FIELD: &str = "q";
+const OPERATORS: [&str; 9] = ["from", "to", "tag", "before", "after", "has", "is", "in", "assigned"];
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Query {
@@ -17,8 +19,23 @@ pub struct Query {
     from: Vec<String>,
     to: Vec<String>,
     pub tags: Vec<String>,
-    before: Option<NaiveDate>,
+    pub before: Option<NaiveDate>,
+    pub after: Option<NaiveDate>,
     has_files: bool,
+    pub status: Option<View>,
+    /// The name of an inbox, or its address.
+    pub inbox: Option<String>,
+    pub assigned: Option<WantedAssignee>,
+}
+
+/// Whose a conversation is wanted to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WantedAssignee {
+    /// Who asks.
+    Me,
+    Nobody,
+    /// Somebody of the team by name.
+    Named(String),
 }
 
 impl Query {
@@ -62,8 +79,28 @@ impl Query {
             "tag" => self.tags.push(value.to_owned()),
             "has" if value.eq_ignore_ascii_case("attachment") => self.has_files = true,
             "has" => return problem("write has:attachment, there is nothing else that can follow has:"),
+            "is" => match status(value) {
+                Some(status) => once(&mut self.status, status, "is:")?,
+                None => {
+                    return problem("write open, waiting, snoozed or closed after is: as in is:closed");
+                }
+            },
+            "in" if value.is_empty() => {
+                return problem("write an inbox after in: as in in:help@acme.example or in:\"Help desk\"");
+            }
+            "in" => once(&mut self.inbox, value.to_lowercase(), "in:")?,
+            "assigned" if value.is_empty() => {
+                return problem(
+                    "write who after assigned: as in assigned:me, assigned:nobody or assigned:\"Ada Byron\"",
+                );
+            }
+            "assigned" => once(&mut self.assigned, WantedAssignee::read(value), "assigned:")?,
+            // Several days: all of them have to hold.
+            "after" => match day(value) {
+                Some(day) => self.after = Some(self.after.map_or(day, |other| other.max(day))),
+                None => return problem("write a day after after: as in after:2026-01-31"),
+            },
             _ => match day(value) {
-                // Several: all of them have to hold.
                 Some(day) => self.before = Some(self.before.map_or(day, |other| other.min(day))),
                 None => return problem("write a day after before: as in before:2026-01-31"),
             },
@@ -106,6 +143,52 @@ impl Query {
         let at = self.before?.and_time(NaiveTime::MIN).and_utc();
         Some(ConversationCursor { at, id: ConversationId(0) })
     }
+
+    /// The newest mail is from this moment or later.
+    pub fn since(&self) -> Option<DateTime<Utc>> {
+        Some(self.after?.and_time(NaiveTime::MIN).and_utc())
+    }
+
+    /// The same text without an operator.
+    pub fn without(text: &str, unwanted: &str) -> String {
+        let (mut kept, mut rest) = (Vec::new(), text);
+        while let Some(start) = rest.find(|letter: char| !letter.is_whitespace()) {
+            let from = &rest[start..];
+            let (name, behind) = match operator(from) {
+                Some((name, behind)) => (Some(name), value(behind).1),
+                None => (None, word(from).1),
+            };
+            if name != Some(unwanted) {
+                kept.push(from[..from.len() - behind.len()].trim());
+            }
+            rest = behind;
+        }
+        kept.join(" ")
+    }
+}
+
+impl WantedAssignee {
+    fn read(value: &str) -> Self {
+        match value.to_lowercase().as_str() {
+            "me" => Self::Me,
+            "nobody" => Self::Nobody,
+            name => Self::Named(name.to_owned()),
+        }
+    }
+}
+
+/// One that can hold only once. The same twice is the same.
+fn once<T: PartialEq>(of: &mut Option<T>, value: T, operator: &str) -> Result<()> {
+    if of.as_ref().is_some_and(|known| *known != value) {
+        return Err(Error::problem(FIELD, format!("write {operator} once, a conversation has one of those")));
+    }
+    *of = Some(value);
+    Ok(())
+}
+
+/// What `is:` can be. Everything is what a search without it looks at.
+fn status(value: &str) -> Option<View> {
+    View::named(&value.to_lowercase()).filter(|view| *view != View::All)
 }
 
 /// Four, two and two digits: years of five digits or before the first would be read too, which the database has no place for.
@@ -121,8 +204,7 @@ fn day(text: &str) -> Option<NaiveDate> {
 /// The operator that a text begins with, and what is behind its colon.
 fn operator(text: &str) -> Option<(&'static str, &str)> {
     let (name, behind) = text.split_once(':')?;
-    let known = ["from", "to", "tag", "before", "has"];
-    known.into_iter().find(|known| known.eq_ignore_ascii_case(name)).map(|known| (known, behind))
+    OPERATORS.into_iter().find(|known| known.eq_ignore_ascii_case(name)).map(|known| (known, behind))
 }
 
 /// What follows an operator: up to the next space, or everything in quotes.
@@ -170,6 +252,26 @@ mod tests {
     }
 
     #[test]
+    fn status_inbox_assignee_and_days_are_operators_too() {
+        let query =
+            read("lease is:Closed in:\"Help Desk\" assigned:ME after:2026-01-01 after:2026-02-01 is:closed");
+        assert_eq!((query.words.as_str(), query.status), ("lease", Some(View::Closed)));
+        assert_eq!(query.inbox.as_deref(), Some("help desk"));
+        assert_eq!(query.assigned, Some(WantedAssignee::Me));
+        assert_eq!(query.since().unwrap().to_rfc3339(), "2026-02-01T00:00:00+00:00");
+        assert_eq!(read("assigned:nobody").assigned, Some(WantedAssignee::Nobody));
+        assert_eq!(read("assigned:\"Ada B\"").assigned, Some(WantedAssignee::Named("ada b".to_owned())));
+    }
+
+    #[test]
+    fn an_operator_is_taken_out_of_a_text() {
+        let text = "  lease after:2026-01-01 \"after:x y\" tag:\"a b\"  AFTER:2026-02-01 due";
+        assert_eq!(Query::without(text, "after"), "lease \"after:x y\" tag:\"a b\" due");
+        assert_eq!(Query::without(text, "tag"), "lease after:2026-01-01 \"after:x y\" AFTER:2026-02-01 due");
+        assert_eq!(Query::without("", "tag"), "");
+    }
+
+    #[test]
     fn what_stands_in_quotes_or_is_not_known_is_a_word() {
         for text in [
             "re:invoice",
@@ -177,6 +279,8 @@ mod tests {
             "\"from:ada to:bob\"",
             "\"has:nothing",
             "12:30",
+            "\"is:open in:help\"",
+            "isis:open",
             "xfrom:ada",
             ":",
             "a\"tag:b\"",
@@ -207,6 +311,17 @@ mod tests {
             ("before:+99999-01-01", "q: write a day after before: as in before:2026-01-31"),
             ("before:-026-01-31", "q: write a day after before: as in before:2026-01-31"),
             ("before:２０２６-01-31", "q: write a day after before: as in before:2026-01-31"),
+            ("after:today", "q: write a day after after: as in after:2026-01-31"),
+            ("is:unread", "q: write open, waiting, snoozed or closed after is: as in is:closed"),
+            ("is:all", "q: write open, waiting, snoozed or closed after is: as in is:closed"),
+            ("is:open is:closed", "q: write is: once, a conversation has one of those"),
+            ("in:", "q: write an inbox after in: as in in:help@acme.example or in:\"Help desk\""),
+            ("in:a in:b", "q: write in: once, a conversation has one of those"),
+            (
+                "assigned:",
+                "q: write who after assigned: as in assigned:me, assigned:nobody or assigned:\"Ada Byron\"",
+            ),
+            ("assigned:me assigned:bob", "q: write assigned: once, a conversation has one of those"),
             ("before:2026-02-30", "q: write a day after before: as in before:2026-01-31"),
         ] {
             assert_eq!(Query::read(text).unwrap_err().sentence(), says, "{text}");

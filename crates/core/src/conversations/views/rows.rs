@@ -148,10 +148,12 @@ pub(super) async fn places(
     filter: &ConversationFilter,
     order: Order,
 ) -> Result<Vec<ConversationCursor>> {
-    Ok(match order {
+    let mut places = match order {
         Order::Newest => branches!(newest first, first, conn, who, now, filter, filter.limit),
         Order::Oldest => branches!(oldest first, first, conn, who, now, filter, filter.limit),
-    })
+    };
+    places.retain(|place| filter.reaches(place.at));
+    Ok(places)
 }
 
 /// Of each of these conversations that the person can see, what a row shows, in the same order.

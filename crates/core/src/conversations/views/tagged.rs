@@ -87,6 +87,7 @@ async fn places(
         (None, Some(tag)) => of_few(conn, who, now, &asked, order, tag).await?,
         (None, None) => rows::places(conn, who, now, &asked, order).await?,
     };
+    walked.retain(|place| filter.reaches(place.at));
     let end = walked.last().copied().filter(|_| walked.len() as i64 >= WALK);
     for tag in tags {
         let tagged = among(conn, who, *tag, &numbers(&walked)).await?;

@@ -68,6 +68,7 @@ impl AskedView {
             reference: None,
             words: None,
             before,
+            since: None,
             limit,
         })
     }
