@@ -499,7 +499,7 @@ export interface paths {
         put?: never;
         /**
          * Make a webhook
-         * @description Makes a webhook, whose address is told of events from now on. A test key's hears the sandbox and nothing else. The secret is shown this once. It stops when the key is revoked. Needs the `webhooks` scope. Not safe to repeat: each call makes a new item.
+         * @description Creates a webhook that sends events to your URL from now on. One created with a test key receives sandbox events only. The secret is shown only once. The webhook stops when the key is revoked. Needs the `webhooks` scope. Not safe to repeat: each call makes a new item.
          */
         post: operations["create_webhook"];
         delete?: never;
@@ -539,7 +539,7 @@ export interface paths {
         put?: never;
         /**
          * Resume a webhook
-         * @description It is told again of what happens from now on, and its failures are forgotten. Needs the `webhooks` scope. Safe to repeat.
+         * @description It receives events again from now on, and its failures are cleared. Needs the `webhooks` scope. Safe to repeat.
          */
         post: operations["resume_webhook"];
         delete?: never;
@@ -1062,7 +1062,7 @@ export interface components {
             team: components["schemas"]["Team"];
             reference?: string;
             appSent?: components["schemas"]["AppSent"];
-            /** @description The conversation whose mail this one answers. It stands apart because its sender was not on that one. */
+            /** @description The conversation whose email this one answers. It is separate because its sender was not part of that one. */
             answersIn?: string;
         };
         TimelineItem: components["schemas"]["Message"] | components["schemas"]["Note"] | components["schemas"]["TimelineEvent"];
@@ -1141,13 +1141,13 @@ export interface components {
         /** @description The email the app sent, when it was recorded. */
         AppSent: {
             messageId: string;
-            /** @description Left out when a sending service told of the mail without one. */
+            /** @description Left out when a sending service reported the email without one. */
             reference?: string;
             to: string[];
             subject: string;
             /**
              * Format: date-time
-             * @description When it left, if a sending service told; else when it was recorded.
+             * @description When it was sent, if a sending service reported that; otherwise when it was recorded.
              */
             sentAt: string;
             /** @description Null when it is not known, cut after 8,000 characters. */
@@ -1256,7 +1256,7 @@ export interface components {
             rsvp: string | null;
         };
         OfferedTimes: {
-            /** @description Good for 30 days, and only for the contact of this conversation: whoever opens it books as them, without a code. */
+            /** @description Valid for 30 days, and only for the contact of this conversation: anyone who opens it books as them, without a code. */
             url: string;
         };
         DocumentSummary: {
@@ -1310,7 +1310,7 @@ export interface components {
             /** @description Who says so. */
             by: string;
             pages: number;
-            /** @description Where each value stands. */
+            /** @description Where each value was found. */
             sources: components["schemas"]["FieldSource"][];
         };
         FieldSource: {
@@ -1323,7 +1323,7 @@ export interface components {
         DocumentDownload: {
             /**
              * Format: uri
-             * @description Whoever has it gets the file, to be saved and never shown: hand it only to whom the file may go.
+             * @description Anyone with this address can download the file, which is never displayed. Share it only with people who may have the file.
              */
             url: string;
             /**
@@ -1393,8 +1393,8 @@ export interface components {
             /** @description False: it hears the sandbox. */
             livemode: boolean;
             /**
-             * @description `team`: team inboxes and what belongs to no inbox; in the sandbox all of it. `private`: the private inboxes of whoever
-             *     made the key.
+             * @description `team`: team inboxes and everything that belongs to no inbox; in the sandbox, all of it. `private`: the private inboxes
+             *     of the person who made the key.
              * @enum {string}
              */
             scope: "team" | "private";
@@ -1461,24 +1461,24 @@ export interface components {
         NewNote: {
             /** @description Plain text. People are mentioned with @FirstName. */
             body: string;
-            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            /** @description True for a dry run: everything is checked and answered as usual, with `Dry-Run: true`, but nothing is changed or sent, and nobody is notified. Ids in the answer are not real. */
             dryRun?: boolean | null;
         };
         NewStatus: {
             status: components["schemas"]["Status"];
-            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            /** @description True for a dry run: everything is checked and answered as usual, with `Dry-Run: true`, but nothing is changed or sent, and nobody is notified. Ids in the answer are not real. */
             dryRun?: boolean | null;
         };
         TagChange: {
             add?: string[] | null;
             remove?: string[] | null;
-            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            /** @description True for a dry run: everything is checked and answered as usual, with `Dry-Run: true`, but nothing is changed or sent, and nobody is notified. Ids in the answer are not real. */
             dryRun?: boolean | null;
         };
         NewAssignee: {
             /** @description `user:usr_…` or `agent:agt_…` from the conversation's `team`, `me`, or `none`. */
             to: string;
-            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            /** @description True for a dry run: everything is checked and answered as usual, with `Dry-Run: true`, but nothing is changed or sent, and nobody is notified. Ids in the answer are not real. */
             dryRun?: boolean | null;
         };
         ConversationChanges: {
@@ -1491,7 +1491,7 @@ export interface components {
             remove?: string[] | null;
             /** @description `user:usr_…` or `agent:agt_…` from the conversations' `team`, `me`, or `none`. */
             to?: string | null;
-            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            /** @description True for a dry run: everything is checked and answered as usual, with `Dry-Run: true`, but nothing is changed or sent, and nobody is notified. Ids in the answer are not real. */
             dryRun?: boolean | null;
         };
         NewReply: {
@@ -1511,7 +1511,7 @@ export interface components {
             documents?: components["schemas"]["AskedDocument"][] | null;
             /** @description Files that go with it, 18 MB together. The person who approves a draft sees them. */
             attachments?: components["schemas"]["AttachedFile"][] | null;
-            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            /** @description True for a dry run: everything is checked and answered as usual, with `Dry-Run: true`, but nothing is changed or sent, and nobody is notified. Ids in the answer are not real. */
             dryRun?: boolean | null;
         };
         /** @description A document that is asked for. */
@@ -1556,13 +1556,13 @@ export interface components {
              * @default false
              */
             send?: boolean | null;
-            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            /** @description True for a dry run: everything is checked and answered as usual, with `Dry-Run: true`, but nothing is changed or sent, and nobody is notified. Ids in the answer are not real. */
             dryRun?: boolean | null;
         };
         NewOffer: {
             /** @description As list_booking_types names it. */
             bookingTypeId: string;
-            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            /** @description True for a dry run: everything is checked and answered as usual, with `Dry-Run: true`, but nothing is changed or sent, and nobody is notified. Ids in the answer are not real. */
             dryRun?: boolean | null;
         };
         SentMail: {
@@ -1575,7 +1575,7 @@ export interface components {
             subject: string;
             text?: string | null;
             html?: string | null;
-            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            /** @description True for a dry run: everything is checked and answered as usual, with `Dry-Run: true`, but nothing is changed or sent, and nobody is notified. Ids in the answer are not real. */
             dryRun?: boolean | null;
         };
         SimulatedMail: {
@@ -1598,7 +1598,7 @@ export interface components {
              * @enum {string|null}
              */
             dmarc?: "pass" | "fail" | null;
-            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            /** @description True for a dry run: everything is checked and answered as usual, with `Dry-Run: true`, but nothing is changed or sent, and nobody is notified. Ids in the answer are not real. */
             dryRun?: boolean | null;
         };
         SimulatedFile: {
@@ -1632,19 +1632,19 @@ export interface components {
              * @description With `extend`: the last day of the link, within a year.
              */
             linkEnds?: string | null;
-            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            /** @description True for a dry run: everything is checked and answered as usual, with `Dry-Run: true`, but nothing is changed or sent, and nobody is notified. Ids in the answer are not real. */
             dryRun?: boolean | null;
         };
         SimulatedApproval: {
             /** @description What it says instead, as a person would edit it. */
             body?: string | null;
-            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            /** @description True for a dry run: everything is checked and answered as usual, with `Dry-Run: true`, but nothing is changed or sent, and nobody is notified. Ids in the answer are not real. */
             dryRun?: boolean | null;
         };
         PassedTime: {
             /** @description How far, up to 366 days. */
             seconds: number;
-            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            /** @description True for a dry run: everything is checked and answered as usual, with `Dry-Run: true`, but nothing is changed or sent, and nobody is notified. Ids in the answer are not real. */
             dryRun?: boolean | null;
         };
         NewWebhook: {
@@ -1656,19 +1656,19 @@ export interface components {
              */
             events?: ("ask.completed" | "client.replied" | "conversation.assigned" | "turn.changed" | "draft.approved" | "message.sent" | "booking.created" | "booking.cancelled" | "scout.held" | "webhook.test")[] | null;
             /**
-             * @description `team`: team inboxes and what belongs to no inbox; in the sandbox all of it. `private`: the private inboxes of whoever
-             *     made the key.
+             * @description `team`: team inboxes and everything that belongs to no inbox; in the sandbox, all of it. `private`: the private inboxes
+             *     of the person who made the key.
              * @default team
              * @enum {string|null}
              */
             scope?: "team" | "private" | null;
-            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            /** @description True for a dry run: everything is checked and answered as usual, with `Dry-Run: true`, but nothing is changed or sent, and nobody is notified. Ids in the answer are not real. */
             dryRun?: boolean | null;
         };
         EventToRedeliver: {
             /** @description As the log names it. */
             eventId: string;
-            /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+            /** @description True for a dry run: everything is checked and answered as usual, with `Dry-Run: true`, but nothing is changed or sent, and nobody is notified. Ids in the answer are not real. */
             dryRun?: boolean | null;
         };
         /** @description Everything asked of a client is in. */
@@ -2003,7 +2003,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description Something stands against it, or it was done before with this `Idempotency-Key` and its answer is not kept any more. */
+        /** @description Something prevents it, or it was already done with this `Idempotency-Key` and its answer is no longer kept. */
         409: {
             headers: {
                 [name: string]: unknown;
@@ -2991,7 +2991,7 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": {
-                    /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+                    /** @description True for a dry run: everything is checked and answered as usual, with `Dry-Run: true`, but nothing is changed or sent, and nobody is notified. Ids in the answer are not real. */
                     dryRun?: boolean | null;
                 };
             };
@@ -3037,7 +3037,7 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": {
-                    /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+                    /** @description True for a dry run: everything is checked and answered as usual, with `Dry-Run: true`, but nothing is changed or sent, and nobody is notified. Ids in the answer are not real. */
                     dryRun?: boolean | null;
                 };
             };
@@ -3083,7 +3083,7 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": {
-                    /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+                    /** @description True for a dry run: everything is checked and answered as usual, with `Dry-Run: true`, but nothing is changed or sent, and nobody is notified. Ids in the answer are not real. */
                     dryRun?: boolean | null;
                 };
             };
@@ -3129,7 +3129,7 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": {
-                    /** @description True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing is changed, sent or told. Ids in the answer name nothing. */
+                    /** @description True for a dry run: everything is checked and answered as usual, with `Dry-Run: true`, but nothing is changed or sent, and nobody is notified. Ids in the answer are not real. */
                     dryRun?: boolean | null;
                 };
             };

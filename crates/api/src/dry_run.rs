@@ -17,8 +17,8 @@ pub const IN_META: &str = "rookery/dryRun";
 pub const IN_WORDS: &str = "This was a dry run: nothing was changed or sent, and ids in it name nothing.";
 /// Stands in the answer of a dry run in place of a secret.
 pub const NO_SECRET: &str = "none, this was a dry run";
-const ABOUT: &str = "True tries it: everything is checked and the answer is what it would be, with `Dry-Run: true`, but nothing \
-    is changed, sent or told. Ids in the answer name nothing.";
+const ABOUT: &str = "True for a dry run: everything is checked and answered as usual, with `Dry-Run: true`, but nothing is changed or \
+    sent, and nobody is notified. Ids in the answer are not real.";
 
 /// Adds the field to the schema of an input.
 pub fn offer(schema: &mut Value) {

@@ -81,8 +81,8 @@ const GROUPS: &[(&str, &str, &[&str])] = &[
     ("Documents", "Files that customers sent, and what was read in them.", &["documents"]),
     ("Bookings", "Times that visitors can book, and what is booked.", &["booking-types", "bookings"]),
     ("Agents", "What an agent read, changed and was refused.", &["agents"]),
-    ("Events", "What happened, for whoever asks instead of being called.", &["events"]),
-    ("Webhooks", "Addresses of yours that are told of events.", &["webhooks"]),
+    ("Events", "What happened, for polling instead of webhooks.", &["events"]),
+    ("Webhooks", "Your own URLs that receive events.", &["webhooks"]),
     ("App mail", "Mail that your app sends by itself.", &["app-mail"]),
     ("Sandbox", "Simulated customers, for test keys.", &["sandbox"]),
 ];
@@ -251,7 +251,7 @@ fn errors() -> Value {
         ("404", "There is no such thing, or none that the key can see."),
         (
             "409",
-            "Something stands against it, or it was done before with this `Idempotency-Key` and its answer is not kept any more.",
+            "Something prevents it, or it was already done with this `Idempotency-Key` and its answer is no longer kept.",
         ),
         ("413", "The whole body is too large."),
         ("422", "The `Idempotency-Key` was used for another request."),

@@ -152,7 +152,7 @@ impl Reports {
                 "A report was not signed with the key of this connection, or its signature was too old."
             }
             Err(Error::Problems(_)) => {
-                "A report was signed, but its fields were wrong. The service was told which."
+                "A report was signed, but some of its fields were wrong. Our answer to the service names them."
             }
             Err(Error::TooLarge) => "A report was too large.",
             Err(Error::SlowDown { .. }) => {

@@ -42,8 +42,8 @@ impl JsonSchema for Timestamp {
     }
 }
 
-/// What opens something for whoever has it. A dry run has none to show: a link needs no row to be good, and a secret that was
-/// never kept looks like one that was.
+/// A link or a secret that gives access to anyone who has it. A dry run has none to show: a link works without a row, and a
+/// secret that was never stored looks like one that was.
 #[derive(Serialize, JsonSchema)]
 #[schemars(inline)]
 pub struct Secret(String);
@@ -139,7 +139,7 @@ pub struct Conversation {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "AppSent")]
     pub app_sent: Option<AppSent>,
-    /// The conversation whose mail this one answers. It stands apart because its sender was not on that one.
+    /// The conversation whose email this one answers. It is separate because its sender was not part of that one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ConversationId")]
     pub answers_in: Option<ConversationId>,
@@ -149,13 +149,13 @@ pub struct Conversation {
 #[serde(rename_all = "camelCase")]
 pub struct AppSent {
     pub message_id: String,
-    /// Left out when a sending service told of the mail without one.
+    /// Left out when a sending service reported the email without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub reference: Option<String>,
     pub to: Vec<String>,
     pub subject: String,
-    /// When it left, if a sending service told; else when it was recorded.
+    /// When it was sent, if a sending service reported that; otherwise when it was recorded.
     pub sent_at: Timestamp,
     /// Null when it is not known, cut after 8,000 characters.
     pub text: Option<String>,

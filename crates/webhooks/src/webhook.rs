@@ -138,7 +138,8 @@ impl Reach {
         let key = keys::at_work(conn, workspace, agent).await?.ok_or(Error::Unauthorized)?;
         if !people::role_of(conn, workspace, key.private_of).await?.administers() {
             return Err(Error::Forbidden(
-                "Only owners and admins manage webhooks, and whoever made this key is none any more.".into(),
+                "Only owners and admins manage webhooks, and the person who made this key is no longer one."
+                    .into(),
             ));
         }
         Ok(Self { maker: key.private_of, livemode: key.livemode })

@@ -258,7 +258,7 @@ async fn what_somebody_signs_in_with_becomes_no_inbox_of_others() {
             ["olga@rookery.example", "Olga+x@rookery.example", "olga@ROOKERY.example", "cfo@rookery.example"]
         {
             let page = makes(&admin, address).await.unwrap_err();
-            assert!(page.contains("Whoever reads that mail could sign in as them"), "{address}: {page}");
+            assert!(page.contains("Anyone who reads its email could sign in as them"), "{address}: {page}");
             let alias = admin.post(&aliases, &[("alias", address)]).await;
             assert_eq!(alias.status, 400, "{address}");
             assert!(alias.html.contains("could sign in as them"), "{address}: {}", alias.html);
@@ -272,7 +272,7 @@ async fn what_somebody_signs_in_with_becomes_no_inbox_of_others() {
             .post("/settings/people/invite", &[("emails", "help@rookery.example"), ("role", "member")])
             .await;
         assert_eq!(page.status, 400);
-        assert!(page.html.contains("Whoever reads it could join in their place"), "{}", page.html);
+        assert!(page.html.contains("Anyone who reads it could join in their place"), "{}", page.html);
         let mut tx = world.app.begin(acme.id).await.unwrap();
         let joined = invitations::accept_address(&mut tx, "cfo@rookery.example", "Carl").await.unwrap();
         assert_eq!(joined, None);

@@ -11,7 +11,7 @@ use rookery_world::{Key, Mode, ToolAnswer, World, story};
 
 const NO: &str = "Nobody allowed it, so nothing was written. Call again without `send` and it is a draft, which a person approves; \
                   if your person has just said no, ask them first what should change.";
-const NOT_THIS_QUESTION: &str = "This answer belongs to another question, or came too late. Call again without it, and the person is asked anew.";
+const NOT_THIS_QUESTION: &str = "This answer belongs to another question, or came too late. Call again without it to ask the person again.";
 
 /// A client that can put forms to its person.
 fn able() -> Value {

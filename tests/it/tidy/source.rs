@@ -145,16 +145,24 @@ impl File {
         TokenStream::from_str(&self.text).unwrap_or_else(|error| panic!("{}: {error}", self.path))
     }
 
+    /// What may be SQL: whole files of it, and the string literals of each bracket in Rust code as one text.
     pub fn sql(&self) -> Vec<String> {
         if self.path.ends_with(".sql") {
             vec![self.text.clone()]
         } else if self.is_rust() {
-            let mut texts = Vec::new();
-            string_literals(self.tokens(), &mut texts);
-            texts
+            let mut brackets = Vec::new();
+            string_literals(self.tokens(), &mut brackets);
+            brackets.iter().map(|literals| literals.join(" ")).collect()
         } else {
             Vec::new()
         }
+    }
+
+    /// Every string literal of the code, each by itself.
+    pub fn literals(&self) -> Vec<String> {
+        let mut brackets = Vec::new();
+        string_literals(self.tokens(), &mut brackets);
+        brackets.concat()
     }
 }
 
@@ -248,17 +256,16 @@ fn lines_with(tokens: TokenStream, path: &[&str; 2]) -> Vec<usize> {
     lines
 }
 
-/// String literals, those of one bracket joined: `query!("insert into " + "notes …")` is one text.
-fn string_literals(tokens: TokenStream, texts: &mut Vec<String>) {
-    let mut joined = String::new();
+/// String literals, by the bracket that has them: the pieces of `query!("insert into " + "notes …")` belong together.
+fn string_literals(tokens: TokenStream, brackets: &mut Vec<Vec<String>>) {
+    let mut literals = Vec::new();
     let mut after_doc = false;
     for token in tokens {
         match &token {
-            TokenTree::Group(group) => string_literals(group.stream(), texts),
+            TokenTree::Group(group) => string_literals(group.stream(), brackets),
             TokenTree::Literal(literal) if !after_doc => {
                 if let Ok(text) = syn::parse_str::<syn::LitStr>(&literal.to_string()) {
-                    joined.push_str(&text.value());
-                    joined.push(' ');
+                    literals.push(text.value());
                 }
             }
             _ => {}
@@ -266,7 +273,7 @@ fn string_literals(tokens: TokenStream, texts: &mut Vec<String>) {
         // A doc comment arrives as `doc = "…"`.
         after_doc = is_word(Some(&token), "doc") || (after_doc && matches!(token, TokenTree::Punct(_)));
     }
-    texts.push(joined);
+    brackets.push(literals);
 }
 
 fn word_at(tokens: &[TokenTree]) -> Option<String> {

@@ -188,7 +188,8 @@ async fn what_a_key_made_ends_with_the_key_and_its_makers_role() {
         let (id, _) = makes(&key, json!({ "url": receiver.url })).await;
         acme.webhook(&persons.url, Mode::Live).await;
         world.sql(&format!("update people set role = 'member' where id = {}", ada.0)).await;
-        let sentence = "Only owners and admins manage webhooks, and whoever made this key is none any more.";
+        let sentence =
+            "Only owners and admins manage webhooks, and the person who made this key is no longer one.";
         for reply in
             [key.get("/webhooks").await, key.post(&format!("/webhooks/{id}/rotate"), json!({})).await]
         {

@@ -35,7 +35,7 @@ const LIVES: TimeDelta = TimeDelta::hours(1);
 /// It may have been a person, or a client that says no because nobody is there.
 const NO: &str = "Nobody allowed it, so nothing was written. Call again without `send` and it is a draft, which a person approves; \
     if your person has just said no, ask them first what should change.";
-const NOT_THIS_QUESTION: &str = "This answer belongs to another question, or came too late. Call again without it, and the person is asked anew.";
+const NOT_THIS_QUESTION: &str = "This answer belongs to another question, or came too late. Call again without it to ask the person again.";
 
 /// What the client sends back after asking its person; empty on the first call.
 pub struct Reached {

@@ -42,7 +42,7 @@ pub async fn run(app: &App, stop: &Stop) -> Result<()> {
 async fn listen(app: &App, pool: &PgPool, node: &str) {
     loop {
         if let Err(error) = hear(app, pool, node).await {
-            tracing::warn!(%error, "other nodes are not heard: connecting anew");
+            tracing::warn!(%error, "cannot receive from other nodes: reconnecting");
         }
         sleep(AGAIN).await;
     }
@@ -102,7 +102,7 @@ async fn notify(app: &App, pool: &PgPool, node: &str) -> Result<()> {
         &payloads
     );
     if let Err(error) = told.fetch_all(pool).await {
-        tracing::warn!(%error, "other nodes could not be told of changes");
+        tracing::warn!(%error, "could not notify other nodes of changes");
         return Err(error.into());
     }
     Ok(())

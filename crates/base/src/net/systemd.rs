@@ -71,7 +71,7 @@ impl Systemd {
         let Some(manager) = &self.manager else { return };
         let told = UnixDatagram::unbound().and_then(|socket| socket.send_to_addr(words.as_bytes(), manager));
         if let Err(error) = told {
-            tracing::warn!(%error, "the service manager cannot be told");
+            tracing::warn!(%error, "cannot notify the service manager");
         }
     }
 }

@@ -26,7 +26,7 @@ impl CellUrls {
                 return Err("a cell's name has small letters, digits and dashes, 31 at most".to_owned());
             }
             if urls.url_of(name).is_some() {
-                return Err(format!("the cell {name} stands there twice"));
+                return Err(format!("the cell {name} is listed twice"));
             }
             urls.0.push((name.to_owned(), Secret(url.to_owned())));
         }

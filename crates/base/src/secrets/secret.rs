@@ -14,7 +14,7 @@ impl<'de> Deserialize<'de> for Secret {
         match config::Value::deserialize(deserializer)?.kind {
             config::ValueKind::String(text) => Ok(Self(text)),
             // An unquoted number may have lost leading zeros. The error must not show it.
-            _ => Err(serde::de::Error::custom("a secret must stand in quotes")),
+            _ => Err(serde::de::Error::custom("a secret must be in quotes")),
         }
     }
 }

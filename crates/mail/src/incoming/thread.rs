@@ -58,7 +58,7 @@ pub enum Why {
     UnconfirmedReference,
     #[error("joined as a calendar's answer to an invitation")]
     Invitation,
-    #[error("joined where the sandbox was told to")]
+    #[error("joined where the sandbox was asked to")]
     Chosen,
     #[error("started: it answers no mail of this inbox")]
     AnswersNothing,

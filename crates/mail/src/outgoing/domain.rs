@@ -47,7 +47,8 @@ pub struct DnsRecord {
 pub async fn add(app: &App, workspace: WorkspaceId, by: &By, domain: &str) -> Result<Domain> {
     let name = a_domain(domain)?;
     if ownership(app, workspace, &name).await? == Ownership::Taken {
-        let what = "belongs to another workspace of this server. Ask whoever runs the server if it is yours";
+        let what =
+            "belongs to another workspace of this server. If it is yours, ask your server administrator";
         return Err(Error::problem("domain", what));
     }
     let mut tx = app.begin(workspace).await?;

@@ -122,7 +122,8 @@ pub async fn check(
             problem("documents", what.to_owned());
         }
         if keys.is_none() {
-            let what = "This server has no secret key, so nothing can be sealed. Tell whoever runs it.";
+            let what =
+                "This server has no secret key, so nothing can be sealed. Ask your server administrator.";
             problem("secure", what.to_owned());
         }
     }

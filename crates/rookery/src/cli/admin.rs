@@ -58,7 +58,7 @@ pub enum AdminCommand {
     },
     /// Print a link that signs a person in to the app: once, within 30 minutes.
     ///
-    /// For the first owner, and for people whose mail does not reach them. Whoever opens it is that person.
+    /// For the first owner, and for people whose email does not reach them. Anyone who opens it is signed in as that person.
     SignInLink {
         #[arg(long, value_name = "wsp_…")]
         workspace: WorkspaceId,
@@ -151,9 +151,9 @@ pub enum AdminCommand {
         #[command(flatten)]
         named: NamedMessage,
     },
-    /// Say that a conversation held as a likely scam, or marked as risky, is none.
+    /// Mark a conversation as safe, after it was held as a likely scam or marked as risky.
     ///
-    /// The mark goes, and webhooks that were not told of its replies are told now (client.replied). The timeline
+    /// Removes the mark, and sends webhooks the events that were held back (client.replied). The timeline
     /// names the person. Safe to repeat.
     Release {
         #[arg(long, value_name = "wsp_…")]
@@ -187,7 +187,7 @@ pub enum AdminCommand {
     AddDomain {
         #[arg(long, value_name = "wsp_…")]
         workspace: WorkspaceId,
-        /// What stands after the @ of an inbox's address.
+        /// The part after the @ of an inbox's address.
         #[arg(long)]
         domain: String,
     },
@@ -205,7 +205,7 @@ pub enum AdminCommand {
     AssignDomain {
         #[arg(long, value_name = "wsp_…")]
         workspace: WorkspaceId,
-        /// What stands after the @ of an inbox's address.
+        /// The part after the @ of an inbox's address.
         #[arg(long)]
         domain: String,
     },
@@ -218,19 +218,19 @@ pub enum AdminCommand {
         #[arg(required = true, value_name = "FILE.eml")]
         files: Vec<PathBuf>,
     },
-    /// Read the raw bytes of all received mail anew, after an update that understands mail better.
+    /// Read the raw bytes of all received email again, after an update that understands email better.
     ReplayMail {
         #[arg(long, value_name = "wsp_…")]
         workspace: WorkspaceId,
     },
-    /// Tell where a message came from and why it stands in its conversation.
+    /// Show where a message came from and why it was threaded there.
     ExplainMail {
         #[arg(long, value_name = "wsp_…")]
         workspace: WorkspaceId,
         #[arg(long, value_name = "msg_…")]
         message: MessageId,
     },
-    /// Seal every stored secret anew with the newest key of ROOKERY_SECRET_KEY. Safe to repeat, and while serving.
+    /// Seal every stored secret again with the newest key of ROOKERY_SECRET_KEY. Safe to repeat, even while serving.
     Reseal,
     /// The audit log of a workspace.
     #[command(subcommand)]

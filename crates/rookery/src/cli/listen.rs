@@ -63,7 +63,7 @@ impl ListenArguments {
             [(&self.key, "--key", "ROOKERY_KEY"), (&self.secret, "--secret", "ROOKERY_LISTEN_SECRET")]
         {
             if given.is_some() {
-                let why = "Everybody on this machine can read what stands on a command line";
+                let why = "Anyone on this machine can read command lines";
                 let instead = format!("Set {name}, or name a file with {flag}-file");
                 return Err(Error::internal(format!("{why}. {instead}.")));
             }

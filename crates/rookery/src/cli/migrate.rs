@@ -147,8 +147,8 @@ async fn bring(url: &Secret, setting: &str, grant_to: Option<&str>) -> Result<Sc
     Ok(schema)
 }
 
-/// Applies what is missing. Whoever migrates the same database meanwhile waits and tries again: the index that is being made is
-/// not an unfinished one.
+/// Applies what is missing. Anyone who migrates the same database meanwhile waits and tries again: the index that is being made
+/// is not an unfinished one.
 async fn apply(conn: &mut PgConnection) -> std::result::Result<Schema, MigrateError> {
     sqlx::raw_sql(GIVES_UP_SOON).execute(&mut *conn).await?;
     if is_of_later_version(conn).await? {
@@ -179,7 +179,7 @@ async fn apply_alone(conn: &mut PgConnection) -> std::result::Result<(), Migrate
         // In a new database nobody is there.
         if !applied.is_empty() {
             println!(
-                "An index is made or dropped beside everybody ({}). It waits for whoever was there before.",
+                "Creating or dropping an index without blocking anyone ({}). It waits for earlier transactions to end.",
                 migration.description
             );
         }
@@ -191,7 +191,7 @@ async fn apply_alone(conn: &mut PgConnection) -> std::result::Result<(), Migrate
 }
 
 /// An index that is made or dropped concurrently. It waits for every transaction that was there before, such as a backup's, and
-/// nobody waits for it. One that gave up would begin anew, and beside readers of a second each would never be done.
+/// nobody waits for it. One that gave up would begin again, and beside readers of a second each would never be done.
 fn stands_in_nobodys_way(migration: &Migration) -> bool {
     migration.no_tx && migration.sql.as_str().contains(" index concurrently ")
 }

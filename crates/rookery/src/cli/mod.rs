@@ -89,7 +89,7 @@ enum CliCommand {
         #[arg(value_name = "FOLDER")]
         folder: PathBuf,
     },
-    /// Look at everything the service needs: what was found, what is expected, the command that mends it.
+    /// Check everything the service needs and show how to fix what is wrong.
     ///
     /// Ends with 0 when all is well, with 1 when something is not. Says what changed since the last run.
     Doctor(upkeep::doctor::DoctorArguments),

@@ -18,7 +18,7 @@ use rookery_upkeep::erasures::{ask, work};
 pub enum PersonCommand {
     /// Print a link that makes the first workspace of an empty service: once, within 30 minutes.
     ///
-    /// Whoever opens it names the workspace and is its owner. Another link ends the one before.
+    /// Anyone who opens it names the workspace and becomes its owner. A new link replaces the one before.
     FirstOwner,
     /// Remove a person from the team: their sessions and keys end at once.
     ///
@@ -29,7 +29,7 @@ pub enum PersonCommand {
         workspace: WorkspaceId,
         #[arg(long, value_name = "usr_…")]
         person: PersonId,
-        /// An owner or admin who takes over everything, private inboxes too. Every owner is told of those.
+        /// An owner or admin who takes over everything, including private inboxes. Every owner is notified of those.
         #[arg(long, value_name = "usr_…")]
         hand_over_to: Option<PersonId>,
     },

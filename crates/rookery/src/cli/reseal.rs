@@ -205,7 +205,8 @@ impl ResealReport {
     pub fn summarize(&self, keys: &KeyRing) -> CommandOutput {
         let newest = keys.newest_id();
         let with = |id: &str| self.by_key.get(id).copied().unwrap_or_default();
-        let mut lines = vec![format!("Sealed {} anew. The key {newest} seals {}.", self.moved, with(newest))];
+        let mut lines =
+            vec![format!("Sealed {} again. The key {newest} seals {}.", self.moved, with(newest))];
         for (place, key) in &self.unreadable {
             let key = key.as_deref().unwrap_or("that is not known");
             lines.push(format!("Cannot be opened: {place}. It was sealed with a key {key}."));
@@ -236,8 +237,8 @@ impl ResealReport {
             (0, true) => None,
             (0, false) => Some("Some secrets are sealed with an older key still. Run it again.".to_owned()),
             (n, _) => Some(format!(
-                "{n} stored secrets cannot be opened. Put their key back into ROOKERY_SECRET_KEY and run it again; \
-                 if it is lost, make them anew."
+                "{n} stored secrets cannot be opened. Put their key back into ROOKERY_SECRET_KEY and run this again. \
+                 If it is lost, create them again."
             )),
         };
         CommandOutput { line: lines.join("\n"), object, left }

@@ -39,7 +39,7 @@ pub enum SendingServiceCommand {
         #[arg(long, value_name = "FILE")]
         key_file: Option<PathBuf>,
     },
-    /// Hear and ask a service no more. What it told stays.
+    /// Disconnect a service. What it reported is kept.
     DisconnectSendingService {
         #[arg(long, value_name = "wsp_…")]
         workspace: WorkspaceId,

@@ -49,7 +49,7 @@ const GRACE: Duration = Duration::from_secs(20);
 const COLLECTOR: Duration = Duration::from_secs(5);
 /// How long a start waits before it asks again for a directory that is away.
 const DIRECTORY_AWAY: Duration = Duration::from_secs(2);
-/// How long other nodes may take to be told the last changes.
+/// How long notifying other nodes of the last changes may take.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 pub async fn serve(mut config: Config) -> Result<()> {
@@ -298,7 +298,7 @@ fn send_traces(app: &Arc<App>) -> Result<()> {
     Ok(())
 }
 
-/// Says again and again that the program runs: one whose threads all hang says nothing, and is started anew.
+/// Says again and again that the program runs: one whose threads all hang says nothing, and is restarted.
 async fn keep_the_watchdog(systemd: Arc<Systemd>) {
     let Some(pause) = systemd.watchdog() else { return };
     loop {
@@ -314,7 +314,7 @@ async fn drain(app: &App) -> Result<()> {
     if time.is_zero() {
         return Ok(());
     }
-    tracing::info!(seconds = time.as_secs(), "leaving: balancers are told");
+    tracing::info!(seconds = time.as_secs(), "leaving: load balancers can see it");
     app.leaving.tell();
     tokio::select! {
         () = tokio::time::sleep(time) => Ok(()),

@@ -18,7 +18,7 @@ pub async fn write_down(app: &App) -> Result<()> {
             Err(error) if error.is_outage() => return Err(error),
             Err(error) if !error.is_fenced() => {
                 app.loops.backoff_of(LOOP).count(&error);
-                tracing::warn!(%workspace, %error, "nobody is told when keys were used");
+                tracing::warn!(%workspace, %error, "could not record when keys were used");
             }
             Ok(()) | Err(_) => {}
         }

@@ -41,7 +41,7 @@ fn held(app: &App, text: &mut String) {
     let most = f64::from(app.config.database_connections);
     gauge(text, "rookery_database_connections_most", "Connections at most.", &[(&[], most)]);
     let (open, most) = (app.streams.count() as f64, app.config.live_streams() as f64);
-    gauge(text, "rookery_live_streams", "Open pages that are told of changes.", &[(&[], open)]);
+    gauge(text, "rookery_live_streams", "Open pages that receive live changes.", &[(&[], open)]);
     gauge(text, "rookery_live_streams_most", "Open pages at most.", &[(&[], most)]);
     let schema = newest_migration().to_string();
     let build: [(&'static str, &str); 3] = [

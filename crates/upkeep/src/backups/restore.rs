@@ -128,7 +128,7 @@ async fn check_files(app: &App, place: &BackupPlace, manifest: &Manifest) -> Res
     let store = &app.config.blobs;
     Err(Error::internal(format!(
         "{strange} files in {store} are not in this backup, such as {such}. Nothing was changed. Do not remove them: they may belong \
-         to a service that is in use. Name an empty folder or prefix in ROOKERY_BLOBS and copy ws/erasures into it, so that whoever was \
+         to a service that is in use. Name an empty folder or prefix in ROOKERY_BLOBS and copy ws/erasures into it, so that anyone \
          erased since stays erased; then restore again. Only if the database that they belong to is gone for good, restore with \
          --take-over-files: what the backup does not know is then removed two days after the service starts."
     )))

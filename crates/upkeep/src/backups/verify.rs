@@ -169,8 +169,8 @@ async fn set_aside(
     }
     let such = damaged.values().next().map(String::as_str).unwrap_or_default();
     Ok(spoilt(format!(
-        "{} files of the backup {} are missing or not as they were written, such as that of {such}. They are set aside, and no \
-         backup with them counts as proven any more. The next `rookery backup create` copies them anew from the blob store: \
+        "{} files of the backup {} are missing or damaged, such as that of {such}. They are set aside, and backups \
+         with them no longer count as proven. The next `rookery backup create` copies them again from the blob store: \
          run it now, then verify again.",
         damaged.len(),
         manifest.name

@@ -29,7 +29,7 @@ async fn scanner(app: &App) -> RowJudgement {
     let Some(clamd) = &app.config.clamd else {
         return right("not set: files of customers are not looked through");
     };
-    let fix = "Start it, or mend `ROOKERY_CLAMD`: `systemctl status clamav-daemon` Until then files of customers wait.";
+    let fix = "Start it, or fix `ROOKERY_CLAMD`: `systemctl status clamav-daemon` Until then customers' files wait.";
     match timeout(PATIENCE, clamd.scan(b"a file of rookery doctor, which harms nobody")).await {
         Ok(Scanned::Clean) => right(format!("{clamd} answers")),
         Ok(Scanned::Found(name)) => wrong(format!("{clamd} calls a harmless file {name}"), fix),
@@ -66,7 +66,7 @@ async fn model(app: &App) -> RowJudgement {
         Ok(()) => right(format!("{host} answers")),
         Err(failure) => wrong(
             format!("{host}: {failure}"),
-            "Start the model's server, or mend `ROOKERY_ASSISTANTS_URL`. Until then assistants do nothing.",
+            "Start the model's server, or fix `ROOKERY_ASSISTANTS_URL`. Until then assistants do nothing.",
         ),
     }
 }

@@ -28,7 +28,7 @@ pub async fn inspect(app: &App) -> Vec<CheckRow> {
         CheckRow::from_result("cells", "each is served here, or its nodes answer", cells(app).await),
         CheckRow::from_result(
             "places",
-            "no workspace stands in a cell that it does not live in",
+            "no workspace is in a cell where it does not live",
             places(app).await,
         ),
         CheckRow::from_result("moves", "none that was begun an hour ago", moves(app).await),
@@ -156,7 +156,7 @@ async fn of_database(app: &App, name: &str) -> Option<RowJudgement> {
         }
         Err(error) => Some(wrong(
             format!("{name} does not answer: {error}"),
-            "Start its PostgreSQL, or mend its URL in `ROOKERY_CELLS`",
+            "Start its PostgreSQL, or fix its URL in `ROOKERY_CELLS`",
         )),
     }
 }
@@ -177,7 +177,7 @@ async fn of_nodes(cell: &Cell) -> Option<RowJudgement> {
         if !matches!(timeout(PATIENCE, TcpStream::connect(address)).await, Ok(Ok(_))) {
             return Some(wrong(
                 format!("{name} is at {address}, where nobody answers"),
-                "Start a node of that cell, or say anew where its nodes are: `rookery cells add`",
+                "Start a node of that cell, or change where its nodes are: `rookery cells add`",
             ));
         }
     }

@@ -187,7 +187,7 @@ async fn archiving(conn: &mut PgConnection) -> Result<RowJudgement> {
         (_, false) => right("on, and it works"),
         (_, true) => wrong(
             format!("the segment {segment} cannot be archived"),
-            "Look at PostgreSQL's log and mend `archive_command`: `pgbackrest --stanza=rookery check`",
+            "Check PostgreSQL's log and fix `archive_command`: `pgbackrest --stanza=rookery check`",
         ),
     })
 }

@@ -138,7 +138,7 @@ async fn reserved_ones(app: &App) -> Result<RowJudgement> {
     Ok(either(
         there.is_empty(),
         if there.is_empty() { "none".to_owned() } else { there.join(", ") },
-        "Whoever reads these can get a certificate for the server. Let only people read them who run it, or set \
+        "Anyone who reads these can get a certificate for the server. Let only the people who run it read them, or set \
          `ROOKERY_MAIL_NAME` to a name that no inbox has.",
     ))
 }

@@ -102,7 +102,7 @@ async fn opened(app: &App) -> Result<(RowJudgement, RowJudgement)> {
     let newest = either(
         older == 0,
         format!("{older} of {all} are sealed with an older key"),
-        "Seal them anew: `rookery admin reseal`",
+        "Seal them again: `rookery admin reseal`",
     );
     Ok((opens, newest))
 }

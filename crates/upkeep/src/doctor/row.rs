@@ -62,7 +62,7 @@ impl CheckRow {
         judged: Result<RowJudgement>,
     ) -> Self {
         let judged = judged.unwrap_or_else(|error| {
-            wrong(format!("it cannot be found out: {error}"), "Mend what the error says and run it again.")
+            wrong(format!("could not be checked: {error}"), "Fix what the error says, then run it again.")
         });
         Self::new(name, expected, judged)
     }

@@ -53,7 +53,8 @@ pub async fn inspect(app: &App, given: &Given, has_schema: bool) -> Vec<CheckRow
 }
 
 async fn write_and_read(app: &App) -> Result<RowJudgement> {
-    let fix = "Let the user of the service write there (`chown -R rookery:rookery`), or mend the keys of the bucket.";
+    let fix =
+        "Let the service's user write there (`chown -R rookery:rookery`), or fix the keys of the bucket.";
     // Several may look at once.
     let name = app.random.hex(16);
     let word = format!("a try {name}").into_bytes();

@@ -71,7 +71,7 @@ async fn webhooks(app: &App) -> Result<RowJudgement> {
     } else {
         wrong(
             format!("those to {}", hosts.join(", ")),
-            "Look at their log in Settings, Webhooks, mend the receiver, then resume them.",
+            "Check their log in Settings, Webhooks, fix the receiver, then resume them.",
         )
     })
 }

@@ -62,7 +62,7 @@ pub async fn erase(tx: &mut Tx<'_>, person: &Person, address: &str, reason: &str
     let address = a_contact(tx, workspace, address).await?;
     if let Some(name) = holds::against(tx, workspace, &address).await?.first() {
         return Err(Error::Conflict(format!(
-            "A hold stands against it: {name}. End the hold first, in Settings, Data and erasure."
+            "A hold prevents this: {name}. End the hold first, in Settings, Data and erasure."
         )));
     }
     let keys = tx.frame().needs_keys()?.clone();

@@ -27,7 +27,7 @@ pub async fn delete(tx: &mut Tx<'_>, person: &Person, id: &str) -> Result<Conver
     let (workspace, id) = (tx.workspace(), conversation.id);
     if let Some(name) = holds::on(tx, workspace, id).await?.first() {
         return Err(Error::Conflict(format!(
-            "A hold stands against it: {name}. End the hold first, in Settings, Data and erasure."
+            "A hold prevents this: {name}. End the hold first, in Settings, Data and erasure."
         )));
     }
     let now = tx.now();

@@ -258,7 +258,7 @@ async fn claim(app: &App, workspace: WorkspaceId, id: ExportId) -> Result<Option
         (_, Some(due)) if due > now => return Ok(None),
         (person, due) => {
             let because = match (person, due) {
-                (None, _) => "whoever asked for it may not have it any more",
+                (None, _) => "the person who asked for it may no longer have it",
                 (_, Some(_)) => FAILED,
                 (_, None) => "its time was over",
             };

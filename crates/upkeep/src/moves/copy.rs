@@ -105,7 +105,7 @@ pub async fn wait(to: &mut Side, workspace: WorkspaceId, tell: &dyn Tell) -> Res
         }
         if row.try_get::<i64, _>(3)? >= MOST_ERRORS {
             return Err(Error::internal(format!(
-                "PostgreSQL cannot copy into the cell {}: its log says why. Mend that and run this again, or give up with \
+                "PostgreSQL cannot copy into the cell {}: its log says why. Fix that and run this again, or give up with \
                  --abort.",
                 to.cell
             )));

@@ -237,7 +237,7 @@ async fn put_right(app: &App, workspace: WorkspaceId) -> Result<bool> {
     }
     if fenced {
         tracing::error!(%workspace, cell = app.config.cell(),
-            "rows of a workspace that lives in another cell stand here, as after a restore: it is fenced here");
+            "rows of a workspace that lives in another cell are here, as after a restore: it is fenced here");
     }
     Ok(fenced)
 }

@@ -34,7 +34,7 @@ async fn the_rows_of_a_domain_are_compared_with_what_name_servers_say() {
         let checked = owner.post("/settings/domains/acme.example/check", &[]).await;
         assert_eq!(checked.location(), "/settings/domains#acme-example");
         let page = owner.get("/settings/domains").await.page();
-        assert!(page.contains(&format!("Type only {selector}._domainkey as the name")), "{page}");
+        assert!(page.contains(&format!("Enter only {selector}._domainkey as the name")), "{page}");
         assert!(page.contains("<del>+all</del>") && page.contains("<ins>"), "{page}");
 
         zone.text(&name, &format!("v=DKIM1; k=rsa; p={key}"));

@@ -25,7 +25,7 @@ pub struct OfferTimesInput {
 
 #[derive(Serialize, JsonSchema)]
 pub struct OfferedTimes {
-    /// Good for 30 days, and only for the contact of this conversation: whoever opens it books as them, without a code.
+    /// Valid for 30 days, and only for the contact of this conversation: anyone who opens it books as them, without a code.
     url: Secret,
 }
 

@@ -49,7 +49,7 @@ struct DocumentReading {
     /// Who says so.
     by: String,
     pages: i32,
-    /// Where each value stands.
+    /// Where each value was found.
     sources: Vec<FieldSource>,
 }
 

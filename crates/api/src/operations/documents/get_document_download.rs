@@ -17,7 +17,7 @@ pub struct GetDocumentDownload;
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Download {
-    /// Whoever has it gets the file, to be saved and never shown: hand it only to whom the file may go.
+    /// Anyone with this address can download the file, which is never displayed. Share it only with people who may have the file.
     #[schemars(url)]
     url: String,
     /// When the address ends; earlier when the key ends or does not see the document any more.

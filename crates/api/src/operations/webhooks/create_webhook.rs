@@ -50,7 +50,7 @@ impl JsonSchema for EventName {
 impl Operation for CreateWebhook {
     const SPEC: Spec = Spec {
         title: "Make a webhook",
-        about: "Makes a webhook, whose address is told of events from now on. A test key's hears the sandbox and nothing else. The secret is shown this once. It stops when the key is revoked.",
+        about: "Creates a webhook that sends events to your URL from now on. One created with a test key receives sandbox events only. The secret is shown only once. The webhook stops when the key is revoked.",
         status: 201,
         repeatable: false,
         reaches_out: true,

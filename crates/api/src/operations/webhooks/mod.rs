@@ -47,8 +47,8 @@ pub struct Webhook {
     old_secret_until: Option<Timestamp>,
 }
 
-/// `team`: team inboxes and what belongs to no inbox; in the sandbox all of it. `private`: the private inboxes of whoever
-/// made the key.
+/// `team`: team inboxes and everything that belongs to no inbox; in the sandbox, all of it. `private`: the private inboxes
+/// of the person who made the key.
 #[derive(Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]

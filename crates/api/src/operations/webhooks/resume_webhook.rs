@@ -14,7 +14,7 @@ pub struct ResumeWebhook;
 impl Operation for ResumeWebhook {
     const SPEC: Spec = Spec {
         title: "Resume a webhook",
-        about: "It is told again of what happens from now on, and its failures are forgotten.",
+        about: "It receives events again from now on, and its failures are cleared.",
         ..managing(Spec::write("resume_webhook", "/webhooks/{id}/resume"))
     };
     type Db = Tx<'static>;

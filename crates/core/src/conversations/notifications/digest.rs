@@ -171,7 +171,7 @@ fn compose(lines: &[DigestLine], link: impl Fn(&str) -> String) -> (String, Stri
         let _ = write!(body, "{about}: {}\n{conversation}\n\n", happened.join(", "));
     }
     let (all, choices) = (link("/notices"), link("/notices/choices"));
-    let _ = write!(body, "Everything you were told of: {all}\nChoose what you get mail about: {choices}\n");
+    let _ = write!(body, "All notifications: {all}\nNotification settings: {choices}\n");
     (subject, body)
 }
 

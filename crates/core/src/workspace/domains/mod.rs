@@ -26,10 +26,10 @@ const NAME: &str = "_rookery";
 const PURPOSE: &str = "domain";
 
 const OF_ANOTHER: &str = "has a domain that belongs to another workspace of this server. If the domain is yours, add it under \
-                        Settings, Domains and prove it there, or ask whoever runs the server";
+                        Settings, Domains and prove it there, or ask your server administrator";
 const RESERVED: &str = "is an address of the server itself, which nobody can have as an inbox";
 const THE_SERVERS: &str =
-    "has the name of the server itself as its domain. Ask whoever runs the server to make the inbox";
+    "has the name of the server itself as its domain. Ask your server administrator to create the inbox";
 const NOT_TO_BE_PROVEN: &str = "has a domain that many people share, so nobody can prove that it is theirs. Use an address of \
                                 your own domain";
 
@@ -224,7 +224,7 @@ pub async fn assign(app: &App, workspace: WorkspaceId, domain: &str) -> Result<O
 async fn settle_others(app: &App, others: &[WorkspaceId]) {
     for other in others {
         if let Err(error) = settle(app, *other).await {
-            tracing::warn!(workspace = %other, %error, "a workspace that lost a domain is told later");
+            tracing::warn!(workspace = %other, %error, "a workspace that lost a domain is notified later");
         }
     }
 }

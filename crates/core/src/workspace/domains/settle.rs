@@ -180,9 +180,9 @@ async fn tell(tx: &mut Tx<'_>, domains: &[String]) -> Result<()> {
         domains.join(", ")
     };
     let body = format!(
-        "Inboxes with an address of {named} no longer receive or send mail. On this server the domain is not yours: another \
-         workspace proved it or was given it, or nobody has proven it.\n\n\
-         If it is yours, prove it under Settings, Domains, or ask whoever runs the server.\n"
+        "Inboxes with an address at {named} can no longer receive or send email. On this server the domain is not yours: \
+         another workspace has proven it or was given it, or nobody has proven it.\n\n\
+         If it is yours, prove it under Settings, Domains, or ask your server administrator.\n"
     );
     let words = NoticeWords { kind: "domain-lost", subject: "Mail of your domain has stopped", body: &body };
     notices::write_to(tx, workspace, now, &random, &owners, words).await

@@ -30,7 +30,7 @@ const KEPT: TimeDelta = TimeDelta::days(30);
 const MOST: i64 = 200;
 const LONGEST_SUBJECT: usize = 200;
 
-const OF_AN_INBOX: &str = "is an address of an inbox. Whoever reads it could join in their place. Invite them by an address of their own";
+const OF_AN_INBOX: &str = "is an address of an inbox. Anyone who reads it could join in their place. Invite them at an address of their own";
 
 const NONE: Error = Error::Missing("No such invitation.");
 
@@ -80,7 +80,7 @@ pub async fn invite(tx: &mut Tx<'_>, by: &Person, emails: &[String], role: Role)
 fn enough(too_much: TooMuch, now: DateTime<Utc>) -> Error {
     let sentence = match too_much.whose {
         Whose::Address => {
-            "That address got enough invitations for today. Ask whoever has it to look into their mail, also into spam."
+            "That address has had enough invitations for today. Ask its owner to check their email, including the spam folder."
         }
         _ => {
             "That is more invitations than your team can send in a day. Nobody of this list was invited. Invite the rest \

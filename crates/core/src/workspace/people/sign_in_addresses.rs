@@ -8,7 +8,7 @@ use rookery_base::error::Result;
 use rookery_base::ids::{PersonId, WorkspaceId};
 use rookery_base::store::addresses::key;
 
-pub const OF_A_PERSON: &str = "is what somebody else of your team signs in with or is invited by. Whoever reads that mail could \
+pub const OF_A_PERSON: &str = "is what someone else on your team signs in with or was invited by. Anyone who reads its email could \
                                sign in as them, so only they can make it an inbox";
 
 /// Whether somebody other than who asks signs in with an address, or waits to: by any spelling of its domain, with or without a

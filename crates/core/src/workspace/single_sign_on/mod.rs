@@ -251,8 +251,8 @@ async fn tell_owners(tx: &mut Tx<'_>, by: &By, issuer: &str) -> Result<()> {
     .fetch_all(&mut **tx)
     .await?;
     let body = format!(
-        "{} connected {} as the provider that your team signs in with, or changed how it is asked. Whoever runs it says who \
-         is who in your workspace. If that was not meant, disconnect it under Settings, Single sign-on.\n",
+        "{} connected {} as the sign-in provider for your team, or changed its settings. The provider decides who is who in \
+         your workspace. If you did not expect this, disconnect it under Settings, Single sign-on.\n",
         by.name(),
         host_of(issuer)
     );

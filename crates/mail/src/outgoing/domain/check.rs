@@ -34,7 +34,7 @@ pub async fn check(dns: &Dns, domain: &Domain, config: &Config) -> Vec<Finding> 
     vec![
         finding("DKIM", keys, domain.key_text(), shown, |found| match (found, doubled.is_empty()) {
             ([], false) => Err(format!(
-                "DKIM stands under the wrong name: your DNS page added the domain to the name by itself. Type only \
+                "DKIM is under the wrong name: your DNS provider added the domain to the name automatically. Enter only \
                  {}._domainkey as the name.",
                 domain.selector
             )),
@@ -201,8 +201,8 @@ fn senders(domain: &Domain, config: &Config, found: &[String]) -> RecordJudgemen
         Ok(format!("SPF is in order: {name} lets {sender} send."))
     } else {
         Ok(format!(
-            "SPF is there: {record}. It does not name {sender}; that is right if your relay told you to use \
-             another word, such as include:."
+            "SPF is there: {record}. It does not name {sender}; that is OK if your relay asked you to use \
+             something else, such as include:."
         ))
     }
 }

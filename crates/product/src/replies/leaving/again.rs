@@ -125,7 +125,7 @@ pub async fn send_again(
     if ours.secure {
         return Err(Error::problem(
             "message",
-            "was a secure link. Write it anew: its words stand in the conversation",
+            "was a secure link. Write it again: its text is in the conversation",
         ));
     }
     let failed = read(tx, person, message).await?;

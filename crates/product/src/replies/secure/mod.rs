@@ -149,7 +149,7 @@ pub(super) async fn taken_back(tx: &mut Tx<'_>, message: MessageId) -> Result<St
     } else {
         Err(Error::problem(
             "message",
-            "has sealed files, which cannot be taken out again. Send it as it is, or throw it away and write anew",
+            "has sealed files, which cannot be removed. Send it as it is, or discard it and write a new one",
         ))
     }
 }

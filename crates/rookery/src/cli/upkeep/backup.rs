@@ -44,7 +44,7 @@ enum BackupCommand {
     },
     /// Bring a backup back: into the database of the settings, which must be empty, and into ROOKERY_BLOBS.
     ///
-    /// Whoever was erased since is erased again before this ends.
+    /// Anyone erased since then is erased again before this ends.
     Restore {
         /// The newest when not given.
         name: Option<String>,

@@ -38,7 +38,7 @@ pub struct CellsArguments {
 
 #[derive(clap::Subcommand)]
 enum CellsCommand {
-    /// Make a cell known, or say anew where its nodes are.
+    /// Add a cell, or change where its nodes are.
     ///
     /// Its database has to be in ROOKERY_CELLS (or be the one of ROOKERY_CELL) and brought to this version: rookery migrate
     Add {
@@ -102,7 +102,7 @@ pub async fn cells(config: Config, arguments: CellsArguments) -> Result<()> {
             let left = directory.workspaces_of_cell(&name).await?.len();
             if left > 0 && !only_mark {
                 return Err(Error::internal(format!(
-                    "Moved {moved}; {left} are left in the cell {name}. Run it again when what stands above is mended."
+                    "Moved {moved}; {left} are left in the cell {name}. Fix the problems above, then run it again."
                 )));
             }
             let line = format!("The cell {name} gets no new workspaces. Moved {moved}, {left} are left.");

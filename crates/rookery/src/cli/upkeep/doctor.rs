@@ -52,7 +52,7 @@ pub async fn doctor(config: Config, arguments: DoctorArguments) -> Result<()> {
     }
 }
 
-/// What is right first, in one line each, so that what is not stands at the end.
+/// What is right first, in one line each, so that what is not is at the end.
 fn format_report(report: &DoctorReport) -> String {
     let mut lines = Vec::new();
     for row in report.rows.iter().filter(|row| row.ok) {
@@ -61,7 +61,7 @@ fn format_report(report: &DoctorReport) -> String {
     for row in report.rows.iter().filter(|row| !row.ok) {
         lines.push(format!("WRONG  {:<22} {}", row.name, row.found));
         lines.push(format!("       {:<22} {}", "expected", row.expected));
-        lines.push(format!("       {:<22} {}", "to mend it", row.fix));
+        lines.push(format!("       {:<22} {}", "how to fix it", row.fix));
     }
     lines.push(String::new());
     lines.join("\n")
