@@ -2121,14 +2121,14 @@ export interface operations {
     list_conversations: {
         parameters: {
             query?: {
-                /** @description Which conversations: by status, or those that are snoozed. `all` needs `reference`. */
+                /** @description Which conversations: by status, or those that are snoozed. `all` needs `reference`. Without it: what `is:` in `q` says, or `open`. */
                 view?: "open" | "waiting" | "snoozed" | "closed" | "all";
                 /** @description Only this inbox. */
                 mailbox?: string;
                 /**
                  * @description Whole words that must all occur in the subject, the names, the addresses or the text of the mail.
-                 *     Searches inside the chosen view. `from:`, `to:`, `tag:`, `before:2026-01-31` and `has:attachment` narrow it; in quotes
-                 *     they are words.
+                 *     Searches inside the chosen view. `from:`, `to:`, `tag:`, `before:2026-01-31`, `after:2026-01-01`, `has:attachment`,
+                 *     `is:closed`, `in:help@acme.example` and `assigned:me` narrow it; in quotes they are words.
                  */
                 q?: string;
                 /** @description `me`: assigned to this agent. `unassigned`: to nobody. */

@@ -55,7 +55,7 @@ impl BodyClass {
     fn budget(self) -> (usize, usize) {
         match self {
             Self::Strangers => (8 << 20, 256 << 10),
-            Self::Services => (16 << 20, 4 << 20),
+            Self::Services => (16 << 20, 2 << 20),
             Self::Small => (16 << 20, 2 << 20),
             Self::Large => (64 << 20, 16 << 20),
         }
@@ -76,6 +76,14 @@ impl Caller {
         match self {
             Self::Stranger(_) | Self::Service(_) => 0,
             Self::Workspace(_) => announced,
+        }
+    }
+
+    /// What is reserved when more has come than was.
+    fn with_more(self, reserved: usize, came: usize) -> usize {
+        match self {
+            Self::Stranger(_) | Self::Service(_) => came.next_multiple_of(STEP),
+            Self::Workspace(_) => came.max(2 * reserved),
         }
     }
 
@@ -179,7 +187,7 @@ impl Bodies {
                 return Err(Error::TooLarge);
             }
             if whole.len() + part.len() > room.bytes {
-                room.grow((2 * room.bytes).max(whole.len() + part.len()).min(most)).await?;
+                room.grow(of.with_more(room.bytes, whole.len() + part.len()).min(most)).await?;
             }
             whole.extend_from_slice(&part);
             since += part.len();
@@ -420,7 +428,7 @@ mod tests {
         assert_eq!(&*read.unwrap().bytes, b"email=ada");
     }
 
-    /// Each announces the most there is and sends nothing, or all but its end.
+    /// Each announces the most there is and sends one byte, or all but its end.
     #[tokio::test]
     async fn what_was_announced_to_hooks_and_did_not_come_keeps_no_report_out() {
         let bodies = Bodies::new(Duration::from_secs(10));
@@ -435,11 +443,12 @@ mod tests {
             tokio::spawn(async move { bodies.read(body, 1 << 20, of).await.err() })
         };
         let silent: Vec<_> = (1..60).map(|number| reading(announced(1), service(number % 12))).collect();
-        // Of one workspace more than its share, so some of its own are refused.
-        let flood: Vec<_> = (0..16).map(|_| reading(announced((1 << 20) - 1), service(100))).collect();
+        // Of three workspaces more than their shares, so some of their own are refused.
+        let flood: Vec<_> =
+            (0..24).map(|number| reading(announced((1 << 20) - 1), service(100 + number % 3))).collect();
         tokio::time::sleep(3 * AT_HAND).await;
         assert!(
-            bodies.taken().all[&BodyClass::Services] < most_of_one + (1 << 20),
+            bodies.taken().all[&BodyClass::Services] < 3 * most_of_one + (1 << 20),
             "what came is held, and no more"
         );
         assert!(flood.iter().any(|one| one.is_finished()), "one workspace gets its share");

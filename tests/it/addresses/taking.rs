@@ -272,7 +272,7 @@ async fn what_somebody_signs_in_with_becomes_no_inbox_of_others() {
             .post("/settings/people/invite", &[("emails", "help@rookery.example"), ("role", "member")])
             .await;
         assert_eq!(page.status, 400);
-        assert!(page.html.contains("Anyone who reads it could join in their place"), "{}", page.html);
+        assert!(page.html.contains("help@rookery.example is the address of an inbox."), "{}", page.html);
         let mut tx = world.app.begin(acme.id).await.unwrap();
         let joined = invitations::accept_address(&mut tx, "cfo@rookery.example", "Carl").await.unwrap();
         assert_eq!(joined, None);

@@ -152,18 +152,22 @@ async fn a_switch_whose_commit_hangs_and_a_move_that_is_given_up_are_one_after_t
     assert_eq!(fleet.lives_in(&tenant).await, to, "there is one answer, and nothing was removed");
     assert!(fleet.rows(&from, &tenant).await > 0);
 
-    // The other way round: what is being given up is not switched any more.
-    fleet
-        .run_sql(
-            "main",
-            format!(
-                "update directory.workspaces set cell = '{from}' where id = {};
-                 update directory.moves set step = 'switch'",
-                tenant.number()
-            ),
-        )
-        .await;
-    assert!(directory.begin_again(&moving).await.unwrap());
-    assert!(directory.switch(&moving).await.is_err());
+    // The other way round: a switch that waits behind who gives the move up finds nothing to switch.
+    let before = format!(
+        "update directory.workspaces set cell = '{from}' where id = {};
+         update directory.moves set step = 'switch'",
+        tenant.number()
+    );
+    fleet.run_sql("main", before).await;
+    #[expect(clippy::disallowed_methods, reason = "the pool is the test's own")]
+    let mut giving_up = main.begin().await.unwrap();
+    sqlx::raw_sql("update directory.moves set step = 'copy'").execute(&mut *giving_up).await.unwrap();
+    let (switched, ()) = futures::join!(directory.switch(&moving), async {
+        let waits = "select exists (select from pg_stat_activity where datname = current_database()
+                       and wait_event_type = 'Lock' and query like '%directory.moves%')";
+        until(&main, waits).await;
+        giving_up.commit().await.unwrap();
+    });
+    assert!(switched.is_err());
     assert_eq!(fleet.lives_in(&tenant).await, from);
 }

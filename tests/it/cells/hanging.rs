@@ -70,6 +70,10 @@ async fn me(fleet: &Fleet, node: &Node, tenant: &Tenant) -> (u16, Duration) {
 async fn a_cell_that_hangs_holds_few_and_nobody_whose_client_has_left() {
     let fleet = Fleet::new().await;
     let (here, there) = here_and_there(&fleet).await;
+    let mut beside = fleet.workspace("Cedar");
+    while fleet.lives_in(&beside).await == "main" {
+        beside = fleet.workspace("Dune");
+    }
     let hung = Hung::start().await;
     let address = format!("http://{}", hung.address);
     let known = fleet.run(&["cells", "add", "west", "--address", &address, "--mail-address", &hung.address]);
@@ -87,11 +91,20 @@ async fn a_cell_that_hangs_holds_few_and_nobody_whose_client_has_left() {
     let main = fleet.serve("main", Serves::Main, &settings).await;
     assert_eq!(me(&fleet, &main, &here).await.0, 200);
 
-    // A quarter of the node's connections may wait for it.
-    let waiting = join_all((0..10).map(async |_| {
-        let request = fleet.site.http.get(format!("{}/api/v1/me", main.address)).bearer_auth(&there.live);
-        request.timeout(Duration::from_secs(3)).send().await.is_err_and(|error| error.is_timeout())
-    }));
+    // A quarter of the node's connections may wait for it, half of those for one workspace.
+    let waits = async |tenant: &Tenant| {
+        join_all((0..5).map(async |_| {
+            let request =
+                fleet.site.http.get(format!("{}/api/v1/me", main.address)).bearer_auth(&tenant.live);
+            request.timeout(Duration::from_secs(3)).send().await.is_err_and(|error| error.is_timeout())
+        }))
+        .await
+    };
+    let waiting_beside = async {
+        hung.has_open(|open| open == 5).await;
+        assert_eq!(me(&fleet, &main, &there).await.0, 429, "its share is taken");
+        waits(&beside).await
+    };
     let others = async {
         hung.has_open(|open| open == 10).await;
         let (status, took) = me(&fleet, &main, &there).await;
@@ -102,8 +115,8 @@ async fn a_cell_that_hangs_holds_few_and_nobody_whose_client_has_left() {
         let (status, took) = me(&fleet, &main, &here).await;
         assert!(status == 200 && took < Duration::from_secs(2), "others notice nothing: {status} {took:?}");
     };
-    let (left, ()) = futures::join!(waiting, others);
-    assert_eq!(left, [true; 10], "none was answered");
+    let (left, beside, ()) = futures::join!(waits(&there), waiting_beside, others);
+    assert_eq!([left, beside], [[true; 5], [true; 5]], "none was answered");
     hung.has_open(|open| open == 0).await;
 
     // Whoever signs in is looked for in both as well, at once, and is not kept.

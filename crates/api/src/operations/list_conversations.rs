@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::cursor::{self, ListQuery};
 use crate::operation::{Call, Nothing, Operation, Spec};
 use crate::wire;
-use rookery_base::error::{Problem, Result};
+use rookery_base::error::{Error, Problem, Result};
 use rookery_base::store::db::Reading;
 use rookery_core::conversations::filter::{Assigned, ConversationCursor, ConversationFilter, View};
 use rookery_core::conversations::list::{self};
@@ -23,8 +23,7 @@ pub struct ListConversations;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct ListConversationsInput {
-    /// Which conversations: by status, or those that are snoozed. `all` needs `reference`. Without it `is:` in `q` chooses.
-    #[schemars(extend("default" = "open"))]
+    /// Which conversations: by status, or those that are snoozed. `all` needs `reference`. Without it: what `is:` in `q` says, or `open`.
     view: Option<ViewName>,
     /// Only this inbox.
     mailbox: Option<String>,
@@ -96,6 +95,12 @@ impl Operation for ListConversations {
         let asked = ListQuery::new(Self::SPEC.name, asked)?;
         let cursor: Option<ConversationCursor> = asked.place(input.cursor.as_deref())?;
         let query = Query::read(query.unwrap_or_default())?;
+        if let (Some(chosen), Some(typed)) = (input.view.map(View::from), query.status)
+            && chosen != View::All
+            && chosen != typed
+        {
+            return Err(Error::problem("view", "is not what is: in q says. Leave one of them out"));
+        }
         let Some(typed) = Narrowing::look_up(&mut call.db, actor, &query).await? else {
             return Ok(Vec::new());
         };

@@ -218,14 +218,15 @@ impl Directory {
         is_still_there(switched.rows_affected())
     }
 
-    /// The move begins again from its first step, unless it has switched: a switch whose commit is still on its way either came
-    /// first, or finds no move that is about to switch. False when it has switched.
-    pub async fn begin_again(&self, moving: &Move) -> Result<bool> {
+    /// The move goes on from an earlier step, unless it has switched: a switch whose commit is still on its way either came first,
+    /// or finds no move that is about to switch. False when it has switched.
+    pub async fn set_back(&self, moving: &Move, to: MoveStep) -> Result<bool> {
         let again = sqlx::query!(
-            "update directory.moves set step = 'copy'
+            "update directory.moves set step = $3
              where workspace_id = $1 and begun_at = $2 and step in ('copy', 'check', 'switch')",
             moving.workspace.0,
-            moving.begun_at
+            moving.begun_at,
+            to as MoveStep
         )
         .execute(&self.pool)
         .await?;

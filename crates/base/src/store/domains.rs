@@ -363,8 +363,7 @@ pub async fn keep_domains_in_use(conn: &mut PgConnection) -> Result<usize> {
     // What is below a domain that another has proven is that one's.
     oldest.retain(|domain, oldest| {
         let above = with_those_above(domain);
-        let is_above = |row: &&String| above.contains(row);
-        !proven.iter().any(|row| is_above(&&row.domain) && row.workspace.0 != oldest.workspace)
+        !proven.iter().any(|row| above.contains(&row.domain) && row.workspace.0 != oldest.workspace)
     });
     let (domains, workspaces): (Vec<String>, Vec<i64>) =
         oldest.into_iter().map(|(domain, oldest)| (domain, oldest.workspace)).unzip();

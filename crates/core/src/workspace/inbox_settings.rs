@@ -133,7 +133,7 @@ async fn may_be_added(tx: &mut Tx<'_>, person: &Person, id: MailboxId, address: 
             format!("an inbox has at most {MOST_ALIASES} further addresses"),
         ));
     }
-    if sign_in_addresses::is_of_another(tx, person.workspace, &person.by(), address).await? {
+    if sign_in_addresses::is_of_another(tx, &person.by(), address).await? {
         return Err(Error::problem("alias", sign_in_addresses::OF_A_PERSON));
     }
     if mailboxes::is_there(tx, address).await? { Err(taken()) } else { Ok(inbox) }

@@ -60,7 +60,7 @@ async fn may_be_made(tx: &mut Tx<'_>, by: &By, address: &str, private_to: Option
     if let Some(owner) = private_to {
         role_of(tx, workspace, owner).await?;
     }
-    if sign_in_addresses::is_of_another(tx, workspace, by, address).await? {
+    if sign_in_addresses::is_of_another(tx, by, address).await? {
         return Err(Error::problem("address", sign_in_addresses::OF_A_PERSON));
     }
     if is_there(tx, address).await? { Err(taken()) } else { Ok(()) }

@@ -22,8 +22,8 @@ use rookery_base::ids::WorkspaceId;
 const SILENT: Duration = Duration::from_secs(20);
 /// Who finds out whether a silent cell answers again.
 const MOST_OF_SILENT: usize = 10;
-/// One workspace may be owed this part of what a cell may owe.
-const SHARE: usize = 4;
+/// One workspace may be owed this part of what a cell may owe: more than its calls that wait for events can take.
+const SHARE: usize = 2;
 /// How often it is looked whether an answer is late.
 const LOOK: Duration = Duration::from_millis(250);
 
@@ -45,6 +45,8 @@ struct CellDebts {
 pub struct Debt {
     of_cell: Arc<Mutex<CellDebts>>,
     workspace: Option<WorkspaceId>,
+    /// What the workspace may be owed.
+    share: usize,
     /// Since when the cell has had something to do for it: nothing while our client has.
     since: Mutex<Option<Instant>>,
 }
@@ -69,14 +71,15 @@ impl Owed {
             if state.debts >= most {
                 return Err(Error::internal(format!("the cell {cell} owes {} answers already", state.debts)));
             }
-            if state.owed_to(workspace) >= (self.most / SHARE).max(1) {
+            if state.owed_to(workspace) >= share_of(most) {
                 let sentence =
                     "Too many requests of your team came at once. Try again in a moment.".to_owned();
                 return Err(Error::SlowDown { sentence, retry_after: Duration::from_secs(1) });
             }
             state.owe(workspace);
         }
-        Ok(Arc::new(Debt { of_cell, workspace, since: Mutex::new(Some(now)) }))
+        let share = share_of(self.most);
+        Ok(Arc::new(Debt { of_cell, workspace, share, since: Mutex::new(Some(now)) }))
     }
 
     /// The cell has begun an answer.
@@ -87,6 +90,10 @@ impl Owed {
     fn for_cell(&self, cell: &str) -> Arc<Mutex<CellDebts>> {
         lock(&self.cells).entry(cell.to_owned()).or_default().clone()
     }
+}
+
+fn share_of(most: usize) -> usize {
+    (most / SHARE).max(1)
 }
 
 impl CellDebts {
@@ -121,11 +128,19 @@ impl Debt {
         }
     }
 
-    /// It is the cell's turn from now on.
-    fn is_the_cells(&self) {
-        if lock(&self.since).replace(Instant::now()).is_none() {
-            lock(&self.of_cell).owe(self.workspace);
+    /// It is the cell's turn from now on. Not when its workspace is owed its share: bodies that were held back together and end
+    /// together are more than it.
+    fn is_the_cells(&self) -> bool {
+        let mut since = lock(&self.since);
+        if since.is_none() {
+            let mut state = lock(&self.of_cell);
+            if state.owed_to(self.workspace) >= self.share {
+                return false;
+            }
+            state.owe(self.workspace);
         }
+        *since = Some(Instant::now());
+        true
     }
 
     /// It is the client's turn.
@@ -165,8 +180,8 @@ impl hyper::body::Body for Passing {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
         if polled.is_pending() {
             self.debt.is_the_clients();
-        } else {
-            self.debt.is_the_cells();
+        } else if !self.debt.is_the_cells() {
+            return Poll::Ready(Some(Err(axum::Error::new("its workspace is owed too many answers"))));
         }
         polled
     }
@@ -209,14 +224,17 @@ mod tests {
 
     #[test]
     fn one_workspace_gets_a_share_of_what_a_cell_may_owe() {
-        let (owed, acme, globex) = (Owed::new(40), Some(WorkspaceId(1)), Some(WorkspaceId(2)));
+        let (owed, acme, globex) = (Owed::new(20), Some(WorkspaceId(1)), Some(WorkspaceId(2)));
+        let held_back = owed.begin("west", acme).unwrap();
+        held_back.is_the_clients();
         let mut debts: Vec<_> = (0..10).map(|_| owed.begin("west", acme).unwrap()).collect();
         let refused = owed.begin("west", acme).err().expect("its share is taken");
         assert!(matches!(refused, Error::SlowDown { .. }), "{refused}");
         assert!(owed.begin("west", globex).is_ok() && owed.begin("west", None).is_ok(), "others are served");
+        assert!(!held_back.is_the_cells(), "a body that was held back is no way around it");
         debts.pop();
-        assert!(owed.begin("west", acme).is_ok(), "an answer that has begun is owed no more");
-        drop(debts);
+        assert!(held_back.is_the_cells(), "an answer that has begun is owed no more");
+        drop((debts, held_back));
         assert!(lock(&owed.for_cell("west")).of_one.is_empty());
     }
 
@@ -228,7 +246,7 @@ mod tests {
         let other = owed.begin("west", None).expect("a slow client has no seat");
         assert!(timeout(patience * 4, debt.is_late(patience)).await.is_err());
         drop(other);
-        debt.is_the_cells();
+        assert!(debt.is_the_cells());
         assert!(owed.begin("west", None).is_err());
         assert!(timeout(patience * 100, debt.is_late(patience)).await.is_ok());
     }

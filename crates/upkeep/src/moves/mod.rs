@@ -56,9 +56,11 @@ pub async fn go_on(directory: &Directory, sides: &mut Sides, known: &Move, tell:
             MoveStep::Switch => {
                 let closed = match ready(from, to, moving, tell).await {
                     Ok(closed) => closed,
-                    // Nothing has switched, so nobody has to wait for the next try.
+                    // Nobody has to wait for the next try, unless the commit of a command before this one has switched.
                     Err(error) => {
-                        fence::open(from, moving.workspace).await?;
+                        if directory.set_back(moving, MoveStep::Check).await? {
+                            fence::open(from, moving.workspace).await?;
+                        }
                         return Err(error);
                     }
                 };
@@ -116,7 +118,7 @@ async fn ready(from: &mut Side, to: &mut Side, moving: &Move, tell: &dyn Tell) -
 pub async fn give_up(directory: &Directory, sides: &mut Sides, known: &Move) -> Result<()> {
     let moving = &alone(directory, sides, known).await?;
     // The command that switched may be gone while its commit is not.
-    if !directory.begin_again(moving).await? {
+    if !directory.set_back(moving, MoveStep::Copy).await? {
         return Err(Error::internal(
             "The workspace lives in its new cell already. Finish the move, then move it back.",
         ));

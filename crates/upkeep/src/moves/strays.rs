@@ -233,11 +233,23 @@ async fn put_right(app: &App, workspace: WorkspaceId) -> Result<bool> {
     drop(conn);
     // What was erased since its rows were backed up was not looked for while it was fenced.
     if opened && let Err(error) = replay::replay_of(app, workspace).await {
-        tracing::error!(%error, %workspace, "erasures were not done again: restart this node once the blob store answers");
+        tracing::error!(%error, %workspace, "what was erased could not be erased again: the workspace stays fenced until it is");
+        close_again(app, workspace).await?;
     }
     if fenced {
         tracing::error!(%workspace, cell = app.config.cell(),
             "rows of a workspace that lives in another cell are here, as after a restore: it is fenced here");
     }
     Ok(fenced)
+}
+
+/// The next look opens it again.
+async fn close_again(app: &App, workspace: WorkspaceId) -> Result<()> {
+    sqlx::query!(
+        "update workspaces set fenced_at = '-infinity' where id = $1 and fenced_at is null",
+        workspace.0
+    )
+    .execute(&mut *app.connection().await?)
+    .await?;
+    Ok(())
 }

@@ -225,7 +225,8 @@ impl SearchRequest {
         // Days that were chosen in the form stand in the search from then on.
         for (field, operator) in [("since", "after"), ("until", "before")] {
             if let Some(day) = given(field) {
-                q = format!("{} {operator}:{day}", Query::without(&q, operator)).trim().to_owned();
+                // In front, where no open quote has it.
+                q = format!("{operator}:{day} {}", Query::without(&q, operator)).trim().to_owned();
             }
         }
         Ok(Self { q, status, inbox, assigned, tag, files: given("kind") == Some("files"), before })
@@ -272,7 +273,7 @@ impl SearchRequest {
     /// What came in the last days.
     fn of_last(&self, times: &Times, days: u64) -> String {
         let day = times.now.date_naive() - Days::new(days);
-        self.with("q", format!("{} after:{day}", Query::without(&self.q, "after")).trim())
+        self.with("q", format!("after:{day} {}", Query::without(&self.q, "after")).trim())
     }
 
     /// The query of its first page.
@@ -309,13 +310,18 @@ impl SearchRequest {
     }
 
     fn is_narrowed(&self) -> bool {
-        self.status != View::All || self.inbox.is_some() || self.assigned.is_some() || self.tag.is_some()
+        let is_dated = Query::read(&self.q).is_ok_and(|query| query.after.or(query.before).is_some());
+        is_dated
+            || self.status != View::All
+            || self.inbox.is_some()
+            || self.assigned.is_some()
+            || self.tag.is_some()
     }
 
     /// Where the words are looked for, in all inboxes and whatever the status.
     fn widened(&self) -> String {
         let wide = Self {
-            q: self.q.clone(),
+            q: Query::without(&Query::without(&self.q, "after"), "before"),
             status: View::All,
             inbox: None,
             assigned: None,

@@ -31,6 +31,7 @@
     let chosen = 0;
     let found = { wanted: "", conversations: [] };
     let waiting;
+    let asking;
 
     const draw = () => {
       const wanted = input.value.trim();
@@ -68,13 +69,19 @@
 
     const look = async () => {
       const wanted = input.value.trim();
-      const conversations = await conversationsWith(wanted);
+      asking = new AbortController();
+      const conversations = await conversationsWith(wanted, asking.signal);
       if (!dialog.isConnected || wanted !== input.value.trim()) return;
       found = { wanted, conversations };
       draw();
     };
-    input.addEventListener("input", () => {
+    const stop = () => {
       clearTimeout(waiting);
+      asking?.abort();
+    };
+    dialog.addEventListener("close", stop);
+    input.addEventListener("input", () => {
+      stop();
       chosen = 0;
       draw();
       if (input.value.trim().length > 1) waiting = setTimeout(look, PAUSE);
@@ -147,9 +154,9 @@
   }
 
   // What the page of the search finds.
-  async function conversationsWith(wanted) {
+  async function conversationsWith(wanted, signal) {
     try {
-      const answer = await fetch(`/search?q=${encodeURIComponent(wanted)}`, { cache: "no-store", headers: { accept: "text/html" } });
+      const answer = await fetch(`/search?q=${encodeURIComponent(wanted)}`, { cache: "no-store", headers: { accept: "text/html" }, signal });
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       return [...page.querySelectorAll("#hits .hit")].slice(0, MOST_FOUND).map((hit) => ({
         label: [".hit__sub", ".hit__meta bdi"].map((part) => hit.querySelector(part)?.textContent.trim()).filter(Boolean).join(" · "),

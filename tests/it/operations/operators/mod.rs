@@ -87,6 +87,31 @@ async fn people_tags_and_files_narrow_a_search_and_all_have_to_hold() {
             let wanted: Vec<String> = wanted.into_iter().cloned().collect();
             assert_eq!(found(&key, q).await, wanted, "{q}");
         }
+        key.write(&ada, "assign", "assign_conversation", json!({ "to": "me" }), 200).await;
+        assert_eq!(key.post(&format!("/conversations/{zoe}/status"), json!({ "status": "closed" })).await.status, 200);
+        world
+            .sql(
+                "insert into mailbox_aliases (workspace_id, address, mailbox_id, created_at)
+                 select workspace_id, 'desk@acme.example', id, now() from mailboxes where name = 'Help'",
+            )
+            .await;
+        for (q, wanted) in [
+            ("assigned:me".to_owned(), vec![&ada]),
+            ("assigned:bot deposit".to_owned(), vec![&ada]),
+            (format!("assigned:agent:{}", key.agent), vec![&ada]),
+            ("assigned:nobody".to_owned(), vec![&bob]),
+            ("is:closed".to_owned(), vec![&zoe]),
+            ("is:closed assigned:nobody tag:vip in:desk@acme.example".to_owned(), vec![&zoe]),
+            ("is:open".to_owned(), vec![&bob, &ada]),
+        ] {
+            let wanted: Vec<String> = wanted.into_iter().cloned().collect();
+            assert_eq!(found(&key, &q).await, wanted, "{q}");
+        }
+        let contradicts = key.get(&format!("/conversations?view=open&{}", parameter("q", "is:closed"))).await;
+        let sentence = "view: is not what is: in q says. Leave one of them out";
+        assert_eq!((contradicts.status, contradicts.error().as_str()), (400, sentence));
+        let closed = format!("view=closed&{}", parameter("q", "is:closed"));
+        assert_eq!(key.listed(&closed).await, std::slice::from_ref(&zoe));
         // What we write is from us and to them.
         key.sends(&bob, "Gladly.").await;
         world.wait(chrono::TimeDelta::minutes(15));

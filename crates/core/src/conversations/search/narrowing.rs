@@ -7,6 +7,7 @@ use crate::conversations::filter::{Assigned, ConversationFilter, View};
 use crate::conversations::search::query::{Query, WantedAssignee};
 use crate::conversations::{tags, team};
 use crate::workspace::access::Actor;
+use crate::workspace::{domains, mailboxes};
 use rookery_base::error::{Error, Result};
 use rookery_base::ids::{MailboxId, TagId};
 
@@ -70,9 +71,15 @@ async fn inbox_named(conn: &mut PgConnection, who: &Actor, name: &str) -> Result
         &who.audiences(),
         name
     )
-    .fetch_all(conn)
+    .fetch_all(&mut *conn)
     .await?;
     match &found[..] {
+        // A further address of it, or another spelling of its domain.
+        [] if name.contains('@') => {
+            let there = mailboxes::at(conn, who.workspace, &domains::same_as(name)).await?;
+            let seen = there.filter(|(inbox, _)| who.audiences().contains(&inbox.audience));
+            Ok(seen.map(|(inbox, _)| inbox.id))
+        }
         [] => Ok(None),
         [one] => Ok(Some(one.id)),
         several => match several.iter().find(|inbox| inbox.by_address) {
@@ -84,17 +91,24 @@ async fn inbox_named(conn: &mut PgConnection, who: &Actor, name: &str) -> Result
     }
 }
 
-/// Who is called so: by the whole name, or by the beginning of it if nobody else's begins so.
+/// Who is called so: by the whole name, by the beginning of it if nobody else's begins so, or by id where names do not tell.
 async fn member_named(conn: &mut PgConnection, who: &Actor, name: &str) -> Result<Option<Assigned>> {
+    if let Ok(member) = name.parse() {
+        return Ok(Some(Assigned::To(member)));
+    }
+    let name = name.to_lowercase();
     let team = team::beside(conn, who).await?;
     let whole: Vec<_> = team.iter().filter(|member| member.name.to_lowercase() == name).collect();
-    let begun: Vec<_> = team.iter().filter(|member| member.name.to_lowercase().starts_with(name)).collect();
+    let begun: Vec<_> = team.iter().filter(|member| member.name.to_lowercase().starts_with(&name)).collect();
     match (&whole[..], &begun[..]) {
         ([one], _) | ([], [one]) => Ok(Some(Assigned::To(one.id))),
         ([], []) => Ok(None),
+        ([], _) => {
+            Err(Error::problem("q", "write the whole name after assigned: because several names begin so"))
+        }
         _ => Err(Error::problem(
             "q",
-            "write the whole name after assigned: because several people are called so",
+            "write an id after assigned: as in assigned:user:usr_… because several have that name",
         )),
     }
 }

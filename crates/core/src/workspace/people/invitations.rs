@@ -30,7 +30,7 @@ const KEPT: TimeDelta = TimeDelta::days(30);
 const MOST: i64 = 200;
 const LONGEST_SUBJECT: usize = 200;
 
-const OF_AN_INBOX: &str = "is an address of an inbox. Anyone who reads it could join in their place. Invite them at an address of their own";
+const OF_AN_INBOX: &str = "is the address of an inbox. Anyone who reads it could join in their place. Invite them at an address of their own";
 
 const NONE: Error = Error::Missing("No such invitation.");
 
@@ -105,7 +105,7 @@ async fn insert(tx: &mut Tx<'_>, by: &Person, email: &str, role: Role) -> Result
         return Err(Error::problem("email", format!("{email} is on the team already")));
     }
     if is_read_here(tx, by.workspace, email).await? {
-        return Err(Error::problem("email", OF_AN_INBOX));
+        return Err(Error::problem("email", format!("{email} {OF_AN_INBOX}")));
     }
     // It would end the one that waits.
     if let Some(waiting) = known.role {
@@ -247,7 +247,7 @@ async fn delete(tx: &mut Tx<'_>, id: InvitationId) -> Result<()> {
 /// Whom a link invites, while whoever invited them could still do so. It stays good: mail programs open links before people
 /// do.
 pub async fn find(conn: &mut PgConnection, token: &Token, now: DateTime<Utc>) -> Result<Option<Invited>> {
-    Ok(sqlx::query_as!(
+    let found = sqlx::query_as!(
         Invited,
         r#"select invitations.email, invitations.role as "role: Role", workspaces.name as workspace_name,
                people.name as invited_by,
@@ -263,8 +263,12 @@ pub async fn find(conn: &mut PgConnection, token: &Token, now: DateTime<Utc>) ->
         token.hash.as_slice(),
         now
     )
-    .fetch_optional(conn)
-    .await?)
+    .fetch_optional(&mut *conn)
+    .await?;
+    match found {
+        Some(invited) if is_read_here(conn, token.workspace, &invited.email).await? => Ok(None),
+        found => Ok(found),
+    }
 }
 
 /// Uses an invitation up: whoever has its link is on the team. Nobody when it is not good, or the workspace takes single
