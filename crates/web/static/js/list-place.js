@@ -33,6 +33,11 @@
     const row = event.target.closest?.("#list .item");
     if (row) note(row);
   });
+  // A window that is not in front tells nothing of the focus that its keys move.
+  document.addEventListener("submit", () => {
+    const row = document.activeElement?.closest?.("#list .item");
+    if (row) note(row);
+  }, true);
   document.addEventListener("page:focus", (event) => {
     const list = document.getElementById("list");
     const open = list?.querySelector(".item.is-selected");
