@@ -28,6 +28,7 @@ use rookery_base::breaking_changes::{self, BreakingChange};
 use rookery_base::error::{Error, Result};
 use rookery_base::figures::Answered;
 use rookery_base::figures::traces::Trace;
+use rookery_base::limits::fair_seats::Asker;
 use rookery_base::limits::rate::{self, RateKey, RateLeft};
 use rookery_base::secrets::sign_in_tokens::Token;
 use rookery_base::store::calls::{About, AgentCall, Did};
@@ -174,7 +175,7 @@ impl Door {
         if is_mcp && method != Method::POST {
             // Clients find out by any method that they have to sign in.
             if uri.path() == RESOURCE_PATH {
-                self.judge(Credential::from_parts(parts)?).await?;
+                self.judge(&self.app, Credential::from_parts(parts)?).await?;
             }
             let mut response = mcp::refuse_method();
             dress(response.headers_mut());
@@ -186,8 +187,10 @@ impl Door {
         }
         let client =
             parts.extensions.get::<ClientPresence>().cloned().unwrap_or_else(ClientPresence::staying);
+        let credential = Credential::from_parts(parts)?;
+        let app = Arc::new(self.app.asked_by(credential.asker()));
         let admitted = tokio::select! {
-            admitted = self.admit(Credential::from_parts(parts), body, most, parts, seen) => admitted?,
+            admitted = self.admit(&app, credential, body, most, parts, seen) => admitted?,
             // Nothing was changed until here.
             () = client.clone().left() => return Ok(nobody()),
         };
@@ -200,7 +203,7 @@ impl Door {
         let answered = if is_mcp {
             drop(conn);
             seen.operation = "mcp";
-            self.answer_mcp(headers, actor, body.bytes.clone()).await
+            self.answer_mcp(app, headers, actor, body.bytes.clone()).await
         } else {
             let query = uri.query().unwrap_or_default();
             match rest::route(method.as_str(), uri.path(), query, &body.bytes) {
@@ -208,7 +211,7 @@ impl Door {
                     seen.operation = entry.spec.name;
                     ending = breaking_changes::first(self.app.breaking_changes, entry.spec.name);
                     let request = registry::Request { id, given, key: Key::of_headers(headers) };
-                    let called = entry.call(&self.app, &actor, conn, request);
+                    let called = entry.call(&app, &actor, conn, request);
                     let done = tokio::select! {
                         done = called => done,
                         () = client.left(), if entry.spec.waits => return Ok(nobody()),
@@ -253,20 +256,21 @@ impl Door {
     /// Checks the key and the rate limit and reads the body. The inner error is the response to a request that is refused.
     async fn admit(
         &self,
-        credential: Result<Credential>,
+        app: &App,
+        credential: Credential,
         body: Body,
         most: usize,
         head: &Parts,
         seen: &mut Seen,
     ) -> Result<Result<Admitted, Response>> {
-        let (mut conn, actor) = self.judge(credential?).await?;
+        let (mut conn, actor) = self.judge(app, credential).await?;
         seen.caller = Some(actor.clone());
         let asked = self.app.clock.now();
         let counted = match self.count(&mut conn, &actor, 1, asked).await? {
             Ok(left) => left,
             Err(retry_after) => return Ok(Err(self.slow_down(retry_after))),
         };
-        let (mut conn, body) = match self.read(conn, body, most, &actor).await {
+        let (mut conn, body) = match self.read(app, conn, body, most, &actor).await {
             Ok(read) => read,
             Err(error) => return Ok(Err(self.with_limit(refusal(&error), counted))),
         };
@@ -290,21 +294,21 @@ impl Door {
     }
 
     /// Whose key or token it is. Only the head of the request was read before this.
-    async fn judge(&self, credential: Credential) -> Result<(DatabaseConnection, Agent)> {
-        let directory = &self.app.directory;
+    async fn judge(&self, app: &App, credential: Credential) -> Result<(DatabaseConnection, Agent)> {
+        let directory = &app.directory;
         let key_hash = match credential {
             Credential::Key(hash) => hash,
             Credential::Token(token) => {
                 let turn = self.look_ups.acquire().await.map_err(Error::internal)?;
-                let mut conn = self.app.connection().await?;
-                let actor = keys::authenticate_client(&mut conn, &token, self.app.clock.now()).await?;
+                let mut conn = app.connection().await?;
+                let actor = keys::authenticate_client(&mut conn, &token, app.clock.now()).await?;
                 let actor = actor.ok_or(Error::Unauthorized)?;
                 drop(turn);
-                return Ok((self.app.connection_turns_out_of(conn, actor.workspace).await?, actor));
+                return Ok((app.connection_turns_out_of(conn, actor.workspace).await?, actor));
             }
         };
         let workspace = directory.workspace_of_key(key_hash).await?.ok_or(Error::Unauthorized)?;
-        let mut conn = self.app.connection_of(workspace).await?;
+        let mut conn = app.connection_of(workspace).await?;
         match keys::authenticate(&mut conn, workspace, key_hash).await? {
             Some(actor) => Ok((conn, actor)),
             None => {
@@ -317,6 +321,7 @@ impl Door {
     /// Reads the body. The connection to the database is given back while a slow client sends it.
     async fn read(
         &self,
+        app: &App,
         conn: DatabaseConnection,
         body: Body,
         most: usize,
@@ -328,12 +333,18 @@ impl Door {
         }
         drop(conn);
         let whole = reading.await?;
-        Ok((self.app.connection_of(actor.workspace).await?, whole))
+        Ok((app.connection_of(actor.workspace).await?, whole))
     }
 
-    async fn answer_mcp(&self, headers: &HeaderMap, actor: Agent, body: Bytes) -> Result<Response> {
+    async fn answer_mcp(
+        &self,
+        app: Arc<App>,
+        headers: &HeaderMap,
+        actor: Agent,
+        body: Bytes,
+    ) -> Result<Response> {
         actor.may_work()?;
-        let caller = Caller { app: self.app.clone(), actor };
+        let caller = Caller { app, actor };
         let mut response = self.mcp.answer(headers, Arc::new(caller), body).await;
         dress(response.headers_mut());
         Ok(response)
@@ -446,6 +457,12 @@ impl Credential {
             None
         };
         found.ok_or(Error::Unauthorized)
+    }
+
+    fn asker(&self) -> Asker {
+        let (Self::Key(hash) | Self::Token(Token { hash, .. })) = self;
+        let first: [u8; 8] = std::array::from_fn(|at| hash[at]);
+        Asker::Program(u64::from_le_bytes(first))
     }
 }
 

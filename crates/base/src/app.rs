@@ -28,7 +28,7 @@ use crate::figures::Figures;
 use crate::ids::WorkspaceId;
 use crate::limits::customers::Customers;
 use crate::limits::daily_quota::Counts;
-use crate::limits::fair_seats::{FairSeats, Sitter};
+use crate::limits::fair_seats::{Asker, FairSeats, Sitter};
 use crate::limits::hooks::HookLimit;
 use crate::limits::key_uses::KeyUses;
 use crate::limits::places::Places;
@@ -60,7 +60,7 @@ use crate::store::directory::Directory;
 pub const MAIL_MEMORY: u32 = 64 * 1024;
 /// The port on which domains publish their MTA-STS policy.
 const HTTPS: u16 = 443;
-/// How long a request waits for a seat at the database, and how many of one workspace wait.
+/// How long a request waits for a seat at the database, and how many of one workspace wait, shared by those who ask.
 const SEAT_TIME: Duration = Duration::from_secs(5);
 const MOST_WAITING: usize = 100;
 
@@ -69,6 +69,8 @@ pub struct App {
     pub blobs: Blobs,
     /// Seats at the database, for requests.
     seats: Option<Arc<FairSeats>>,
+    /// Who takes them.
+    asker: Asker,
     /// Nothing that is done by it stays.
     dry: bool,
 }
@@ -210,19 +212,24 @@ impl App {
             random,
             pool,
         };
-        Ok(Self { shared: Arc::new(shared), blobs, seats: None, dry: false })
+        Ok(Self { shared: Arc::new(shared), blobs, seats: None, asker: Asker::Anyone, dry: false })
     }
 
     /// The same for the doors, where requests of workspaces share what the node has.
     pub fn for_requests(&self) -> Self {
         let seats = FairSeats::new(self.config.database_connections as usize, 2, MOST_WAITING);
-        Self { shared: self.shared.clone(), blobs: self.blobs.clone(), seats: Some(seats), dry: self.dry }
+        Self { seats: Some(seats), ..self.asked_by(self.asker) }
+    }
+
+    /// The same, for what one person or program asks for.
+    pub fn asked_by(&self, asker: Asker) -> Self {
+        let (shared, blobs, seats) = (self.shared.clone(), self.blobs.clone(), self.seats.clone());
+        Self { shared, blobs, seats, asker, dry: self.dry }
     }
 
     /// The same, by which everything is done and nothing stays.
     pub fn dry(&self) -> Self {
-        let (shared, seats) = (self.shared.clone(), self.seats.clone());
-        Self { shared, blobs: self.blobs.keeping_nothing(), seats, dry: true }
+        Self { blobs: self.blobs.keeping_nothing(), dry: true, ..self.asked_by(self.asker) }
     }
 
     pub fn is_dry(&self) -> bool {
@@ -256,7 +263,7 @@ impl App {
     pub async fn connection_of(&self, workspace: WorkspaceId) -> Result<DatabaseConnection> {
         let Some(seats) = &self.seats else { return self.connection().await };
         let asked = Instant::now();
-        let seat = seats.take(Sitter::by_workspace(workspace), SEAT_TIME).await;
+        let seat = seats.take(Sitter { workspace, asker: self.asker }, SEAT_TIME).await;
         self.figures.waited_for_the_database(asked.elapsed());
         let seat = seat.ok_or_else(too_many)?;
         Ok(self.connection().await?.seated(seat))
@@ -269,7 +276,7 @@ impl App {
         workspace: WorkspaceId,
     ) -> Result<DatabaseConnection> {
         let Some(seats) = &self.seats else { return Ok(conn) };
-        match seats.try_take(Sitter::by_workspace(workspace)) {
+        match seats.try_take(Sitter { workspace, asker: self.asker }) {
             Some(seat) => Ok(conn.seated(seat)),
             None => {
                 drop(conn);

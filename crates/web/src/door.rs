@@ -4,7 +4,7 @@
 //! A page that somebody may not see and one that is not there are the same 404.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::RequestPartsExt;
@@ -26,6 +26,7 @@ use rookery_base::app::App;
 use rookery_base::error::{Error, NO_ENDPOINT, Result};
 use rookery_base::figures::Answered;
 use rookery_base::figures::traces::Trace;
+use rookery_base::limits::fair_seats::Asker;
 use rookery_base::limits::one_at_a_time::OneAtATime;
 use rookery_base::secrets::sign_in_tokens::Token;
 use rookery_core::workspace::people::Role;
@@ -456,9 +457,10 @@ impl Web {
         let now = self.app.clock.now();
         let found = sessions::find(&mut conn, &token, now).await?;
         let (session, person) = found.ok_or(Error::Unauthorized)?;
-        let conn = self.app.connection_turns_out_of(conn, person.workspace).await?;
+        let app = Arc::new(self.app.asked_by(Asker::Person(person.id)));
+        let conn = app.connection_turns_out_of(conn, person.workspace).await?;
         let is_stale = session.is_stale;
-        let asked = MemberRequest { visit, person, session, kept: Mutex::new(Some(conn)) };
+        let asked = MemberRequest::new(visit, app, person, session, conn);
         if is_stale {
             let mut tx = asked.tx().await?;
             sessions::seen(&mut tx, asked.session.id).await?;

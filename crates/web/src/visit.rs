@@ -62,10 +62,12 @@ pub struct Visit {
 /// A request of somebody who is signed in.
 pub struct MemberRequest {
     pub visit: Visit,
+    /// For what this person asks.
+    app: Arc<App>,
     pub person: Person,
     pub session: Session,
     /// The connection that found the session. Whoever reads or writes first takes it.
-    pub kept: Mutex<Option<DatabaseConnection>>,
+    kept: Mutex<Option<DatabaseConnection>>,
 }
 
 /// The names and values of a query or a form, in their order.
@@ -158,6 +160,16 @@ impl Visit {
 }
 
 impl MemberRequest {
+    pub fn new(
+        visit: Visit,
+        app: Arc<App>,
+        person: Person,
+        session: Session,
+        conn: DatabaseConnection,
+    ) -> Self {
+        Self { visit, app, person, session, kept: Mutex::new(Some(conn)) }
+    }
+
     pub async fn form(&self) -> Result<Form> {
         let mut reading = pin!(self.visit.form_of(Caller::Workspace(self.person.workspace), MOST_FORM_BYTES));
         if let Ok(form) = timeout(AT_HAND, reading.as_mut()).await {
@@ -177,7 +189,7 @@ impl MemberRequest {
     /// for a second connection while it holds one.
     pub fn app(&self) -> &Arc<App> {
         self.let_go();
-        self.visit.app()
+        &self.app
     }
 
     fn let_go(&self) {
@@ -196,11 +208,11 @@ impl MemberRequest {
     /// How long this person can take back a mail of their own; never longer than what anybody sends.
     pub fn undo_window(&self) -> TimeDelta {
         let chosen = TimeDelta::seconds(i64::from(self.session.undo_seconds));
-        chosen.min(self.visit.app().config.undo_window(true))
+        chosen.min(self.app.config.undo_window(true))
     }
 
     pub fn times(&self) -> Times {
-        Times { now: self.visit.app().clock.now(), zone: self.zone(), dates: self.session.dates }
+        Times { now: self.app.clock.now(), zone: self.zone(), dates: self.session.dates }
     }
 
     pub async fn reading(&self) -> Result<Reading> {
@@ -212,17 +224,17 @@ impl MemberRequest {
     }
 
     pub async fn tx(&self) -> Result<Tx<'static>> {
-        Tx::begin(self.connection().await?, self.visit.app().frame(self.person.workspace)).await
+        Tx::begin(self.connection().await?, self.app.frame(self.person.workspace)).await
     }
 
     async fn handle<H: Handle>(&self) -> Result<H> {
-        H::begin(self.connection().await?, self.visit.app().frame(self.person.workspace)).await
+        H::begin(self.connection().await?, self.app.frame(self.person.workspace)).await
     }
 
     async fn connection(&self) -> Result<DatabaseConnection> {
         match self.kept() {
             Some(conn) => Ok(conn),
-            None => self.visit.app().connection_of(self.person.workspace).await,
+            None => self.app.connection_of(self.person.workspace).await,
         }
     }
 

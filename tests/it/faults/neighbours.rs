@@ -49,6 +49,41 @@ async fn notes_to_a_locked_conversation_keep_no_other_workspace_waiting() {
     .await;
 }
 
+/// So many of a workspace wait for a connection: those of a program that asks too much make way.
+#[tokio::test]
+async fn a_program_that_floods_has_no_other_program_of_its_workspace_refused() {
+    story_with(&[("DATABASE_CONNECTIONS", "8")], async |world| {
+        let acme = world.workspace("Acme").await;
+        let [busy, quiet] =
+            [acme.key("bot", "read,write", Mode::Test).await, acme.key("desk", "read", Mode::Test).await];
+        let locked = busy.simulate(json!({ "from": "ada@customer.test", "text": "Hello" })).await;
+        let held = format!("select from conversations where workspace_id = {} for update", acme.id.0);
+        let lock = world.holding(&held).await;
+        let note = json!({ "body": "x" });
+        let notes = join_all((0..160).map(|_| {
+            Reply::of(busy.ask("POST", &format!("/conversations/{locked}/notes")).json(&note))
+        }));
+        let colleague = async {
+            let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
+            while world.scalar(waiting).await < 4 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            // And the rest has come.
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            let unlocked = async {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                lock.close().await.unwrap();
+            };
+            let (listed, ()) = futures::join!(quiet.get("/conversations"), unlocked);
+            assert_eq!(listed.status, 200, "{}", listed.text);
+        };
+        let (notes, ()) = futures::join!(notes, colleague);
+        let refused = notes.iter().filter(|reply| reply.status == 429).count();
+        assert!(refused > 0, "more came than may wait");
+    })
+    .await;
+}
+
 /// Asking the person before mail leaves tries the call, and so waits for what the call waits for.
 #[tokio::test]
 async fn questions_about_a_locked_conversation_keep_no_other_workspace_waiting() {

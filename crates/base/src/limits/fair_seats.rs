@@ -1,31 +1,44 @@
 //! Seats at what a node has few of (confined children, connections to the database, file checks), shared by workspace. A
 //! workspace gets another seat only while it has fewer than a share of those that are free, so some are always left for
-//! others; one private link has one. Whoever waits is served by workspace: next is the one that was served longest ago.
+//! others; one private link has one. Whoever waits is served by workspace, and in a workspace by asker: next is the one that
+//! was served longest ago. So many of a workspace wait, and when more come, those of its busiest asker go.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::ids::WorkspaceId;
+use crate::ids::{PersonId, WorkspaceId};
 
 /// Who takes a seat.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sitter {
     pub workspace: WorkspaceId,
-    /// The private link that a customer came by, by its number.
-    pub link: Option<i64>,
+    pub asker: Asker,
+}
+
+/// Who asks, as far as that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Asker {
+    /// Somebody of the workspace.
+    Anyone,
+    /// A customer, by the number of the private link that they came by.
+    Link(i64),
+    Person(PersonId),
+    /// A program, by the beginning of the hash of its key or token.
+    Program(u64),
 }
 
 impl Sitter {
     pub fn by_workspace(workspace: WorkspaceId) -> Self {
-        Self { workspace, link: None }
+        Self { workspace, asker: Asker::Anyone }
     }
 
     pub fn by_link(workspace: WorkspaceId, link: i64) -> Self {
-        Self { workspace, link: Some(link) }
+        Self { workspace, asker: Asker::Link(link) }
     }
 }
 
@@ -41,13 +54,19 @@ pub struct FairSeats {
 #[derive(Default)]
 struct SeatsState {
     taken: usize,
-    own: HashMap<WorkspaceId, usize>,
-    links: HashSet<(WorkspaceId, i64)>,
+    workspaces: HashMap<WorkspaceId, Turns>,
+    sitters: HashMap<Sitter, Turns>,
     waiting: Vec<Waiter>,
-    waiting_of: HashMap<WorkspaceId, usize>,
-    /// When workspaces were served last that have a seat or wait, by the number of the turn.
-    served: HashMap<WorkspaceId, u64>,
     turn: u64,
+}
+
+/// Of a workspace, or of one asker in it, while it sits or waits.
+#[derive(Clone, Copy, Default)]
+struct Turns {
+    sits: usize,
+    waits: usize,
+    /// The number of the turn in which it was served last.
+    served: u64,
 }
 
 struct Waiter {
@@ -68,26 +87,26 @@ impl FairSeats {
 
     /// Nothing when there is none for so long, or when many of its workspace wait already.
     pub async fn take(self: &Arc<Self>, sitter: Sitter, patience: Duration) -> Option<FairSeat> {
-        let told = {
+        let seated = {
             let mut state = self.state();
             if self.may_sit(&state, sitter) {
                 state.sit(sitter);
                 return Some(FairSeat { seats: self.clone(), sitter });
             }
-            if state.waiting_of(sitter.workspace) >= self.queue {
+            if state.workspace(sitter).waits >= self.queue {
                 // Some of them may have gone.
                 state.forget_who_left();
-                if state.waiting_of(sitter.workspace) >= self.queue {
-                    return None;
-                }
             }
-            *state.waiting_of.entry(sitter.workspace).or_default() += 1;
-            let (tell, told) = oneshot::channel();
+            if state.workspace(sitter).waits >= self.queue && !state.make_way_for(sitter) {
+                return None;
+            }
+            state.change(sitter, |turns| turns.waits += 1);
+            let (tell, seated) = oneshot::channel();
             state.waiting.push(Waiter { sitter, tell });
-            told
+            seated
         };
         // A seat that comes just now is given back with what is dropped here.
-        timeout(patience, told).await.ok()?.ok()
+        timeout(patience, seated).await.ok()?.ok()
     }
 
     /// Without waiting.
@@ -99,9 +118,8 @@ impl FairSeats {
 
     fn may_sit(&self, state: &SeatsState, sitter: Sitter) -> bool {
         let free = self.all - state.taken;
-        let own = state.own.get(&sitter.workspace).copied().unwrap_or_default();
-        let link_sits = sitter.link.is_some_and(|link| state.links.contains(&(sitter.workspace, link)));
-        free > 0 && own < self.for_each_free * free && !link_sits
+        let link_sits = matches!(sitter.asker, Asker::Link(_)) && state.asker(sitter).sits > 0;
+        free > 0 && state.workspace(sitter).sits < self.for_each_free * free && !link_sits
     }
 
     /// Seats whoever may, workspace by workspace.
@@ -111,8 +129,8 @@ impl FairSeats {
         state.forget_who_left();
         while let Some(at) = self.next(&state) {
             let Waiter { sitter, tell } = state.waiting.remove(at);
-            state.waits_no_more(sitter.workspace);
             state.sit(sitter);
+            state.change(sitter, |turns| turns.waits -= 1);
             // Who has just left gives it back below, when the state is free.
             missed.extend(tell.send(FairSeat { seats: self.clone(), sitter }).err());
         }
@@ -120,11 +138,12 @@ impl FairSeats {
     }
 
     fn next(&self, state: &SeatsState) -> Option<usize> {
-        let may_sit = |waiter: &Waiter| self.may_sit(state, waiter.sitter);
-        let served =
-            |waiter: &Waiter| state.served.get(&waiter.sitter.workspace).copied().unwrap_or_default();
-        let waiting = state.waiting.iter().enumerate().filter(|(_, waiter)| may_sit(waiter));
-        waiting.min_by_key(|(at, waiter)| (served(waiter), *at)).map(|(at, _)| at)
+        let waiting = state.waiting.iter().enumerate();
+        let may_sit = waiting.filter(|(_, waiter)| self.may_sit(state, waiter.sitter));
+        let next = may_sit.min_by_key(|(at, Waiter { sitter, .. })| {
+            (state.workspace(*sitter).served, state.asker(*sitter).served, *at)
+        });
+        next.map(|(at, _)| at)
     }
 
     fn state(&self) -> MutexGuard<'_, SeatsState> {
@@ -133,54 +152,66 @@ impl FairSeats {
 }
 
 impl SeatsState {
+    fn workspace(&self, sitter: Sitter) -> Turns {
+        self.workspaces.get(&sitter.workspace).copied().unwrap_or_default()
+    }
+
+    fn asker(&self, sitter: Sitter) -> Turns {
+        self.sitters.get(&sitter).copied().unwrap_or_default()
+    }
+
     fn sit(&mut self, sitter: Sitter) {
         self.taken += 1;
-        *self.own.entry(sitter.workspace).or_default() += 1;
-        self.links.extend(sitter.link.map(|link| (sitter.workspace, link)));
         self.turn += 1;
-        self.served.insert(sitter.workspace, self.turn);
+        let served = self.turn;
+        self.change(sitter, |turns| {
+            turns.sits += 1;
+            turns.served = served;
+        });
     }
 
     fn stand_up(&mut self, sitter: Sitter) {
         self.taken -= 1;
-        if let Some(link) = sitter.link {
-            self.links.remove(&(sitter.workspace, link));
-        }
-        match self.own.get_mut(&sitter.workspace) {
-            Some(own) if *own > 1 => *own -= 1,
-            _ => drop(self.own.remove(&sitter.workspace)),
-        }
-        self.forget(sitter.workspace);
+        self.change(sitter, |turns| turns.sits -= 1);
     }
 
-    fn waiting_of(&self, workspace: WorkspaceId) -> usize {
-        self.waiting_of.get(&workspace).copied().unwrap_or_default()
+    /// True when another asker of the workspace was busier, and waits once less now: who came last goes.
+    fn make_way_for(&mut self, sitter: Sitter) -> bool {
+        let all = self.waiting.iter().map(|waiter| waiter.sitter).enumerate();
+        let own = all.filter(|(_, other)| other.workspace == sitter.workspace);
+        let busiest = own.max_by_key(|(at, other)| (self.asker(*other).waits, *at));
+        let fewer = self.asker(sitter).waits + 1;
+        let Some((last, busiest)) = busiest.filter(|(_, busiest)| fewer < self.asker(*busiest).waits) else {
+            return false;
+        };
+        self.waiting.remove(last);
+        self.change(busiest, |turns| turns.waits -= 1);
+        true
     }
 
     fn forget_who_left(&mut self) {
         let waiting = std::mem::take(&mut self.waiting);
         for waiter in waiting {
             if waiter.tell.is_closed() {
-                self.waits_no_more(waiter.sitter.workspace);
+                self.change(waiter.sitter, |turns| turns.waits -= 1);
             } else {
                 self.waiting.push(waiter);
             }
         }
     }
 
-    fn waits_no_more(&mut self, workspace: WorkspaceId) {
-        match self.waiting_of.get_mut(&workspace) {
-            Some(own) if *own > 1 => *own -= 1,
-            _ => drop(self.waiting_of.remove(&workspace)),
-        }
-        self.forget(workspace);
+    /// Of who neither sits nor waits afterwards nothing is remembered.
+    fn change(&mut self, sitter: Sitter, change: impl Fn(&mut Turns)) {
+        change_one(&mut self.workspaces, sitter.workspace, &change);
+        change_one(&mut self.sitters, sitter, &change);
     }
+}
 
-    /// Of who neither sits nor waits nothing is remembered.
-    fn forget(&mut self, workspace: WorkspaceId) {
-        if !self.own.contains_key(&workspace) && !self.waiting_of.contains_key(&workspace) {
-            self.served.remove(&workspace);
-        }
+fn change_one<K: Copy + Eq + Hash>(all: &mut HashMap<K, Turns>, key: K, change: &impl Fn(&mut Turns)) {
+    let turns = all.entry(key).or_default();
+    change(turns);
+    if turns.sits == 0 && turns.waits == 0 {
+        all.remove(&key);
     }
 }
 
@@ -219,7 +250,7 @@ mod tests {
         assert_eq!(held(4).len(), 10, "what is given back is shared anew");
         drop((second, third));
         let state = seats.state();
-        assert!(state.taken == 0 && state.own.is_empty() && state.served.is_empty());
+        assert!(state.taken == 0 && state.workspaces.is_empty() && state.sitters.is_empty());
     }
 
     #[tokio::test]
@@ -253,7 +284,33 @@ mod tests {
         assert!((&mut crowd[0]).now_or_never().is_none(), "its second has to wait");
         drop((honest, next, crowd));
         let state = seats.state();
-        assert_eq!((state.taken, state.own.len()), (0, 0));
+        assert_eq!((state.taken, state.workspaces.len(), state.sitters.len()), (0, 0, 0));
+    }
+
+    #[tokio::test]
+    async fn in_a_workspace_a_busy_program_makes_way_for_another_and_they_take_turns() {
+        let seats = FairSeats::new(2, 1, 3);
+        let program = |number| Sitter { workspace: WorkspaceId(1), asker: Asker::Program(number) };
+        let held = seats.try_take(program(1)).unwrap();
+        let mut busy: Vec<_> = (0..3).map(|_| Box::pin(seats.take(program(1), LONG))).collect();
+        assert!(busy.iter_mut().all(|waiting| waiting.now_or_never().is_none()));
+        assert!(seats.take(program(1), LONG).await.is_none(), "it does not push itself out");
+        let mut quiet = Box::pin(seats.take(program(2), LONG));
+        assert!((&mut quiet).now_or_never().is_none(), "it waits");
+        let last = busy.pop().unwrap().now_or_never().expect("its last one is refused at once");
+        assert!(last.is_none());
+        let mut third = Box::pin(seats.take(program(3), LONG));
+        assert!((&mut third).now_or_never().is_none(), "two of it waited, so one more makes way");
+        assert!(busy.pop().unwrap().now_or_never().expect("refused").is_none());
+        assert!(seats.take(program(4), LONG).await.is_none(), "now nobody is busier than another");
+        drop((third, held));
+        let quiet = quiet.now_or_never().flatten().expect("it came last and was never served");
+        assert!(busy.iter_mut().all(|waiting| waiting.now_or_never().is_none()));
+        drop(quiet);
+        assert!(busy.remove(0).now_or_never().flatten().is_some());
+        drop(busy);
+        let state = seats.state();
+        assert!(state.workspaces.is_empty() && state.sitters.is_empty());
     }
 
     #[tokio::test]

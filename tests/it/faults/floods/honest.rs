@@ -109,9 +109,10 @@ pub async fn served(
             if Instant::now() > ends {
                 break;
             }
-            let (path, key) = (paths[number % paths.len()], &people.keys[number % people.keys.len()]);
-            let request = site.http.get(format!("{}/api/v1{path}", node.address)).bearer_auth(key);
-            asked(path, 200, request, &mut figures).await;
+            let (path, tenant) = (paths[number % paths.len()], number % people.keys.len());
+            let request = site.http.get(format!("{}/api/v1{path}", node.address));
+            let request = request.bearer_auth(&people.keys[tenant]);
+            asked(&format!("{path} by tenant {tenant}"), 200, request, &mut figures).await;
             tokio::time::sleep(Duration::from_millis(40)).await;
         }
         figures
