@@ -2,6 +2,8 @@
 //! a tag of the conversation, `before:` a day that its newest mail is older than, `after:` one that it is not older than,
 //! `has:attachment` mail with files; `is:` is a status, `in:` an inbox, `assigned:` whose it is. Any other `x:` is a word.
 
+use std::iter::from_fn;
+
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 
 use crate::conversations::filter::{ConversationCursor, View};
@@ -44,22 +46,14 @@ impl Query {
     /// A mistake in an operator says what to write instead.
     pub fn read(text: &str) -> Result<Self> {
         let mut query = Self::default();
-        let mut rest = text;
-        while let Some(start) = rest.find(|letter: char| !letter.is_whitespace()) {
-            rest = &rest[start..];
-            rest = match operator(rest) {
-                Some((name, behind)) => {
-                    let (value, behind) = value(behind);
-                    query.take(name, value.trim())?;
-                    behind
-                }
+        for Piece { operator, value, .. } in pieces(text) {
+            match operator {
+                Some(name) => query.take(name, value.trim())?,
                 None => {
-                    let (word, behind) = word(rest);
-                    query.words.push_str(word);
+                    query.words.push_str(value);
                     query.words.push(' ');
-                    behind
                 }
-            };
+            }
         }
         query.words.truncate(query.words.trim_end().len());
         Ok(query)
@@ -145,19 +139,8 @@ impl Query {
 
     /// The same text without an operator.
     pub fn without(text: &str, unwanted: &str) -> String {
-        let (mut kept, mut rest) = (Vec::new(), text);
-        while let Some(start) = rest.find(|letter: char| !letter.is_whitespace()) {
-            let from = &rest[start..];
-            let (name, behind) = match operator(from) {
-                Some((name, behind)) => (Some(name), value(behind).1),
-                None => (None, word(from).1),
-            };
-            if name != Some(unwanted) {
-                kept.push(from[..from.len() - behind.len()].trim());
-            }
-            rest = behind;
-        }
-        kept.join(" ")
+        let kept = pieces(text).filter(|piece| piece.operator != Some(unwanted));
+        kept.map(|piece| piece.whole.trim()).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -193,6 +176,27 @@ fn day(text: &str) -> Option<NaiveDate> {
             _ => letter.is_ascii_digit(),
         });
     is_written.then(|| NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()).flatten()
+}
+
+/// A part of what was typed: an operator with its value, or a word.
+struct Piece<'a> {
+    operator: Option<&'static str>,
+    value: &'a str,
+    /// As it was typed.
+    whole: &'a str,
+}
+
+fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
+    let mut rest = text.trim_start();
+    from_fn(move || {
+        let from = Some(rest).filter(|rest| !rest.is_empty())?;
+        let (operator, (value, behind)) = match operator(from) {
+            Some((name, behind)) => (Some(name), value(behind)),
+            None => (None, word(from)),
+        };
+        rest = behind.trim_start();
+        Some(Piece { operator, value, whole: &from[..from.len() - behind.len()] })
+    })
 }
 
 /// The operator that a text begins with, and what is behind its colon.
