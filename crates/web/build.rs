@@ -27,10 +27,15 @@ fn main() {
     sheets.extend(files("static/css/customer", "css"));
     let joined = assets.joined(&sheets);
     assets.add("customer.css", "text/css; charset=utf-8", joined.into_bytes(), true);
-    let scripts: Vec<_> =
-        ["static/vendor", "static/js"].iter().flat_map(|folder| files(folder, "js")).collect();
-    let joined = scripts.iter().map(|script| lean(&read(script)) + ";\n").collect::<String>();
-    assets.add("app.js", "text/javascript; charset=utf-8", joined.into_bytes(), true);
+    // The editor comes when somebody writes mail.
+    for (file, folders) in [
+        ("app.js", ["static/vendor", "static/js"]),
+        ("editor.js", ["static/vendor/editor", "static/js/editor"]),
+    ] {
+        let scripts = folders.iter().flat_map(|folder| files(folder, "js"));
+        let joined = scripts.map(|script| lean(&read(&script)) + ";\n").collect::<String>();
+        assets.add(file, "text/javascript; charset=utf-8", joined.into_bytes(), true);
+    }
     // The sign-in page and customers' pages have one script each and no other.
     for (file, folder) in [
         ("pass-key.js", "static/js"),

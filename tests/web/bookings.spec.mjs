@@ -6,7 +6,7 @@ import test, { after, before } from 'node:test';
 import { inspect } from './axe.mjs';
 import { finishAll, machine } from './machine.mjs';
 import { relay, textOf } from './outside.mjs';
-import { admin, DESK, moveTo, PHONE, sql, story, stranger, until, workspace } from './world.mjs';
+import { admin, DESK, moveTo, PHONE, sql, story, stranger, until, words, workspace, writing } from './world.mjs';
 
 let out, world, inbox, agent, type, letters = 0;
 after(async () => {
@@ -231,12 +231,12 @@ story(test, 'times are offered by the composer, and the conversation shows what 
   const { id } = await until('it', async () => (await world.conversations(agent)).find((one) => one.subject === 'Offer me times'));
   const { page } = await world.browser(world.owner);
   await page.goto(`/conversations/${id}?compose=reply`);
-  await page.locator('#composer-form #body').fill('Choose what suits you:');
+  await writing(page).fill('Choose what suits you:');
   await page.getByText('Offer times', { exact: true }).click();
   await page.getByRole('button', { name: 'A viewing' }).click();
   const body = await until('the link is in the words', async () => {
-    const words = await page.locator('#composer-form #body').inputValue();
-    return words.includes('/book/') && words;
+    const text = await words(page);
+    return text.includes('/book/') && text;
   });
   assert.match(body, /^Choose what suits you:/);
   await inspect(page, 'composer-offer');

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import test, { after } from 'node:test';
-import { finish, story, until, workspace } from './world.mjs';
+import { finish, story, until, workspace, writing } from './world.mjs';
 
 after(finish);
 
@@ -14,7 +14,7 @@ story(test, 'a new mail to somebody unknown becomes a conversation with an undo 
   await page.goto('/compose');
   await page.getByLabel('To', { exact: true }).fill('newcomer@customer.test');
   await page.getByLabel(/subject/i).fill('Your application');
-  await page.getByLabel('Your message').fill('Welcome! Please send us your papers.');
+  await writing(page).fill('Welcome! Please send us your papers.');
   await page.locator('#send').click();
   await page.waitForURL('**/conversations/**');
   await page.getByRole('heading', { name: 'Your application' }).first().waitFor();

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { CUT_OFF, finish, story, until, workspace, write } from './world.mjs';
+import { CUT_OFF, finish, story, until, words, workspace, write, writing } from './world.mjs';
 
 after(finish);
 let world, inbox, agent;
@@ -69,12 +69,12 @@ story(test, 'a file from a window that another one crossed overwrites nothing', 
   const { id, page, context } = await replying('Two windows', { allow: [/409/] });
   const other = await context.newPage();
   await other.goto(`/conversations/${id}?compose=reply`);
-  await other.locator('#composer-form #body').fill('Written in the other window.');
+  await writing(other).fill('Written in the other window.');
   await other.locator('#saved').getByText(/^Saved/).waitFor();
   const draft = await other.locator('#composer-form [name=draft]').inputValue();
   await page.route('**/write/files**', (route) => route.fulfill({ status: 409, headers: { 'x-draft': draft, 'x-draft-version': '9' }, body: 'Written in the other window.' }));
   await attach(page, 'late.txt');
   await page.getByText('late.txt is not attached').waitFor();
   await page.getByRole('button', { name: 'Take the other words' }).click();
-  assert.equal(await page.locator('#composer-form #body').inputValue(), 'Written in the other window.');
+  assert.equal(await words(page), 'Written in the other window.');
 });

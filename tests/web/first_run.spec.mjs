@@ -7,7 +7,7 @@ import test, { after } from 'node:test';
 import { violations } from './axe.mjs';
 import { finishAll, freePort, machine } from './machine.mjs';
 import { deliver, nameServer, relay } from './outside.mjs';
-import { DESK, PHONE, story, stranger, until } from './world.mjs';
+import { DESK, PHONE, story, stranger, until, WRITING, writing } from './world.mjs';
 
 const MOST_COMMANDS = 3;
 const MOST_CLICKS = 10;
@@ -46,7 +46,7 @@ for (const script of [true, false]) {
     await page.getByRole('heading', { name: 'Your inbox in five steps' }).waitFor();
     await click(page.getByRole('button', { name: /Priya Raman/ }));
     await page.waitForURL(/\/conversations\//);
-    await page.locator('#composer-form #body').fill('We had a look: it is the deposit.');
+    await page.locator(script ? WRITING : '#composer-form #body').fill('We had a look: it is the deposit.');
     await click(page.locator('#composer-form #send'));
     await page.waitForURL((at) => !at.search.includes('compose='));
     await until('it has left', async () => {
@@ -111,7 +111,7 @@ story(test, 'the first real mail: DNS rows, a test mail to oneself, its answer, 
   await click(page.getByRole('link', { name: 'Open it' }));
   await page.getByText('Here is my answer.').first().waitFor();
   await click(page.locator('#begin-reply'));
-  await page.locator('#composer-form #body').fill('And this is mine.');
+  await writing(page).fill('And this is mine.');
   await click(page.locator('#composer-form #send'));
   await until('the answer has left', async () => out.mails.length > 1);
   assert.match(out.mails[1].raw, /And this is mine\./);

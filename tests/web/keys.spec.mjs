@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import test, { after, before } from 'node:test';
 import { violations } from './axe.mjs';
-import { finish, focused, story, until, workspace, write } from './world.mjs';
+import { finish, focused, story, until, words, workspace, write } from './world.mjs';
 
 after(finish);
 let world, inbox;
@@ -305,7 +305,7 @@ story(test, 'Esc leaves step by step, keeps the draft, and comes back to the row
     return (await page.locator('#begin-reply .dot').count()) === 1;
   });
   await page.keyboard.press('r');
-  await until('its words are there', async () => (await page.locator('#body').inputValue()) === 'On Monday at ten.');
+  await until('its words are there', async () => (await words(page)) === 'On Monday at ten.');
   await page.keyboard.press('Escape');
   await page.locator('#begin-reply').waitFor();
   await page.keyboard.press('Escape');

@@ -8,7 +8,7 @@ import { openSync } from 'node:fs';
 import path from 'node:path';
 import test, { after } from 'node:test';
 import { freePort } from './machine.mjs';
-import { bin, finish, story, until, work, workspace } from './world.mjs';
+import { bin, finish, story, until, work, workspace, WRITING } from './world.mjs';
 
 after(finish);
 const KILLS = Number(process.env.WEB_KILLS ?? 5);
@@ -31,21 +31,22 @@ story(test, `no draft is lost in ${KILLS} kills of the server`, async () => {
   const draft = await agent.api('POST', `/conversations/${id}/replies`, { body: 'Once upon a time.', summary: 'Tells it.' });
   const signedIn = async () => world.browser(world.owner, { baseURL: here, link: here + new URL(await world.signInLink(world.owner)).pathname, allow: [/./] });
   const { context, page } = await signedIn();
-  /** Where somebody writes: the page, its box, and what must be in it. */
-  const place = async (where, at, box) => {
+  /** Where somebody writes: the page, its box, the field that has its words, and what must be in it. */
+  const place = async (where, at, box, field) => {
     await where.goto(here + at);
-    const written = { page: where, at: () => at, box: where.locator(box), words: '' };
+    const written = { page: where, at: () => at, box: where.locator(box), field: where.locator(field), words: '' };
     await written.box.waitFor();
-    written.words = await written.box.inputValue();
+    written.words = await written.field.inputValue();
     return written;
   };
-  const fresh = await place(await context.newPage(), '/compose', '#composer-form #body');
+  const [BODY, EDIT] = ['#composer-form #body', 'draft-edit textarea'];
+  const fresh = await place(await context.newPage(), '/compose', WRITING, BODY);
   // Its address is known once it was saved.
   fresh.at = () => fresh.page.url().replace(here, '');
   const places = [
-    await place(page, `/conversations/${id}?compose=reply`, '#composer-form #body'),
+    await place(page, `/conversations/${id}?compose=reply`, WRITING, BODY),
     fresh,
-    await place(await context.newPage(), `/approvals/${draft.messageId ?? draft.id}`, 'draft-edit textarea'),
+    await place(await context.newPage(), `/approvals/${draft.messageId ?? draft.id}`, EDIT, EDIT),
   ];
   const type = async (sentence) => {
     for (const one of places) {
@@ -71,11 +72,11 @@ story(test, `no draft is lost in ${KILLS} kills of the server`, async () => {
           // A new page, as after a crash of the browser: the service has the words, or the page offers them.
           await one.page.goto(here + one.at());
           await one.box.waitFor();
-          await until(`the words of ${one.at()} are there, or offered`, async () => (await one.box.inputValue()) === one.words || (await back.count()) > 0);
+          await until(`the words of ${one.at()} are there, or offered`, async () => (await one.field.inputValue()) === one.words || (await back.count()) > 0);
           if (await back.count()) await back.click();
         }
         let seen;
-        await until(`all words are there after kill ${kill}`, async () => (seen = await one.box.inputValue()) === one.words, 20).catch((error) => assert.equal(seen, one.words, `${one.at()}: ${error.message}`));
+        await until(`all words are there after kill ${kill}`, async () => (seen = await one.field.inputValue()) === one.words, 20).catch((error) => assert.equal(seen, one.words, `${one.at()}: ${error.message}`));
       }
     }
     const other = await signedIn();
@@ -83,7 +84,7 @@ story(test, `no draft is lost in ${KILLS} kills of the server`, async () => {
       await until(`the server has the words of ${one.at()}`, async () => {
         await other.page.goto(here + one.at());
         // Nothing of another browser is offered here: this is what the service has.
-        const there = other.page.locator(one === places[2] ? 'draft-edit textarea' : '#composer-form #body');
+        const there = other.page.locator(one === places[2] ? EDIT : BODY);
         return (await there.inputValue().catch(() => '')) === one.words;
       }, 40);
       assert.ok(one.words.length > 20 * KILLS);

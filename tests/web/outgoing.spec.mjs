@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { finish, send, stop, story, until, workspace, write } from './world.mjs';
+import { finish, send, stop, story, until, workspace, write, writing } from './world.mjs';
 
 after(finish);
 let world, inbox, agent;
@@ -58,7 +58,7 @@ story(test, 'what leaves later gets another time', async () => {
   const { id } = await until('it', async () => (await world.conversations(agent)).find((one) => one.subject === 'Next week'));
   const { page } = await world.browser(world.owner);
   await page.goto(`/conversations/${id}?compose=reply`);
-  await page.locator('#composer-form #body').fill('Hello again.');
+  await writing(page).fill('Hello again.');
   await page.getByLabel('Other ways to send').click();
   await page.locator('[name=later]').last().click();
   await until('it waits', async () => /Hello again/.test(JSON.stringify(await agent.api('GET', `/conversations/${id}`))));

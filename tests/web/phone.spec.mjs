@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { demonstration, finish, PHONE, stop, story, until } from './world.mjs';
+import { demonstration, finish, PHONE, stop, story, until, writing } from './world.mjs';
 
 after(finish);
 let world, visit;
@@ -43,7 +43,7 @@ story(test, 'a conversation is read and answered with a thumb', async () => {
   await fits(page);
   assert.deepEqual(await small(page), []);
   await page.locator('#begin-reply').tap();
-  const box = page.locator('#composer-form #body');
+  const box = writing(page);
   await box.fill('On my way.');
   const size = await box.evaluate((one) => parseFloat(getComputedStyle(one).fontSize));
   assert.ok(size >= 16, 'the phone does not zoom into the field');

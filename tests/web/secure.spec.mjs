@@ -7,7 +7,7 @@ import test, { after, before } from 'node:test';
 import { inspect } from './axe.mjs';
 import { finishAll, machine } from './machine.mjs';
 import { relay, textOf } from './outside.mjs';
-import { DESK, moveTo, PHONE, story, stranger, until, workspace } from './world.mjs';
+import { DESK, moveTo, PHONE, story, stranger, until, words, workspace, writing } from './world.mjs';
 
 const SECRET = 'The door code is 4711 kestrel.';
 const links = [];
@@ -46,7 +46,7 @@ async function sent(visitor, { passphrase, size = DESK, scheme = 'light', name }
   const { id } = await until('it', async () => (await world.conversations(agent)).find((one) => one.subject === subject));
   const { page } = await world.browser(world.owner, { size, scheme });
   await page.goto(`/conversations/${id}?compose=reply`);
-  await page.locator('#composer-form #body').fill(SECRET);
+  await writing(page).fill(SECRET);
   await seal(page);
   if (passphrase) {
     await page.getByLabel('A passphrase you agreed on').check();
@@ -157,14 +157,14 @@ story(test, 'the choice is saved without a word typed, stays after a reload, and
   const { page, context } = await world.browser(world.owner, { allow: [/ERR_INTERNET_DISCONNECTED|Failed to fetch|htmx:error|Failed to load/] });
   const kept = () => page.evaluate(() => Object.keys(localStorage).filter((key) => key.startsWith('draft ')).map((key) => localStorage.getItem(key)).join());
   await page.goto(`/conversations/${id}?compose=reply`);
-  const body = page.locator('#composer-form #body');
+  const body = writing(page);
   await body.fill(SECRET);
   await seal(page);
   await page.getByLabel('A passphrase you agreed on').check();
   await until('it is saved', async () => {
     const reader = await context.newPage();
     await reader.goto(`/conversations/${id}?compose=reply`);
-    const saved = (await reader.locator('#send-secure').isChecked()) && (await reader.locator('#proof-passphrase').isChecked()) && (await reader.locator('#composer-form #body').inputValue()) === SECRET;
+    const saved = (await reader.locator('#send-secure').isChecked()) && (await reader.locator('#proof-passphrase').isChecked()) && (await words(reader)) === SECRET;
     await reader.close();
     return saved;
   });
@@ -178,7 +178,7 @@ story(test, 'the choice is saved without a word typed, stays after a reload, and
   await until('it is saved', async () => {
     const reader = await context.newPage();
     await reader.goto(`/conversations/${id}?compose=reply`);
-    const saved = (await reader.locator('#composer-form #body').inputValue()).endsWith('Done.');
+    const saved = (await words(reader)).endsWith('Done.');
     await reader.close();
     return saved;
   }, 30);

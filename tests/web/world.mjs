@@ -214,10 +214,10 @@ export function find(key, words) {
 }
 
 /** The scripts of the tree instead of those in the binary, joined as build.rs does it: no build between two tries. */
-async function scripts() {
+async function scripts(...folders) {
   const top = path.join(import.meta.dirname, '../../crates/web/static');
   const all = [];
-  for (const folder of ['vendor', 'js']) {
+  for (const folder of folders) {
     for (const name of (await readdir(path.join(top, folder))).filter((one) => one.endsWith('.js')).sort()) all.push(await readFile(path.join(top, folder, name), 'utf8'));
   }
   return all.join(';\n');
@@ -239,8 +239,10 @@ export async function stranger({ size = DESK, scheme = 'light', script = true, a
   });
   context.setDefaultTimeout(15_000);
   if (process.env.WEB_SCRIPTS) {
-    const body = await scripts();
-    await context.route('**/assets/app-*.js', (route) => route.fulfill({ contentType: 'text/javascript', body }));
+    const joined = { app: await scripts('vendor', 'js'), editor: await scripts('vendor/editor', 'js/editor') };
+    for (const [name, body] of Object.entries(joined)) {
+      await context.route(`**/assets/${name}-*.js`, (route) => route.fulfill({ contentType: 'text/javascript; charset=utf-8', body }));
+    }
   }
   const page = await context.newPage();
   const visit = { context, page, troubles: [], foreign: [], dialogs: 0 };
@@ -267,12 +269,18 @@ export async function stranger({ size = DESK, scheme = 'light', script = true, a
   return visit;
 }
 
-/** The composer of a conversation's page, opened by its key; gives the field one writes into. */
-export async function write(page, key, words) {
+/** What one writes into: the editor of a mail, or the field of a note. Without script it is `#body`, always. */
+export const WRITING = '#composer-form :is(.rich, :not(rich-body) > .composer__body)';
+export const writing = (page) => page.locator(WRITING);
+/** The words in it, as the form has them. */
+export const words = (page) => page.locator('#composer-form [name=body]').inputValue();
+
+/** The composer of a conversation's page, opened by its key; gives what one writes into. */
+export async function write(page, key, text) {
   await page.keyboard.press(key);
-  const field = page.locator('#composer-form #body');
+  const field = writing(page);
   await field.waitFor();
-  await field.fill(words);
+  await field.fill(text);
   return field;
 }
 export const send = (page) => page.locator('#composer-form #send').click();

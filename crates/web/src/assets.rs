@@ -16,7 +16,7 @@ mod tests {
 
     #[test]
     fn every_file_that_pages_name_is_there() {
-        for name in ["app.css", "app.js", "icons.svg", "favicon.svg", "inter-latin.woff2"] {
+        for name in ["app.css", "app.js", "editor.js", "icons.svg", "favicon.svg", "inter-latin.woff2"] {
             assert!(path(name).starts_with("/assets/"), "{name}");
         }
     }

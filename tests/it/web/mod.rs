@@ -5,6 +5,7 @@ mod beside;
 mod bulk;
 mod conversation;
 mod doing;
+mod formatting;
 mod frame;
 mod inbox;
 mod leaving;

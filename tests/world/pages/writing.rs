@@ -27,7 +27,7 @@ impl Composer {
         for tag in form.split("<input ").skip(1).map(|tag| tag.split('>').next().unwrap()) {
             // A browser sends only what is ticked.
             let is_choice = tag.contains("type=\"checkbox\"") || tag.contains("type=\"radio\"");
-            if is_choice && !tag.contains(" checked") {
+            if (is_choice && !tag.contains(" checked")) || tag.contains(" disabled") {
                 continue;
             }
             if let Some(name) = attribute(tag, "name").filter(|name| *name != "file" && *name != "at") {
@@ -59,6 +59,11 @@ impl Composer {
             None => self.fields.push((name.to_owned(), value.to_owned())),
         }
         self
+    }
+
+    /// As the editor of the page fills it in. The words of a text that it did not write must not be used.
+    pub fn formatted(self, html: &str) -> Self {
+        self.set("rich", "1").set("html", html).set("body", "(the words of the page)")
     }
 
     pub fn has(&self, name: &str) -> bool {

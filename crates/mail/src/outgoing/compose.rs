@@ -38,14 +38,16 @@ pub struct LetterFile {
     pub content: Vec<u8>,
 }
 
+/// `formatting` is how its writer formatted it, as it is stored.
 pub fn compose(
     letter: &OutgoingLetter,
+    formatting: Option<&str>,
     earlier: &ReplyContext,
     files: Vec<LetterFile>,
     key: &SecretKey,
 ) -> FinalMail {
     let (from, to) = (on_the_wire(&letter.from), on_the_wire(&letter.to));
-    let wording = Wording::from_letter(letter, earlier);
+    let wording = Wording::from_letter(letter, earlier).formatted_as(formatting);
     let mut builder = MessageBuilder::new()
         .from(Address::new_address(wording.from_name.clone(), in_a_header(&from)))
         .to(in_a_list(std::iter::once(&letter.to).chain(&letter.copies.to)))

@@ -24,6 +24,7 @@ use rookery_base::store::db::Tx;
 use rookery_core::conversations::conversation::Locked;
 use rookery_core::conversations::lock::lock_any;
 use rookery_core::conversations::messages::held;
+use rookery_core::conversations::messages::html;
 use rookery_core::conversations::messages::reply_context::earlier;
 use rookery_core::conversations::messages::sending::{self, ClaimedMessage};
 use rookery_core::conversations::secure::page;
@@ -224,7 +225,15 @@ fn outcome(handed_over: &Result<Handover>) -> &'static str {
 
 /// The mail as it leaves. Every try gives the same bytes.
 async fn write(app: &App, claimed: &ClaimedMessage, letter: &OutgoingLetter) -> Result<FinalMail> {
-    let earlier = earlier(&mut *app.connection().await?, letter).await?;
+    let mut conn = app.connection().await?;
+    let earlier = earlier(&mut conn, letter).await?;
+    // Of a secure message the mail says only that there is one.
+    let formatting = if claimed.secure {
+        None
+    } else {
+        html::formatting(&mut conn, letter.workspace, letter.message).await?
+    };
+    drop(conn);
     let earlier = if claimed.secure { earlier.without_quote() } else { earlier };
     let mut files = Vec::with_capacity(claimed.attachments.len());
     for attachment in &claimed.attachments {
@@ -232,7 +241,8 @@ async fn write(app: &App, claimed: &ClaimedMessage, letter: &OutgoingLetter) -> 
         let (name, content_type) = (attachment.filename.clone(), attachment.content_type.clone());
         files.push(LetterFile { name, content_type, content });
     }
-    let mut mail = compose::compose(letter, &earlier, files, app.config.needs_secret_key()?.newest());
+    let key = app.config.needs_secret_key()?.newest();
+    let mut mail = compose::compose(letter, formatting.as_deref(), &earlier, files, key);
     dkim::sign(app, letter, earlier.date, &mut mail).await?;
     Ok(mail)
 }

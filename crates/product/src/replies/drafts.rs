@@ -61,6 +61,8 @@ pub struct DraftWords {
     pub bcc: String,
     pub subject: String,
     pub body: String,
+    /// The body with its formatting (`html/written`), empty when it is only text. A secure message is only text.
+    pub html: String,
     /// Documents to ask for, one a line.
     pub documents: String,
     /// It is to be sent as a secure link, and what then opens it.
@@ -76,12 +78,18 @@ impl DraftWords {
         self.secure.then_some(self.proof)
     }
 
+    /// How the body is formatted, if it is.
+    pub fn formatting(&self) -> &str {
+        if self.secure { "" } else { &self.html }
+    }
+
     /// Whatever page they come from: the same text, from the same inbox, about the same message.
     fn says_the_same(&self, other: &Self) -> bool {
         let said = |words: &Self| {
             let lines = [&words.to, &words.cc, &words.bcc, &words.documents, &words.body];
             let lines = lines.map(|line| text::lines(line).trim().to_owned());
-            (lines, text::line(&words.subject), words.about, words.mailbox, words.way())
+            let html = words.formatting().to_owned();
+            (lines, html, text::line(&words.subject), words.about, words.mailbox, words.way())
         };
         said(self) == said(other)
     }
@@ -289,8 +297,8 @@ async fn insert(
     let inserted = sqlx::query!(
         "insert into written_drafts
              (workspace_id, id, person_id, kind, conversation_id, mailbox_id, about, to_line, cc_line, bcc_line, subject,
-              body, documents, seen, version, page, save, saved_at, secure, proof)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 1, $15, $16, $17, $18, $19)
+              body, documents, seen, version, page, save, saved_at, secure, proof, html)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 1, $15, $16, $17, $18, $19, $20)
          on conflict do nothing",
         workspace,
         save.draft.0,
@@ -310,7 +318,8 @@ async fn insert(
         save.save,
         now,
         words.secure,
-        words.proof.as_str()
+        words.proof.as_str(),
+        words.formatting()
     )
     .execute(&mut **tx)
     .await?;
@@ -354,7 +363,7 @@ async fn update(
         "update written_drafts
          set mailbox_id = $3, about = $4, to_line = $5, cc_line = $6, bcc_line = $7, subject = $8, body = $9,
              documents = $10, seen = $11, version = version + 1, page = $12, save = $13, saved_at = $14, secure = $15,
-             proof = $16
+             proof = $16, html = $17
          where workspace_id = $1 and id = $2
          returning version",
         workspace,
@@ -372,7 +381,8 @@ async fn update(
         save.save,
         now,
         words.secure,
-        words.proof.as_str()
+        words.proof.as_str(),
+        words.formatting()
     )
     .fetch_one(&mut **tx)
     .await?;
@@ -490,7 +500,7 @@ pub async fn read(
 ) -> Result<Option<Draft>> {
     let row = sqlx::query!(
         r#"select kind as "kind: DraftKind", conversation_id as "conversation: ConversationId",
-               mailbox_id as "mailbox: MailboxId", about as "about: MessageId", to_line, cc_line, bcc_line, subject, body,
+               mailbox_id as "mailbox: MailboxId", about as "about: MessageId", to_line, cc_line, bcc_line, subject, body, html,
                documents, secure, proof as "proof: Way", seen, version, saved_at,
                coalesce((select jsonb_agg(jsonb_build_object('id', f.id, 'filename', filename, 'contentType', content_type,
                              'size', size, 'blob', blob, 'borrowed', borrowed) order by f.id)
@@ -521,6 +531,7 @@ pub async fn read(
             bcc: row.bcc_line,
             subject: row.subject,
             body: row.body,
+            html: row.html,
             documents: row.documents,
             secure: row.secure,
             proof: row.proof,

@@ -26,6 +26,8 @@ const LONGEST_SUBJECT: usize = 500;
 #[derive(Debug)]
 pub struct Ready {
     pub body: String,
+    /// How its writer formatted what they wrote, empty when they did not.
+    pub html: String,
     pub addressed: Addressed,
     pub asks: Option<RequestForm>,
     /// Of a new conversation.
@@ -61,6 +63,7 @@ pub async fn check(
         return Ok(if problems.is_empty() {
             Ok(Ready {
                 body,
+                html: String::new(),
                 addressed: Addressed::default(),
                 asks: None,
                 contact: Contact { name: None, email: None },
@@ -173,7 +176,8 @@ pub async fn check(
         (_, None) => addressed.subject = Some(subject),
     }
     let contact = Contact { name: recipients.first_name, email: addressed.to.first().cloned() };
-    Ok(Ok(Ready { body, addressed, asks, contact, mailbox: Some(mailbox) }))
+    let html = words.formatting().to_owned();
+    Ok(Ok(Ready { body, html, addressed, asks, contact, mailbox: Some(mailbox) }))
 }
 
 /// The inbox it leaves from.

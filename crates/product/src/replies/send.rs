@@ -18,7 +18,7 @@ use rookery_base::store::db::Tx;
 use rookery_core::conversations::assign::{self, To};
 use rookery_core::conversations::conversation::Locked;
 use rookery_core::conversations::lock::lock_visible;
-use rookery_core::conversations::messages::outbound;
+use rookery_core::conversations::messages::{html, outbound};
 use rookery_core::conversations::secure::page::Way;
 use rookery_core::conversations::status::Status;
 use rookery_core::conversations::{notes, start, transitions};
@@ -193,7 +193,11 @@ async fn write(
             let to = ready.addressed.to.first().cloned().unwrap_or_default();
             let reply = NewReply { body: &ready.body, summary: None, asks: ready.asks, send: true };
             let destination = Destination { addressed: Some(&ready.addressed), to };
-            write_to(app, tx, conversation, person, reply, destination, Some(sends_at)).await?.message
+            let written = write_to(app, tx, conversation, person, reply, destination, Some(sends_at)).await?;
+            if !ready.html.is_empty() {
+                html::keep_formatting(tx, written.message, &ready.html).await?;
+            }
+            written.message
         }
     };
     outbound::mark_composed(tx, conversation, message).await?;

@@ -15,6 +15,7 @@ use rookery_base::clock::written;
 use rookery_base::error::{Error, Result};
 use rookery_base::ids::{ConversationId, DocumentId, DocumentRequestId, MessageId, NoteId, WorkspaceId};
 use rookery_base::secrets::key_ring::KeyRing;
+use rookery_core::conversations::messages::html;
 use rookery_core::conversations::secure::files::SecureFile;
 use rookery_core::conversations::secure::words::{self, Opened};
 use rookery_core::conversations::timeline::Attachment;
@@ -148,6 +149,7 @@ struct MessageRow {
     text: String,
     whole_text: Option<String>,
     html: Option<String>,
+    formatted: Option<bool>,
     rfc_message_id: Option<String>,
     attachments: Json<Vec<Attachment>>,
     raw: Option<Vec<u8>>,
@@ -176,10 +178,11 @@ pub async fn mails(
         r#"select m.id as "id: MessageId", c.id as "conversation: ConversationId", m.at, direction, m.status, from_name,
                from_email, coalesce(to_addresses, case when direction = 'outbound' then array[c.contact_email] end) as to,
                cc_addresses as cc, bcc_addresses as bcc, reply_to, coalesce(m.subject, c.subject) as subject, text, whole_text,
-               (select html from message_html h where h.workspace_id = $1 and h.message_id = m.id) as html,
+               h.html as "html?", h.formatted as "formatted?",
                rfc_message_id, attachments as "attachments: Json<Vec<Attachment>>", raw, raw_blob,
                channel = 'secure' as "secure!"
            from messages m join conversations c on c.workspace_id = $1 and c.id = m.conversation_id
+           left join message_html h on h.workspace_id = $1 and h.message_id = m.id
            where m.workspace_id = $1 and m.id = any($2) and c.audience = any($3) order by m.id"#,
         workspace.0,
         messages as &[MessageId],
@@ -195,6 +198,8 @@ pub async fn mails(
 }
 
 fn archive_mail(row: MessageRow, secure_files: Vec<SecureFile>) -> Result<(Value, ArchivedMail)> {
+    let is_formatted = row.formatted == Some(true);
+    let html = row.html.map(|html| if is_formatted { html::whole(&html, &row.text) } else { html });
     let files = row.attachments.0;
     let named: Vec<Value> = files
         .iter()
@@ -210,7 +215,7 @@ fn archive_mail(row: MessageRow, secure_files: Vec<SecureFile>) -> Result<(Value
         "id": row.id, "conversationId": row.conversation, "at": written(row.at), "direction": row.direction,
         "status": row.status, "from": { "name": row.from_name, "email": row.from_email }, "to": row.to, "cc": row.cc,
         "bcc": row.bcc, "replyTo": row.reply_to, "subject": row.subject, "text": row.text, "wholeText": row.whole_text,
-        "html": row.html, "messageId": row.rfc_message_id, "secure": row.secure, "attachments": named, "file": format!("{}.eml", row.id),
+        "html": html, "messageId": row.rfc_message_id, "secure": row.secure, "attachments": named, "file": format!("{}.eml", row.id),
     });
     let bytes = match (row.raw, &row.raw_blob) {
         (Some(raw), _) => raw,
@@ -231,7 +236,7 @@ fn archive_mail(row: MessageRow, secure_files: Vec<SecureFile>) -> Result<(Value
             if let Some(reply_to) = &row.reply_to {
                 mail = mail.reply_to(reply_to.as_str());
             }
-            if let Some(html) = &row.html {
+            if let Some(html) = &html {
                 mail = mail.html_body(html.as_str());
             }
             if let Some(id) = &row.rfc_message_id {

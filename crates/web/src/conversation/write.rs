@@ -32,6 +32,7 @@ use rookery_product::replies::recipients::{self, Recipients};
 use rookery_product::replies::secure::{self, Prepared};
 use rookery_product::replies::send::{self, Click, SendOutcome, SentItem, SentReply};
 use rookery_product::replies::{asking, draft_end, ready, saved_replies, upload};
+use rookery_reading::html::written;
 
 /// Bytes of a form with a file.
 const MOST_UPLOAD: usize = upload::MOST_BYTES as usize + (1 << 20);
@@ -123,6 +124,9 @@ impl<'a> Filled<'a> {
     }
 
     fn words(&self) -> Result<DraftWords> {
+        // Browsers end lines in two characters; what is kept has one.
+        let typed = self.text("body").replace("\r\n", "\n");
+        let html = self.formatting()?;
         Ok(DraftWords {
             mailbox: self.form.parse("mailbox")?,
             about: self.form.parse("about")?,
@@ -130,12 +134,22 @@ impl<'a> Filled<'a> {
             cc: self.text("cc"),
             bcc: self.text("bcc"),
             subject: self.text("subject"),
-            // Browsers end lines in two characters; what is kept has one.
-            body: self.text("body").replace("\r\n", "\n"),
+            body: if html.is_empty() { typed } else { written::text(&html) },
+            html,
             documents: asking::join(&self.text("documents").replace("\r\n", "\n"), &self.text("due")),
             secure: self.is_secure(),
             proof: self.proof(),
             seen: self.number("seen"),
+        })
+    }
+
+    /// How the mail is formatted, in the form that is kept; empty when it is only text. A page without the editor does not know
+    /// of it: then the text holds.
+    fn formatting(&self) -> Result<String> {
+        let is_rich = self.form.flag("rich") && self.kind != DraftKind::Note && !self.is_secure();
+        let typed = self.form.get("html").filter(|_| is_rich).unwrap_or_default();
+        written::stored(typed).ok_or_else(|| {
+            Error::problem("body", "This has too much formatting to keep. Paste it as plain text instead.")
         })
     }
 
@@ -300,9 +314,19 @@ async fn insert_reply(
     let typed = recipients::read(&words.to, "", "").unwrap_or_default();
     let values = values(asked, tx, conversation, words, &typed).await?;
     let filled = saved_replies::fill(&reply.body, &values);
-    let gap = if words.body.trim().is_empty() { "" } else { "\n\n" };
-    words.body = format!("{}{gap}{filled}", words.body.trim_end());
+    add(words, &filled);
     Ok(())
+}
+
+/// Puts a paragraph under what is written.
+fn add(words: &mut DraftWords, paragraph: &str) {
+    if words.html.is_empty() {
+        let gap = if words.body.trim().is_empty() { "" } else { "\n\n" };
+        words.body = format!("{}{gap}{paragraph}", words.body.trim_end());
+    } else {
+        words.html.push_str(&written::from_text(&format!("\n{paragraph}")));
+        words.body = written::text(&words.html);
+    }
 }
 
 /// Adds a link by which the contact books a time, and which belongs to this conversation.
@@ -316,8 +340,7 @@ async fn offer_times(
     let app = asked.visit.app().clone();
     let own = types::find(tx, &asked.person, offered).await?;
     let link = offer_link(&app, tx, asked.person.workspace, own.id, conversation).await?;
-    let gap = if words.body.trim().is_empty() { "" } else { "\n\n" };
-    words.body = format!("{}{gap}{}: {link}\n", words.body.trim_end(), own.settings.name);
+    add(words, &format!("{}: {link}\n", own.settings.name));
     Ok(())
 }
 

@@ -1,5 +1,5 @@
-// What several elements need: a node with its attributes and children, an icon of the sprite, and the sentence of a
-// refusal. It is joined first, because files are joined by name.
+// What several elements need: a node with its attributes and children, an icon of the sprite, the sentence of a refusal,
+// and a way into the text that somebody writes. It is joined first, because files are joined by name.
 (() => {
   "use strict";
   const rookery = (window.rookery ??= {});
@@ -24,4 +24,24 @@
 
   // What the page of a refusal says, if this is one.
   rookery.refusal = (page) => page.querySelector("body.door .door-card header p")?.textContent.trim() ?? "";
+
+  // A blank of a saved reply, which is filled in by typing: {{first name}}
+  rookery.BLANK = /\{\{[^{}\n]{1,60}\}\}/;
+
+  // Where the text of a form is written: in the editor, else in the field itself. `before` is what is on the line before
+  // the cursor; what is inserted replaces what is selected.
+  const fieldOf = (field) => ({
+    focus: () => field.focus(),
+    before: () => field.value.slice(0, field.selectionStart).split("\n").at(-1),
+    insert(text) {
+      field.focus();
+      field.setRangeText(text, field.selectionStart, field.selectionEnd, "end");
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+    },
+    selectBlank() {
+      const blank = rookery.BLANK.exec(field.value);
+      if (blank) field.setSelectionRange(blank.index, blank.index + blank[0].length);
+    },
+  });
+  rookery.area = (form) => form.querySelector("rich-body")?.editor ?? fieldOf(form.elements.body);
 })();

@@ -3,9 +3,9 @@
 // Of what goes as a secure link there is never a copy here. Without script, the form has a button that saves.
 (() => {
   "use strict";
-  const { copies, clock, ask, refusal, make } = window.rookery;
+  const { area, copies, clock, ask, refusal, make } = window.rookery;
   const PAUSE = 1000, AGAIN = 5000;
-  const FIELDS = ["mailbox", "to", "cc", "bcc", "subject", "body", "documents", "due"];
+  const FIELDS = ["mailbox", "to", "cc", "bcc", "subject", "body", "html", "documents", "due"];
   // How it goes: a box that is ticked, and what opens it then.
   const CHOICES = ["secure", "proof"];
   const LABELS = { to: "To", cc: "Cc", bcc: "Bcc", subject: "Subject", documents: "Asks for", due: "Due" };
@@ -17,6 +17,8 @@
     secure: both.some((words) => words.secure) ? "1" : "",
     proof: both.some((words) => words.proof === "passphrase") ? "passphrase" : "code",
   });
+  // What is formatted, for comparing: the service may write spaces and the end of it in another way than the editor does.
+  const formatted = (words) => (words.html ?? "").replace(/\s|&nbsp;/g, "").replace(/(?:<\/\w+>|<br>)+$/, "");
   const tell = (name, detail) => document.dispatchEvent(new CustomEvent(name, { detail }));
 
   class DraftKeeper extends HTMLElement {
@@ -217,23 +219,29 @@
         else this.fill(theirs);
         this.gone = false;
         this.changed();
-        this.field("body").focus();
+        area(this.form).focus();
         this.querySelector("file-drop")?.refresh().catch(() => {});
       };
       // Only the beginning of what is here: this window wrote it as it was left, or the other one had no more.
-      const isHere = (name) => !theirs[name].trim() || theirs[name] === mine[name] || (name === "body" && mine.body.startsWith(theirs.body.trimEnd()));
+      const begins = theirs.html && formatted(mine).startsWith(formatted(theirs));
+      const isOurs = { html: begins, body: begins || mine.body.startsWith(theirs.body.trimEnd()) };
+      const isHere = (name) => !theirs[name].trim() || theirs[name] === mine[name] || isOurs[name];
       if (FIELDS.every((name) => isHere(name))) return go(true);
       const lines = FIELDS.filter((name) => LABELS[name] && theirs[name] !== mine[name]).map((name) => `${LABELS[name]}: ${theirs[name] || "(nothing)"}`);
       this.ask("You wrote on in another window.", [["Keep what is here", () => go(true)], ["Take the other words", () => go(false)]], [...lines, theirs.body].join("\n"));
     }
 
-    fill(words) {
+    fill(given) {
+      const isText = "body" in given;
+      // Copies of before there was an editor are only text.
+      const words = isText ? { html: "", ...given } : given;
       for (const name of [...FIELDS, ...CHOICES]) {
         const field = this.field(name);
         if (!field || words[name] === undefined) continue;
         if (field.type === "checkbox") field.checked = words[name] !== "";
         else field.value = words[name];
       }
+      if (isText) this.querySelector("rich-body")?.read?.();
       this.seal(this.isSecure);
     }
 
@@ -269,7 +277,7 @@
           copies.drop(name);
           this.changed();
         } else this.restore(name);
-        this.field("body").focus();
+        area(this.form).focus();
       }], away], kept.body || kept.subject);
     }
 
@@ -286,7 +294,7 @@
       this.ask("Draft restored.", [["Discard", () => {
         this.fill(came);
         this.changed();
-        this.field("body").focus();
+        area(this.form).focus();
       }]]);
     }
 
@@ -296,7 +304,9 @@
       if (!kept) return false;
       const said = this.isNew ? ["to", "cc", "bcc", "subject", "body"] : ["body", "documents"];
       const same = FIELDS.every((field) => !this.field(field) || (kept[field] ?? "") === this.value(field));
-      const inside = name === this.name && version > kept.version && this.value("body").includes((kept.body || "").trim());
+      const here = wordsOf(this.form);
+      const isInside = here.body.includes((kept.body || "").trim()) || (kept.html && formatted(here).startsWith(formatted(kept)));
+      const inside = name === this.name && version > kept.version && isInside;
       const worth = !same && !inside && said.some((field) => kept[field]?.trim());
       if (!worth) copies.drop(name);
       return worth;

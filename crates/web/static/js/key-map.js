@@ -148,7 +148,7 @@
     }
     if (rookery.isCovered()) return;
     if (off()) return;
-    if (key === "Escape" && (!isTyping(event.target) || event.target.matches(".composer textarea"))) {
+    if (key === "Escape" && (!isTyping(event.target) || event.target.matches(".composer :is(textarea, [contenteditable])"))) {
       const element = leaving();
       if (!element) return;
       event.preventDefault();

@@ -70,6 +70,11 @@
         node.scrollTop = 0;
         return false;
       }
+      // The editor is on no page: it only takes over what its fields have. One that was just made is still empty.
+      if (node.localName === "rich-body" && node.firstChild) {
+        if (visit && ![...node.querySelectorAll("textarea")].some(isKept)) node.take?.(newNode);
+        return false;
+      }
       if (isKept(node)) return false;
       if (visit && isField(node)) takeOver(node, newNode);
       return true;

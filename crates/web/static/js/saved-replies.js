@@ -7,19 +7,24 @@
     connectedCallback() {
       this.menu = this.querySelector("details");
       this.panel = this.querySelector(".menu__panel");
-      this.area = this.closest("form")?.elements.body;
-      if (!this.menu || !this.area) return;
+      this.form = this.closest("form");
+      if (!this.menu || !this.form?.elements.body) return;
       this.menu.addEventListener("toggle", () => { if (this.menu.open) this.fill(); });
-      this.area.addEventListener("keydown", (event) => this.slash(event));
+      // On the way down: the editor would put a slash in the place of what is selected.
+      this.ends = new AbortController();
+      this.form.addEventListener("keydown", (event) => this.slash(event), { capture: true, signal: this.ends.signal });
       this.panel.addEventListener("click", (event) => this.choose(event));
       this.panel.addEventListener("input", () => this.filter());
       this.panel.addEventListener("keydown", (event) => this.move(event));
     }
 
+    disconnectedCallback() { this.ends?.abort(); }
+
+    get area() { return window.rookery.area(this.form); }
+
     slash(event) {
-      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
-      const before = this.area.value.slice(0, this.area.selectionStart);
-      if (before && !before.endsWith("\n")) return;
+      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+      if (!event.target.matches(".composer__body") || this.area.before()) return;
       event.preventDefault();
       this.slashed = true;
       this.menu.open = true;
@@ -72,9 +77,9 @@
         event.preventDefault();
         event.stopPropagation();
         this.menu.open = false;
-        this.area.focus();
         // A slash that was meant as one.
-        if (this.slashed) this.area.setRangeText("/", this.area.selectionStart, this.area.selectionEnd, "end");
+        if (this.slashed) this.area.insert("/");
+        else this.area.focus();
         this.slashed = false;
       }
     }
@@ -85,12 +90,9 @@
       event.preventDefault();
       this.menu.open = false;
       this.slashed = false;
-      this.area.focus();
-      this.area.setRangeText(item.dataset.text, this.area.selectionStart, this.area.selectionEnd, "end");
+      this.area.insert(item.dataset.text);
       // The next blank is chosen, so that typing fills it in.
-      const blank = /\{\{[^{}\n]{1,60}\}\}/.exec(this.area.value);
-      if (blank) this.area.setSelectionRange(blank.index, blank.index + blank[0].length);
-      this.area.dispatchEvent(new Event("input", { bubbles: true }));
+      this.area.selectBlank();
     }
   }
 

@@ -1,5 +1,6 @@
 //! The HTML of a mail, kept as it came (docs/decisions/mail-html.md). Whoever shows it makes it safe first: `html/sanitise`.
-//! Mail without HTML, and mail of before it was kept, has no row.
+//! Mail without HTML, and mail of before it was kept, has no row. Of mail of ours it is how its writer formatted their own words
+//! (`html/written`), and holds as long as the text of the mail begins with these.
 
 use std::sync::Arc;
 
@@ -9,8 +10,10 @@ use sqlx::types::Json;
 use crate::conversations::timeline::Attachment;
 use crate::workspace::access::Actor;
 use rookery_base::error::{NO_MESSAGE, Result};
-use rookery_base::ids::{ConversationId, MessageId};
+use rookery_base::ids::{ConversationId, MessageId, WorkspaceId};
 use rookery_base::store::db::Tx;
+use rookery_reading::html::paragraphs::paragraphs;
+use rookery_reading::html::written;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Html {
@@ -45,6 +48,36 @@ pub async fn keep(tx: &mut Tx<'_>, mails: &[(MessageId, &Html)]) -> Result<()> {
     Ok(())
 }
 
+/// What somebody wrote themselves, in the formatting that they gave it.
+pub async fn keep_formatting(tx: &mut Tx<'_>, message: MessageId, stored: &str) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "insert into message_html (workspace_id, message_id, html, laid_out, remote_images, formatted)
+         values ($1, $2, $3, true, false, true)",
+        workspace,
+        message.0,
+        stored
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// How somebody formatted a mail that they wrote, if they did.
+pub async fn formatting(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    message: MessageId,
+) -> Result<Option<String>> {
+    Ok(sqlx::query_scalar!(
+        "select html from message_html where workspace_id = $1 and message_id = $2 and formatted",
+        workspace.0,
+        message.0
+    )
+    .fetch_optional(conn)
+    .await?)
+}
+
 /// What came with a message beside its text.
 #[derive(Debug)]
 pub struct Parts {
@@ -57,9 +90,10 @@ pub struct Parts {
 pub async fn parts(conn: &mut PgConnection, who: &Actor, message: MessageId) -> Result<Parts> {
     let row = sqlx::query!(
         r#"select m.conversation_id as "conversation: ConversationId",
-               m.attachments as "attachments: Json<Vec<Attachment>>",
-               (select html from message_html where workspace_id = $1 and message_id = $2) as html
+               m.attachments as "attachments: Json<Vec<Attachment>>", coalesce(m.written, m.text) as "text!",
+               h.html as "html?", h.formatted as "formatted?"
            from messages m join conversations c on c.workspace_id = $1 and c.id = m.conversation_id
+           left join message_html h on h.workspace_id = $1 and h.message_id = m.id
            where m.workspace_id = $1 and m.id = $2 and c.audience = any($3)"#,
         who.workspace.0,
         message.0,
@@ -68,5 +102,12 @@ pub async fn parts(conn: &mut PgConnection, who: &Actor, message: MessageId) -> 
     .fetch_optional(conn)
     .await?
     .ok_or(NO_MESSAGE)?;
-    Ok(Parts { conversation: row.conversation, html: row.html, attachments: row.attachments.0 })
+    // Without a private link that leaves under it.
+    let html = row.html.map(|html| if row.formatted == Some(true) { whole(&html, &row.text) } else { html });
+    Ok(Parts { conversation: row.conversation, html, attachments: row.attachments.0 })
+}
+
+/// A formatted mail with all that its text says: as text alone, when the formatting says something else.
+pub fn whole(stored: &str, text: &str) -> String {
+    written::whole(stored, text).unwrap_or_else(|| paragraphs(text))
 }

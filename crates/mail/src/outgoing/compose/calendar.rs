@@ -35,6 +35,7 @@ pub fn compose(
         from_name: letter.from_name.as_deref().map(text::line).filter(|name| !name.is_empty()),
         subject: text::line(&letter.subject),
         written: text::lines(&letter.text).trim_end().to_owned(),
+        formatted: None,
         quoted: None,
     };
     let builder = MessageBuilder::new()

@@ -46,7 +46,7 @@ fn earlier() -> ReplyContext {
 }
 
 fn wire(letter: &OutgoingLetter, earlier: &ReplyContext) -> String {
-    String::from_utf8(compose(letter, earlier, Vec::new(), &KEY).raw).unwrap()
+    String::from_utf8(compose(letter, None, earlier, Vec::new(), &KEY).raw).unwrap()
 }
 
 /// proves: MSG-11
@@ -96,7 +96,7 @@ fn letters_of_every_language_are_encoded() {
 
 #[test]
 fn the_same_letter_is_the_same_bytes() {
-    let again = || compose(&letter(), &earlier(), files(), &KEY);
+    let again = || compose(&letter(), None, &earlier(), files(), &KEY);
     assert_eq!(again(), again());
     let other = OutgoingLetter { rfc_message_id: "msg_4.ff@acme.example".into(), ..letter() };
     let boundary = |raw: &str| raw.split("boundary=\"").nth(1).unwrap()[..32].to_owned();
@@ -119,7 +119,7 @@ fn files() -> Vec<LetterFile> {
 
 #[test]
 fn files_go_with_a_letter_byte_by_byte() {
-    let mail = compose(&letter(), &earlier(), files(), &KEY);
+    let mail = compose(&letter(), None, &earlier(), files(), &KEY);
     assert!(mail.raw.is_ascii());
     let parsed = MessageParser::new().parse(&mail.raw).unwrap();
     let names: Vec<_> = parsed.attachments().map(|file| file.attachment_name().unwrap_or_default()).collect();
@@ -143,7 +143,7 @@ fn a_blind_copy_is_in_the_envelope_and_nowhere_else() {
         cc: vec!["cleo@b\u{fc}cher.example".into(), "dan@customer.example".into()],
         bcc: vec!["secret@auditor.example".into()],
     };
-    let mail = compose(&OutgoingLetter { copies, ..letter() }, &earlier(), Vec::new(), &KEY);
+    let mail = compose(&OutgoingLetter { copies, ..letter() }, None, &earlier(), Vec::new(), &KEY);
     assert_eq!(mail.to, "ada@customer.example");
     assert_eq!(
         mail.copies_to,

@@ -4,6 +4,7 @@
 use super::quoted::Quoted;
 use rookery_base::relay::mailer::OutgoingLetter;
 use rookery_core::conversations::messages::reply_context::ReplyContext;
+use rookery_reading::html::written;
 use rookery_reading::text;
 
 #[derive(Debug)]
@@ -11,6 +12,8 @@ pub struct Wording {
     pub from_name: Option<String>,
     pub subject: String,
     pub written: String,
+    /// The same as HTML, if its writer formatted it.
+    pub formatted: Option<String>,
     /// The answered mail, under what was written.
     pub quoted: Option<Quoted>,
 }
@@ -24,8 +27,15 @@ impl Wording {
             // An automatic reply has its subject as somebody wrote it.
             subject: subject(&letter.subject, earlier.answers.is_some() && !earlier.auto_reply),
             written: text::lines(&letter.text).trim_end().to_owned(),
+            formatted: None,
             quoted: quoted.map(Quoted::from_answered),
         }
+    }
+
+    /// With the formatting that its writer gave it, if that still says what the text says.
+    pub fn formatted_as(mut self, stored: Option<&str>) -> Self {
+        self.formatted = stored.and_then(|stored| written::whole(stored, &self.written));
+        self
     }
 
     /// The plain text.

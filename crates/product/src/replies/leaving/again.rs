@@ -19,6 +19,7 @@ use rookery_base::ids::{ConversationId, MessageId};
 use rookery_base::secrets::key_ring::KeyRing;
 use rookery_base::store::db::Tx;
 use rookery_core::conversations::conversation::{Conversation, find_visible};
+use rookery_core::conversations::messages::html;
 use rookery_core::conversations::messages::message::MessageStatus;
 use rookery_core::conversations::messages::outbound::{Addressed, lock_message};
 use rookery_core::conversations::timeline::{self, Attachment};
@@ -163,6 +164,9 @@ pub async fn send_again(
     let to = addressed.to.first().cloned().unwrap_or_default();
     let destination = Destination { addressed: Some(&addressed), to };
     let written = write_to(app, tx, &conversation, person, reply, destination, Some(sends_at)).await?;
+    if let Some(stored) = html::formatting(tx, workspace, message).await? {
+        html::keep_formatting(tx, written.message, &stored).await?;
+    }
     let data = json!({ "messageId": message, "as": written.message });
     timeline::append(tx, conversation.id, &person.by(), SENT_AGAIN, data).await?;
     told(SendAgainOutcome::Sent(written.message))

@@ -20,12 +20,13 @@ use rookery_base::ids::{ConversationId, MessageId};
 use rookery_base::store::db::Tx;
 use rookery_core::conversations::conversation::Conversation;
 use rookery_core::conversations::messages::message::Author;
-use rookery_core::conversations::messages::{outbound, revision};
+use rookery_core::conversations::messages::{html, outbound, revision};
 use rookery_core::conversations::secure::page::Way;
 use rookery_core::conversations::secure::words::is_remembered;
 use rookery_core::conversations::timeline;
 use rookery_core::workspace::agents::days::{self, AgentMessageFate};
 use rookery_core::workspace::people::Person;
+use rookery_reading::html::written;
 use rookery_reading::text;
 
 /// What the person had made of the draft already, and when the text that they began with was last changed.
@@ -108,6 +109,7 @@ pub async fn take_over(
         cc: line(row.cc_addresses),
         bcc: line(row.bcc_addresses),
         subject: row.subject.unwrap_or_default(),
+        html: formatting(tx, message, &typed.words).await?,
         body: typed.words,
         documents: documents.unwrap_or_default(),
         secure,
@@ -130,7 +132,7 @@ pub async fn take_over(
     };
     files::lend(tx, own, &draft.attachments).await?;
     if typed.is_cut {
-        let whole = Save { words: DraftWords { body, ..save.words.clone() }, ..save };
+        let whole = Save { words: DraftWords { body, html: String::new(), ..save.words.clone() }, ..save };
         drafts::keep_beside(tx, own, &whole).await?;
     }
     let data = json!({ "messageId": message, "reason": "taken-over" });
@@ -141,6 +143,13 @@ pub async fn take_over(
         days::count(tx, agent, conversation.audience, AgentMessageFate::Discarded).await?;
     }
     Ok(TakeOver::Over(conversation.id, kind))
+}
+
+/// How the words were formatted, if somebody had formatted them and nobody has changed them.
+async fn formatting(tx: &mut Tx<'_>, message: MessageId, words: &str) -> Result<String> {
+    let workspace = tx.workspace();
+    let stored = html::formatting(tx, workspace, message).await?;
+    Ok(stored.filter(|stored| written::under(stored, words) == Some("")).unwrap_or_default())
 }
 
 struct Unsent {

@@ -1,0 +1,227 @@
+// The editor of <rich-body>, around Squire. What is written in it goes into the fields of the form, as words and as HTML,
+// and what the fields have is shown in it. Mail that says no more than its words has no HTML.
+(() => {
+  "use strict";
+  const { rookery } = window;
+  const { make, rich } = rookery;
+  const mod = /Mac|iPhone|iPad/.test(navigator.platform) ? "Meta-" : "Ctrl-";
+  // Keys of Squire for what has no button, and keys that are the browser's.
+  const NO_KEYS = [`${mod}Shift-5`, `${mod}Shift-6`, `${mod}Shift-7`, `${mod}d`, "PageUp", "PageDown"];
+  // From so many letters on, what is written waits for a pause.
+  const LONG = 20_000, PAUSE = 150;
+  // What Squire does for a button, and what it does if that was done.
+  const ACTS = {
+    B: ["bold", "removeBold"],
+    I: ["italic", "removeItalic"],
+    UL: ["makeUnorderedList", "removeList"],
+    OL: ["makeOrderedList", "removeList"],
+    BLOCKQUOTE: ["increaseQuoteLevel", "decreaseQuoteLevel"],
+    "": ["removeAllFormatting"],
+  };
+
+  class Editor {
+    constructor(place) {
+      this.place = place;
+      [this.words, this.html, this.flag] = ["textarea[name=body]", "textarea[name=html]", "input[name=rich]"].map((field) => place.querySelector(field));
+      this.form = this.words.form;
+      this.ends = new AbortController();
+      this.box = make("div", { class: "composer__body rich", role: "textbox", "aria-multiline": "true", dir: "auto", spellcheck: "true", tabindex: "0" });
+      this.said = make("p", { class: "rich__said", role: "status" });
+      const leave = () => this.focus();
+      this.bar = rich.toolbar({ act: (tag) => this.act(tag), leave });
+      this.row = rich.linkRow({ set: (to) => this.link(to), remove: () => this.unlink(), leave, say: (sentence) => this.say(sentence) });
+      const sealed = make("p", { class: "rich__sealed" }, "A secure link sends your text without formatting.");
+      this.parts = [this.bar, this.row, sealed, this.box, this.said];
+      // Whoever was in the field already, or was to be, goes on in the box.
+      const at = document.activeElement;
+      const goesOn = at === this.words || (at === document.body && this.words.autofocus);
+      this.words.after(...this.parts);
+      this.words.hidden = true;
+      [this.flag.disabled, this.flag.value] = [false, "1"];
+      this.begin();
+      this.dress();
+      this.read();
+      if (goesOn) this.focus();
+    }
+
+    begin() {
+      this.squire = new window.Squire(this.box, {
+        undo: { documentSizeThreshold: 200_000, undoLimit: 100 },
+        sanitizeToDOMFragment: (html) => this.cleaned(html),
+        didError: (error) => console.error(error),
+      });
+      for (const key of NO_KEYS) this.squire.setKeyHandler(key, null);
+      this.squire.setKeyHandler(`${mod}k`, (_, event) => {
+        event.preventDefault();
+        this.act("A");
+      });
+      this.squire.addEventListener("input", () => this.changed());
+      for (const name of ["pathChange", "select"]) this.squire.addEventListener(name, () => this.show());
+      const on = (target, name, act, capture = false) => target.addEventListener(name, act, { signal: this.ends.signal, capture });
+      on(this.box, "click", (event) => {
+        const link = event.target.closest("a");
+        if (link && (event.ctrlKey || event.metaKey)) window.open(link.href, "_blank", "noopener");
+      });
+      on(this.form, "formdata", (event) => {
+        this.flush();
+        event.formData.set("body", this.words.value);
+        event.formData.set("html", this.html.value);
+      });
+      // Before the draft is saved for the last time.
+      on(document, "page:leaving", () => this.flush(), true);
+      on(document, "visibilitychange", () => this.flush(), true);
+      on(window, "pagehide", () => this.flush(), true);
+    }
+
+    close() {
+      clearTimeout(this.timer);
+      this.ends.abort();
+      this.squire.destroy();
+      this.parts.forEach((part) => part.remove());
+      [this.words.hidden, this.flag.disabled] = [false, true];
+    }
+
+    // ---- between the fields and the box ----
+
+    // The box is called and marked as the field is, and gets the focus in its place when a page is shown.
+    dress() {
+      const { box, words } = this;
+      const set = (name, value) => (value ? box.setAttribute(name, value) : box.removeAttribute(name));
+      set("aria-label", words.labels[0]?.textContent);
+      set("aria-placeholder", words.placeholder);
+      set("aria-invalid", words.getAttribute("aria-invalid"));
+      [box.autofocus, words.autofocus] = [words.autofocus, false];
+    }
+
+    // What the fields have: at first, and when a copy was brought back or a page came with other words.
+    read() {
+      clearTimeout(this.timer);
+      this.timer = 0;
+      this.isOwn = true;
+      this.squire.setHTML(this.html.value.trim() ? this.html.value : rich.boxes(this.words.value));
+      this.isOwn = false;
+      // One writes on where the words end.
+      this.squire.moveCursorToEnd();
+      this.shown = this.written();
+      this.mark();
+    }
+
+    // The tree is walked as it is: asking Squire for its HTML would change it, and forget what was undone.
+    written() {
+      const tree = rich.cleanTree(this.box);
+      return { words: rich.textOf(tree), html: rich.isPlain(tree) ? "" : rich.htmlOf(tree) };
+    }
+
+    changed() {
+      this.mark();
+      clearTimeout(this.timer);
+      if (this.box.textContent.length < LONG) this.write();
+      else this.timer = setTimeout(() => this.write(), PAUSE);
+    }
+
+    flush() { if (this.timer) this.write(); }
+
+    write() {
+      clearTimeout(this.timer);
+      this.timer = 0;
+      const now = this.written();
+      // Squire marks the selection in the text now and then.
+      if (now.words === this.shown.words && now.html === this.shown.html) return;
+      this.shown = now;
+      [this.words.value, this.html.value] = [now.words, now.html];
+      this.words.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+
+    mark() {
+      const says = this.box.textContent.replaceAll("\u200b", "") || this.box.querySelector("li, blockquote, hr, table") || this.box.children.length > 1;
+      this.box.toggleAttribute("data-empty", !says);
+    }
+
+    cleaned(html) {
+      const { fragment, pictures } = rich.clean(html, this.isOwn);
+      this.say(pictures ? "Pictures weren’t pasted. Attach them as files." : "");
+      return document.importNode(fragment, true);
+    }
+
+    say(sentence) { this.said.textContent = sentence; }
+
+    // ---- formatting ----
+
+    // The innermost element of this kind around the selection.
+    around(selector, node = this.squire.getSelection().commonAncestorContainer) {
+      const found = (node.nodeType === Node.ELEMENT_NODE ? node : node.parentElement)?.closest(selector);
+      return this.box.contains(found) ? found : null;
+    }
+
+    has(tag) {
+      if (tag === "B" || tag === "I") return this.squire.hasFormat(tag);
+      return this.around(tag === "BLOCKQUOTE" ? "blockquote" : "ul, ol")?.nodeName === tag;
+    }
+
+    act(tag) {
+      if (tag === "A") return this.row.ask(this.linkHere()?.getAttribute("href") ?? "");
+      const [put, take] = ACTS[tag];
+      this.squire[take && this.has(tag) ? take : put]();
+      this.focus();
+      this.show();
+    }
+
+    show() { this.bar.show((tag) => this.has(tag)); }
+
+    // The link that the cursor is in, or the first one of what is selected.
+    linkHere() {
+      const range = this.squire.getSelection();
+      return this.around("a") ?? [...this.box.querySelectorAll("a")].find((link) => range.intersectsNode(link));
+    }
+
+    // All of the link that the cursor is in.
+    selectLink() {
+      const link = this.around("a");
+      if (!link) return;
+      const range = document.createRange();
+      range.selectNodeContents(link);
+      this.squire.setSelection(range);
+    }
+
+    link(to) {
+      this.selectLink();
+      this.squire.makeLink(to);
+    }
+
+    unlink() {
+      this.selectLink();
+      this.squire.removeLink();
+    }
+
+    // ---- for scripts that put something into the text: see rookery.area ----
+
+    focus() { this.squire.focus(); }
+
+    before() {
+      const range = this.squire.getSelection().cloneRange();
+      range.collapse(true);
+      range.setStart(this.around("div, li, blockquote, pre, td, th", range.startContainer) ?? this.box, 0);
+      return range.toString().replaceAll("\u200b", "");
+    }
+
+    insert(text) {
+      this.focus();
+      this.squire.insertPlainText(text);
+      this.write();
+    }
+
+    selectBlank() {
+      const walker = document.createTreeWalker(this.box, NodeFilter.SHOW_TEXT);
+      while (walker.nextNode()) {
+        const blank = rookery.BLANK.exec(walker.currentNode.data);
+        if (!blank) continue;
+        const range = document.createRange();
+        range.setStart(walker.currentNode, blank.index);
+        range.setEnd(walker.currentNode, blank.index + blank[0].length);
+        return void this.squire.setSelection(range);
+      }
+    }
+  }
+
+  rookery.edit = (place) => new Editor(place);
+})();

@@ -1,0 +1,193 @@
+//! Formatted mail: what the editor of a page hands in is kept, shown and sent in a form of ours, in both parts of the mail, and
+//! is taken back as it was. Whatever does not know of it goes by the text.
+
+use rookery_core::workspace::people::Role;
+use rookery_world::pages::writing::{Composer, inbox, leaves, reply, write};
+use rookery_world::{World, story};
+
+const WRITTEN: &str = "<div>Dear Ada,</div><div><br></div><div>this is <b>what we agreed</b>:</div>\
+                       <ul><li>two nights, <a href=\"https://inn.example/12\">room 12</a></li><li>breakfast</li></ul>\
+                       <blockquote>When can we come?</blockquote><div>Any time.</div>";
+const WORDS: &str = "Dear Ada,\n\nthis is what we agreed:\n- two nights, room 12 <https://inn.example/12>\n- breakfast\n\
+                     > When can we come?\nAny time.";
+
+/// The newest mail that left, and its two parts.
+struct Left {
+    plain: String,
+    html: String,
+}
+
+fn left(world: &World) -> Left {
+    let mails = world.outbox.mails();
+    let raw = &mails.last().expect("a mail left").raw;
+    let mail = mail_parser::MessageParser::default().parse(raw).expect("a mail");
+    Left {
+        plain: mail.body_text(0).expect("a text").replace("\r\n", "\n"),
+        html: mail.body_html(0).expect("HTML").replace("\r\n", "\n"),
+    }
+}
+
+#[tokio::test]
+async fn a_formatted_reply_leaves_in_both_parts_and_is_shown_as_it_left() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = inbox(&acme).await;
+        let id = acme.mail(help, "ada@customer.example", "Stay", "When can we come?").await;
+        let mia = world.browser(acme.id, acme.owner).await;
+        let composer = Composer::open(&mia, &reply(id)).await.formatted(WRITTEN);
+        let saved = composer.press(&mia, &write(id), ("do", "save")).await;
+        let composer = Composer::open(&mia, saved.location()).await;
+        assert_eq!((composer.get("html"), composer.get("body")), (WRITTEN, WORDS), "both are kept");
+        composer.set("rich", "1").press(&mia, &write(id), ("do", "send")).await;
+        leaves(world).await;
+        assert_eq!(world.outbox.letters()[0].text, WORDS);
+        let mail = left(world);
+        assert!(mail.plain.starts_with(&format!("{WORDS}\n\nOn ")), "{}", mail.plain);
+        for part in
+            ["<b>what we agreed</b>", "<a href=\"https://inn.example/12\"", ">breakfast</li>", "style="]
+        {
+            assert!(mail.html.contains(part), "{part}: {}", mail.html);
+        }
+        // What is quoted is text, whatever it was.
+        assert_eq!(mail.html.matches("<blockquote type=\"cite\">").count(), 1, "{}", mail.html);
+
+        let page = mia.get(&format!("/conversations/{id}")).await.page();
+        let frame = page.split("/messages/").find(|rest| rest.contains("/html\""));
+        let message = frame.expect("a frame").split('/').next().unwrap().to_owned();
+        let shown = mia.get(&format!("/messages/{message}/html")).await.page();
+        assert!(shown.contains("<b>what we agreed</b>") && shown.contains("Any time."), "{shown}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_says_no_more_than_its_text_leaves_as_text_always_did() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = inbox(&acme).await;
+        let mia = world.browser(acme.id, acme.owner).await;
+        for (who, rich) in [("ada", true), ("bob", false)] {
+            let id = acme.mail(help, &format!("{who}@customer.example"), "Hi", "Hello?").await;
+            let composer = Composer::open(&mia, &reply(id)).await;
+            let composer = if rich {
+                composer.formatted("<div>Just words.</div><div><br></div><div>Twice.</div>")
+            } else {
+                composer
+            };
+            composer.set("body", "Just words.\n\nTwice.").press(&mia, &write(id), ("do", "send")).await;
+        }
+        leaves(world).await;
+        let [ada, bob] = &world.outbox.mails()[..] else { panic!("two mails") };
+        let body = |raw: &[u8]| {
+            let mail = mail_parser::MessageParser::default().parse(raw).unwrap();
+            let html = mail.body_html(0).unwrap().replace("ada@", "bob@");
+            (mail.body_text(0).unwrap().replace("ada@", "bob@"), html)
+        };
+        assert_eq!(body(&ada.raw), body(&bob.raw));
+        assert!(body(&ada.raw).1.contains("<p dir=\"auto\">Just words.</p>"), "{}", body(&ada.raw).1);
+        assert_eq!(world.scalar("select count(*) from message_html").await, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_page_claims_is_cleaned_and_without_the_editor_the_text_holds() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = inbox(&acme).await;
+        let mia = world.browser(acme.id, acme.owner).await;
+        let id = acme.mail(help, "ada@customer.example", "Hi", "Hello?").await;
+        let hostile = "<div style=\"color:red\" class=\"x\">Hello <b onclick=\"x()\">Ada</b><script>x()</script>\
+                       <a href=\"javascript:x()\">click</a><img src=\"https://tracker.example/p.gif\"></div>";
+        let composer = Composer::open(&mia, &reply(id)).await.formatted(hostile);
+        let saved = composer.press(&mia, &write(id), ("do", "save")).await;
+        let composer = Composer::open(&mia, saved.location()).await;
+        assert_eq!(composer.get("html"), "<div>Hello <b>Ada</b>click</div>");
+        assert_eq!(composer.get("body"), "Hello Adaclick");
+        // A page without script sends the HTML that it was given, and no flag: what was typed is what is sent.
+        let typed = composer.set("body", "Hello Ada, only words.");
+        let saved = typed.press(&mia, &write(id), ("do", "save")).await;
+        let composer = Composer::open(&mia, saved.location()).await;
+        assert_eq!((composer.get("html"), composer.get("body")), ("", "Hello Ada, only words."));
+        // More than is kept is refused with a sentence, and the draft stays.
+        let large = format!("<b>{}</b>", "x".repeat(300_000));
+        let refused = composer.formatted(&large).press(&mia, &write(id), ("do", "save")).await;
+        assert_eq!(refused.status, 400);
+        assert!(refused.html.contains("too much formatting"), "{}", refused.html);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn undo_gives_the_formatting_back_and_a_changed_draft_leaves_as_text() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = inbox(&acme).await;
+        let tom = acme.person("Tom", Role::Member).await;
+        let (mia, tom) = (world.browser(acme.id, acme.owner).await, world.browser(acme.id, tom).await);
+        let id = acme.mail(help, "ada@customer.example", "Stay", "When can we come?").await;
+        let sends = async |composer: Composer| {
+            let sent = composer.press(&mia, &write(id), ("do", "send")).await;
+            let location = sent.location();
+            location.split("of=").nth(1).expect("a message").split('#').next().unwrap().to_owned()
+        };
+        let message = sends(Composer::open(&mia, &reply(id)).await.formatted(WRITTEN)).await;
+        let undone = mia.post(&format!("/messages/{message}/undo"), &[]).await;
+        let composer = Composer::open(&mia, undone.location()).await;
+        assert_eq!((composer.get("html"), composer.get("body")), (WRITTEN, WORDS));
+
+        // A colleague stops it and changes a word: the formatting says something else now, and the text holds.
+        let message = sends(composer.set("rich", "1")).await;
+        tom.post(&format!("/messages/{message}/undo"), &[]).await;
+        let changed = WORDS.replace("two nights", "three nights");
+        let fields = [("version", ""), ("body", changed.as_str())];
+        let approved = tom.post(&format!("/messages/{message}/approve"), &fields).await;
+        assert_eq!(approved.status, 303, "{}", approved.html);
+        leaves(world).await;
+        let mail = left(world);
+        assert!(mail.plain.starts_with(&changed), "{}", mail.plain);
+        assert!(mail.html.contains("three nights") && !mail.html.contains("<b>"), "{}", mail.html);
+        let shown = mia.get(&format!("/messages/{message}/html")).await.page();
+        assert!(shown.contains("three nights") && !shown.contains("two nights"), "{shown}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_signature_and_a_checklist_leave_under_the_formatting_and_a_secure_message_is_only_text() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = inbox(&acme).await;
+        let mia = world.browser(acme.id, acme.owner).await;
+        let fields = [("name", "Mia"), ("zone", "UTC"), ("theme", "auto"), ("keys", "on"), ("undo", "20")];
+        let signed = [&fields[..], &[("signature", "Mia\nAcme, https://acme.example")]].concat();
+        assert_eq!(mia.post("/profile", &signed).await.status, 303);
+        let id = acme.mail(help, "ada@customer.example", "Stay", "When can we come?").await;
+        let composer =
+            Composer::open(&mia, &reply(id)).await.formatted("<div>Please send <b>these</b>.</div>");
+        composer.set("documents", "Passport").press(&mia, &write(id), ("do", "send")).await;
+        leaves(world).await;
+        let mail = left(world);
+        let (at, under) = (mail.html.find("<b>these</b>").unwrap(), mail.html.find("Passport").unwrap());
+        assert!(at < under && mail.html.contains("<a href=\"https://acme.example\""), "{}", mail.html);
+        assert!(mail.html.contains("/upload/") && mail.plain.contains("/upload/"), "its link leaves");
+        let page = mia.get(&format!("/conversations/{id}")).await.page();
+        let frame = page.split("/messages/").find(|rest| rest.contains("/html\""));
+        let message = frame.expect("a frame").split('/').next().unwrap().to_owned();
+        let shown = mia.get(&format!("/messages/{message}/html")).await.page();
+        assert!(
+            shown.contains("<b>these</b>") && !shown.contains("/upload/"),
+            "the team does not get the link"
+        );
+
+        let id = acme.mail(help, "bob@customer.example", "Secret", "Hello?").await;
+        let composer = Composer::open(&mia, &reply(id)).await.formatted("<div>A <b>secret</b></div>");
+        let sealed = composer.set("secure", "1").set("body", "A secret");
+        sealed.press(&mia, &write(id), ("do", "save")).await;
+        assert_eq!(
+            world.scalar("select count(*) from written_drafts where became is null and html <> ''").await,
+            0
+        );
+    })
+    .await;
+}
