@@ -175,13 +175,22 @@ impl SeatsState {
         self.change(sitter, |turns| turns.sits -= 1);
     }
 
-    /// True when another asker of the workspace was busier, and waits once less now: who came last goes.
+    /// True when another asker of the workspace was busier, and waits once less now: who came last goes. A person who does not wait
+    /// yet has precedence of programs, because a workspace can have many of them.
     fn make_way_for(&mut self, sitter: Sitter) -> bool {
         let all = self.waiting.iter().map(|waiter| waiter.sitter).enumerate();
         let own = all.filter(|(_, other)| other.workspace == sitter.workspace);
         let busiest = own.max_by_key(|(at, other)| (self.asker(*other).waits, *at));
         let fewer = self.asker(sitter).waits + 1;
-        let Some((last, busiest)) = busiest.filter(|(_, busiest)| fewer < self.asker(*busiest).waits) else {
+        let busier = busiest.filter(|(_, busiest)| fewer < self.asker(*busiest).waits);
+        let is_first_of_person = fewer == 1 && matches!(sitter.asker, Asker::Person(_));
+        let program = || {
+            let mut own = self.waiting.iter().map(|waiter| waiter.sitter).enumerate().rev();
+            own.find(|(_, other)| {
+                other.workspace == sitter.workspace && matches!(other.asker, Asker::Program(_))
+            })
+        };
+        let Some((last, busiest)) = busier.or_else(|| is_first_of_person.then(program).flatten()) else {
             return false;
         };
         self.waiting.remove(last);
@@ -303,7 +312,11 @@ mod tests {
         assert!((&mut third).now_or_never().is_none(), "two of it waited, so one more makes way");
         assert!(busy.pop().unwrap().now_or_never().expect("refused").is_none());
         assert!(seats.take(program(4), LONG).await.is_none(), "now nobody is busier than another");
-        drop((third, held));
+        let mia = Sitter { workspace: WorkspaceId(1), asker: Asker::Person(PersonId(1)) };
+        let mut mia = Box::pin(seats.take(mia, LONG));
+        assert!((&mut mia).now_or_never().is_none(), "a person waits before a program does");
+        assert!(third.now_or_never().expect("refused").is_none());
+        drop((mia, held));
         let quiet = quiet.now_or_never().flatten().expect("it came last and was never served");
         assert!(busy.iter_mut().all(|waiting| waiting.now_or_never().is_none()));
         drop(quiet);

@@ -21,6 +21,7 @@ use crate::visit::MemberRequest;
 use rookery_base::app::App;
 use rookery_base::error::{Error, NO_ENDPOINT, Result};
 use rookery_base::ids::{MessageId, PersonId, SessionId, WorkspaceId};
+use rookery_base::limits::fair_seats::Asker;
 use rookery_base::live::streams::StreamSession;
 use rookery_base::secrets::link_tokens;
 use rookery_base::store::db::{Handle, Reading};
@@ -96,6 +97,7 @@ struct Opened {
 
 async fn open(app: &App, text: &str) -> Result<Opened> {
     let ticket = Ticket::read(app, text).ok_or(NO_ENDPOINT)?;
+    let app = app.asked_by(Asker::Person(ticket.person));
     let mut conn =
         Reading::begin(app.connection_of(ticket.workspace).await?, app.frame(ticket.workspace)).await?;
     let session = StreamSession { workspace: ticket.workspace, id: ticket.session };
