@@ -357,11 +357,7 @@ story(test, 'a formatted reply is sent, seen in the timeline as it leaves, and t
   assert.equal(before.html, '<div>Come <b>on Monday</b>.</div><ul><li>with the papers</li></ul>');
   await page.keyboard.press('Control+Enter');
   await stop(page).first().waitFor();
-  const laidOut = page.locator('#timeline').getByRole('link', { name: 'As it was laid out' });
-  if (await laidOut.count()) await laidOut.last().click();
-  // A frame is asked for when it comes into sight.
-  await page.locator('#timeline iframe').last().scrollIntoViewIfNeeded();
-  const mail = page.frameLocator('#timeline iframe').last();
+  const mail = page.locator('#timeline .entry__rich').last();
   await mail.locator('b').getByText('on Monday').waitFor();
   await mail.locator('li').getByText('with the papers').waitFor();
   await stop(page).first().click();

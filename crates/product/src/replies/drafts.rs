@@ -21,6 +21,7 @@ use rookery_core::conversations::lock::keep_apart;
 use rookery_core::conversations::secure::page::Way;
 use rookery_core::conversations::timeline::Attachment;
 use rookery_core::workspace::people::Person;
+use rookery_reading::html::written;
 use rookery_reading::text;
 
 pub const NO_DRAFT: Error = Error::Missing("No such draft.");
@@ -519,6 +520,10 @@ pub async fn read(
     let Some(mut row) = row else { return Ok(None) };
     let bodies = row.copies.0.iter_mut().map(|copy| &mut copy.body).chain([&mut row.body]).collect();
     sealing::open(conn, keys, person.workspace, bodies).await?;
+    // An older version of the service changes the body alone.
+    if written::under(&row.html, &row.body) != Some("") {
+        row.html.clear();
+    }
     Ok(Some(Draft {
         id,
         kind: row.kind,

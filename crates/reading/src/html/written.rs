@@ -9,7 +9,7 @@ mod tree;
 mod words;
 
 pub use self::clean::stored;
-pub use self::mail::for_mail;
+pub use self::mail::{for_mail, for_page};
 pub use self::words::text;
 use super::paragraphs::{linked, paragraphs};
 
@@ -66,13 +66,13 @@ mod tests {
     #[test]
     fn what_is_on_the_list_stays_and_other_names_for_it_become_ours() {
         for same in [
-            "<div>Hi <b>Ada</b>, <i>a</i> <u>b</u> <s>c</s> <code>d</code> x<sub>1</sub><sup>2</sup></div>",
+            "<div>Hi <b>Ada</b>, <i>a</i> <u>b</u> <code>d</code></div>",
             "<ol start=\"3\"><li>a<ul><li>b</li></ul></li></ol>",
             "<ul><li>a</li><ul><li>b</li></ul></ul>",
             "<blockquote>a<blockquote>b</blockquote></blockquote><hr>",
             "<pre> a\n\n  b</pre>",
             "<pre>\n\n a\n</pre>",
-            "<table><tbody><tr><th colspan=\"2\">A</th></tr><tr><td>1</td><td>2</td></tr></tbody></table>",
+            "<table><tbody><tr><th>A</th></tr><tr><td>1</td><td>2</td></tr></tbody></table>",
             "<div dir=\"rtl\">x</div><ul dir=\"auto\"><li dir=\"ltr\">y</li></ul>",
             "<a href=\"https://a.example/?a=1&amp;b=2\">see</a> <a href=\"mailto:ada@b.example\">Ada</a>",
             "a &amp; b &lt;c&gt; \"d\" 'e'&nbsp; f",
@@ -86,12 +86,17 @@ mod tests {
             ),
             (
                 "<table><thead><tr><th>A<th>B</thead><tr><td colspan=2 style=x>c</table>",
-                "<table><tbody><tr><th>A</th><th>B</th></tr></tbody><tbody><tr><td colspan=\"2\">c</td></tr></tbody></table>",
+                "<table><tbody><tr><th>A</th><th>B</th></tr></tbody><tbody><tr><td>c</td></tr></tbody></table>",
             ),
             ("<ul><li>a<li>b</ul>", "<ul><li>a</li><li>b</li></ul>"),
             ("<pre>\na</pre>", "<pre>a</pre>"),
+            ("We will <s>not</s> pay 10<sup>6</sup> <del>ever</del>", "We will not pay 106 ever"),
             ("<div dir=\"RTL\">x</div><div dir=up>y</div>", "<div dir=\"rtl\">x</div><div>y</div>"),
             ("<ol start=-1><li>x</ol><ol start=1e3><li>y</ol>", "<ol><li>x</li></ol><ol><li>y</li></ol>"),
+            (
+                "<a href=\"mailto:ada@b.example?cc=eve@c.example&body=Yes\">Ada</a>",
+                "<a href=\"mailto:ada@b.example\">Ada</a>",
+            ),
             (
                 "<a href=\"https://A.example\" rel=x target=_blank onclick=y class=z>b</a>",
                 "<a href=\"https://a.example/\">b</a>",
@@ -182,7 +187,6 @@ mod tests {
             "<div dir=\"rtl\">a</div>",
             "<div>See <a href=\"https://a.example/b\">a.example/b</a></div>",
             "<div><a href=\"https://evil.example/\">https://bank.example/</a></div>",
-            "<div><a href=\"mailto:ada@b.example?subject=Hi\">ada@b.example</a></div>",
             "<ul><li>a</li></ul>",
             "<div>a</div><hr>",
         ] {
@@ -229,7 +233,11 @@ mod tests {
             ),
             ("<div>a</div><hr><div>b</div>", "a\n---\nb"),
             ("<div>a</div><pre>\n\n  x\ty\n\nz\n</pre><div>b</div>", "a\n\n  x\ty\n\nz\nb"),
-            ("H<sub>2</sub>O <code>a</code>", "H2O a"),
+            ("<b>H2O</b> <code>a</code>", "H2O a"),
+            (
+                "<table><tbody><tr><td><blockquote>a</blockquote></td><td>b</td></tr></tbody></table>",
+                "> a\tb",
+            ),
         ] {
             assert_eq!(text(stored), wanted, "{stored}");
         }
@@ -251,7 +259,7 @@ mod tests {
             ("https://a.example/B", "a.example/b", "a.example/b <https://a.example/B>"),
             ("mailto:ada@b.example", "ada@b.example", "ada@b.example"),
             ("mailto:ada@b.example", "mailto:ada@b.example", "mailto:ada@b.example"),
-            ("mailto:ada@b.example?subject=Hi", "Ada", "Ada <ada@b.example>"),
+            ("mailto:ada@b.example", "Ada", "Ada <ada@b.example>"),
             ("tel:+49301", "+49 30-1", "+49 30-1"),
             ("tel:+49301", "call", "call <+49301>"),
         ] {
@@ -398,7 +406,7 @@ mod tests {
                 let name = parts.next().unwrap_or_default();
                 prop_assert!(tree::ELEMENTS.contains(&name), "{}", html);
                 for attribute in parts {
-                    let ours = ["dir=\"rtl\"", "start=\"3\"", "colspan=\"2\"", "href=\"https://a.example/b\"",
+                    let ours = ["dir=\"rtl\"", "start=\"3\"", "href=\"https://a.example/b\"",
                         "href=\"mailto:a@b.example\""];
                     prop_assert!(ours.contains(&attribute), "{}", html);
                 }

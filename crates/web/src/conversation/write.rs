@@ -2,17 +2,12 @@
 //! saved reply. Whatever the button, the words are saved first, in a commit of their own; so nothing that stops a send
 //! loses them.
 
-use std::time::Duration;
-
-use axum::extract::multipart::Field;
-use axum::extract::{DefaultBodyLimit, FromRequest, Multipart, Request};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use futures::TryStreamExt;
-use tokio::time::timeout;
+use tokio::task::spawn_blocking;
 
 use crate::bulk::asked_action::path_in;
-use crate::conversation::later;
+use crate::conversation::{later, receive};
 use crate::inbox::reading::{list_in, list_path};
 use crate::respond::{self, see_other, see_other_with};
 use crate::toast::{Done, Toast};
@@ -33,15 +28,6 @@ use rookery_product::replies::secure::{self, Prepared};
 use rookery_product::replies::send::{self, Click, SendOutcome, SentItem, SentReply};
 use rookery_product::replies::{asking, draft_end, ready, saved_replies, upload};
 use rookery_reading::html::written;
-
-/// Bytes of a form with a file.
-const MOST_UPLOAD: usize = upload::MOST_BYTES as usize + (1 << 20);
-/// An upload that takes longer is given up.
-const UPLOAD_TIME: Duration = Duration::from_secs(15 * 60);
-/// Bytes of the text fields of a form with files.
-const MOST_WORDS: usize = 2 << 20;
-/// Bytes that each field counts in addition to its text.
-const FIELD: usize = 64;
 
 /// `POST /conversations/{id}/write`
 pub async fn in_conversation(asked: MemberRequest) -> Result<Response> {
@@ -105,6 +91,28 @@ struct Filled<'a> {
     draft: DraftId,
 }
 
+/// What a form says.
+struct Typed {
+    words: DraftWords,
+    /// It had more formatting than is kept, so the words go without.
+    too_formatted: bool,
+}
+
+impl Typed {
+    /// What says so, once the words are saved.
+    fn must_be_kept(&self) -> Result<()> {
+        let what = "This has too much formatting to keep. Paste it as plain text instead.";
+        if self.too_formatted { Err(Error::problem("body", what)) } else { Ok(()) }
+    }
+}
+
+/// A mail in the form that is kept, and its words. Of one that is only text there is neither.
+#[derive(Default)]
+struct Formatted {
+    html: String,
+    words: Option<String>,
+}
+
 impl<'a> Filled<'a> {
     fn read(form: &'a FormFields, conversation: Option<ConversationId>) -> Result<Self> {
         let kind = match conversation {
@@ -123,34 +131,40 @@ impl<'a> Filled<'a> {
         self.form.get(field).and_then(|text| text.parse().ok()).unwrap_or_default()
     }
 
-    fn words(&self) -> Result<DraftWords> {
-        // Browsers end lines in two characters; what is kept has one.
-        let typed = self.text("body").replace("\r\n", "\n");
-        let html = self.formatting()?;
-        Ok(DraftWords {
+    async fn typed(&self) -> Result<Typed> {
+        let formatted = self.formatted().await?;
+        let too_formatted = formatted.is_none();
+        let formatted = formatted.unwrap_or_default();
+        let words = DraftWords {
             mailbox: self.form.parse("mailbox")?,
             about: self.form.parse("about")?,
             to: self.text("to"),
             cc: self.text("cc"),
             bcc: self.text("bcc"),
             subject: self.text("subject"),
-            body: if html.is_empty() { typed } else { written::text(&html) },
-            html,
+            // Browsers end lines in two characters; what is kept has one.
+            body: formatted.words.unwrap_or_else(|| self.text("body").replace("\r\n", "\n")),
+            html: formatted.html,
             documents: asking::join(&self.text("documents").replace("\r\n", "\n"), &self.text("due")),
             secure: self.is_secure(),
             proof: self.proof(),
             seen: self.number("seen"),
-        })
+        };
+        Ok(Typed { words, too_formatted })
     }
 
-    /// How the mail is formatted, in the form that is kept; empty when it is only text. A page without the editor does not know
-    /// of it: then the text holds.
-    fn formatting(&self) -> Result<String> {
+    /// A page without the editor does not know of the formatting: then the text holds. None if it is too much to keep.
+    async fn formatted(&self) -> Result<Option<Formatted>> {
         let is_rich = self.form.flag("rich") && self.kind != DraftKind::Note && !self.is_secure();
-        let typed = self.form.get("html").filter(|_| is_rich).unwrap_or_default();
-        written::stored(typed).ok_or_else(|| {
-            Error::problem("body", "This has too much formatting to keep. Paste it as plain text instead.")
-        })
+        let typed = self.form.get("html").filter(|html| is_rich && !html.is_empty());
+        let Some(typed) = typed.map(str::to_owned) else { return Ok(Some(Formatted::default())) };
+        // A long mail would keep a thread of the runtime.
+        let cleaned = spawn_blocking(move || {
+            let html = written::stored(&typed)?;
+            let words = (!html.is_empty()).then(|| written::text(&html));
+            Some(Formatted { html, words })
+        });
+        cleaned.await.map_err(Error::internal)
     }
 
     fn is_secure(&self) -> bool {
@@ -202,7 +216,9 @@ async fn visible(
 
 async fn act(asked: &MemberRequest, form: &FormFields, id: Option<ConversationId>) -> Result<Response> {
     let filled = Filled::read(form, id)?;
-    let mut words = filled.words()?;
+    let typed = filled.typed().await?;
+    let formatting_kept = typed.must_be_kept();
+    let mut words = typed.words;
     let mut tx = asked.tx().await?;
     let conversation = visible(asked, &mut tx, id).await?;
     if let Some(mailbox) = words.mailbox {
@@ -234,6 +250,9 @@ async fn act(asked: &MemberRequest, form: &FormFields, id: Option<ConversationId
             upload::attach(&mut tx, &asked.person, *draft, file).await?;
         }
         tx.commit().await?;
+    }
+    if button != "discard" {
+        formatting_kept?;
     }
     if form.flag("quiet") {
         return Ok(answer_save(asked, &saved));
@@ -320,13 +339,20 @@ async fn insert_reply(
 
 /// Puts a paragraph under what is written.
 fn add(words: &mut DraftWords, paragraph: &str) {
-    if words.html.is_empty() {
-        let gap = if words.body.trim().is_empty() { "" } else { "\n\n" };
-        words.body = format!("{}{gap}{paragraph}", words.body.trim_end());
+    let formatted = if words.html.is_empty() {
+        None
     } else {
-        words.html.push_str(&written::from_text(&format!("\n{paragraph}")));
-        words.body = written::text(&words.html);
-    }
+        written::stored(&format!("{}{}", words.html, written::from_text(&format!("\n{paragraph}"))))
+    };
+    words.body = match &formatted {
+        Some(html) => written::text(html),
+        None => {
+            let gap = if words.body.trim().is_empty() { "" } else { "\n\n" };
+            format!("{}{gap}{paragraph}", words.body.trim_end())
+        }
+    };
+    // With too much formatting to keep, the text holds.
+    words.html = formatted.unwrap_or_default();
 }
 
 /// Adds a link by which the contact books a time, and which belongs to this conversation.
@@ -466,7 +492,7 @@ async fn take_files(asked: &MemberRequest, id: Option<ConversationId>) -> Result
     drop(tx);
     let quiet = asked.query("quiet").is_some();
     let taken = async {
-        let (fields, files) = receive(asked).await?;
+        let (fields, files) = receive::receive(asked).await?;
         match name_files(asked, id, &fields, &files).await {
             Err(error) if !error.is_uncertain() => {
                 let blobs: Vec<String> = files.into_iter().map(|file| file.blob).collect();
@@ -498,8 +524,13 @@ async fn name_files(
     let filled = Filled::read(fields, id)?;
     let mut tx = asked.tx().await?;
     let conversation = visible(asked, &mut tx, id).await?;
-    let saved =
-        drafts::save(&mut tx, &asked.person, conversation.as_ref(), &filled.save(filled.words()?)).await?;
+    let saved = drafts::save(
+        &mut tx,
+        &asked.person,
+        conversation.as_ref(),
+        &filled.save(filled.typed().await?.words),
+    )
+    .await?;
     tx.commit().await?;
     // Words that another page wrote meanwhile stay, and the files go with them; but this page is told of them.
     let draft = match &saved {
@@ -514,69 +545,4 @@ async fn name_files(
     tx.commit().await?;
     let check = if matches!(saved, Saved::Newer(_)) { "check=newer" } else { "" };
     Ok((saved, page_of(id, filled.kind, draft, list_in(fields), check)))
-}
-
-/// Reads a form with files. What was stored of one that breaks off is removed again.
-pub(crate) async fn receive(asked: &MemberRequest) -> Result<(FormFields, Vec<Attachment>)> {
-    let _place = asked.app().uploads.begin(asked.person.workspace, asked.session.id)?;
-    let mut request = Request::new(asked.take_body());
-    *request.headers_mut() = asked.parts.headers.clone();
-    DefaultBodyLimit::max(MOST_UPLOAD).apply(&mut request);
-    let not_a_form = |_| Error::problem("file", "choose a file and try again");
-    let mut parts = Multipart::from_request(request, &()).await.map_err(not_a_form)?;
-    let (mut fields, mut files) = (Vec::new(), Vec::new());
-    let read = async {
-        let mut words = 0;
-        while let Some(mut part) = parts.next_field().await.map_err(broken)? {
-            let name = part.name().unwrap_or_default().to_owned();
-            if name != "file" {
-                words += name.len() + FIELD;
-                let text = text_of(&mut part, MOST_WORDS.saturating_sub(words)).await?;
-                words += text.len();
-                fields.push((name, text));
-                continue;
-            }
-            let filename = part.file_name().unwrap_or_default().to_owned();
-            let kind = part.content_type().unwrap_or_default().to_owned();
-            // A form without a chosen file has an empty one.
-            if filename.is_empty() {
-                while part.chunk().await.map_err(broken)?.is_some() {}
-                continue;
-            }
-            if files.len() as i64 >= upload::MOST_FILES {
-                return Err(Error::problem("file", "these are too many files at once"));
-            }
-            let bytes = part.map_err(broken);
-            files.push(upload::store(asked.app(), asked.person.workspace, &filename, &kind, bytes).await?);
-        }
-        Ok(())
-    };
-    let too_long = |_| Error::problem("file", "the upload took too long; try again");
-    match timeout(UPLOAD_TIME, read).await.map_err(too_long).flatten() {
-        Ok(()) => Ok((FormFields::from_pairs(fields), files)),
-        Err(error) => {
-            let blobs: Vec<String> = files.into_iter().map(|file: Attachment| file.blob).collect();
-            asked.app().blobs.discard(&blobs).await;
-            Err(error)
-        }
-    }
-}
-
-/// The words of a field, as long as all words together may still be.
-async fn text_of(part: &mut Field<'_>, most: usize) -> Result<String> {
-    let mut bytes = Vec::new();
-    while let Some(piece) = part.chunk().await.map_err(broken)? {
-        if bytes.len() + piece.len() > most {
-            return Err(Error::TooLarge);
-        }
-        bytes.extend_from_slice(&piece);
-    }
-    String::from_utf8(bytes).map_err(|_| Error::problem("file", "the upload broke off; try again"))
-}
-
-fn broken(error: axum::extract::multipart::MultipartError) -> Error {
-    match error.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => Error::TooLarge,
-        _ => Error::problem("file", "the upload broke off; try again"),
-    }
 }

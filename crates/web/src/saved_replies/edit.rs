@@ -5,7 +5,7 @@ use askama::Template;
 use axum::response::Response;
 use sqlx::PgConnection;
 
-use crate::conversation::write::receive;
+use crate::conversation::receive::receive;
 use crate::respond::{self, see_other, see_other_with};
 use crate::shell::{Here, Shell};
 use crate::show::filters;

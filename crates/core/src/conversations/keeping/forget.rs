@@ -187,7 +187,8 @@ pub async fn erase(
     let raw = sqlx::query_scalar!(
         r#"with kept as (
                select id, raw_blob from messages where workspace_id = $1 and id = any($2) for update),
-           html as (delete from message_html h using kept where h.workspace_id = $1 and h.message_id = kept.id),
+           html as (delete from message_html h using kept
+                    where h.workspace_id = $1 and h.message_id = kept.id and not h.formatted),
            stripped as (
                update messages m set raw = null, raw_blob = null, whole_text = null, summary = null, drafted_body = null,
                    placed = null, also_to = array_remove(also_to, $3), to_addresses = array_remove(to_addresses, $3),

@@ -35,7 +35,12 @@ pub struct MessageDetails {
     /// It has more text than was asked for.
     pub is_cut: bool,
     pub html: Option<Kept>,
+    /// How its writer formatted it, in the form of `html/written`. One that is very long is shown in a frame, as mail that came in.
+    pub formatted: Option<String>,
 }
+
+/// Bytes of a formatted mail that are shown within the page.
+const LONGEST_FORMATTED: i32 = 64 << 10;
 
 /// There is HTML of this mail.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +64,7 @@ pub async fn load(
                coalesce(origin = 'service' and answers is not null, false) as "auto_reply!",
                direction = 'outbound' as "ours!", composed and approved_by is null as "is_composed!", char_length(text) > $4 as "is_cut!",
                left(whole_text, $4) as whole_text, laid_out as "laid_out?", remote_images as "remote_images?",
+               case when html.formatted and octet_length(html.html) <= $5 then html.html end as formatted,
                case author_type
                    when 'user' then (select name from people where workspace_id = $1 and people.id = author_id)
                    when 'agent' then (select name from agents where workspace_id = $1 and agents.id = author_id)
@@ -69,7 +75,8 @@ pub async fn load(
         workspace.0,
         conversation.0,
         messages as &[MessageId],
-        most
+        most,
+        LONGEST_FORMATTED
     )
     .fetch_all(conn)
     .await?;
@@ -90,6 +97,7 @@ pub async fn load(
             auto_reply: row.auto_reply,
             whole_text: row.whole_text,
             is_cut: row.is_cut,
+            formatted: row.formatted,
             html: row
                 .laid_out
                 .zip(row.remote_images)

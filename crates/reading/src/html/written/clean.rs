@@ -23,7 +23,6 @@ const RENAMED: &[(&str, &str)] = &[
     ("article", "div"),
     ("center", "div"),
     ("dd", "div"),
-    ("del", "s"),
     ("dt", "div"),
     ("em", "i"),
     ("footer", "div"),
@@ -37,7 +36,6 @@ const RENAMED: &[(&str, &str)] = &[
     ("ins", "u"),
     ("p", "div"),
     ("section", "div"),
-    ("strike", "s"),
     ("strong", "b"),
     ("tfoot", "tbody"),
     ("thead", "tbody"),
@@ -50,7 +48,7 @@ const SILENT: &[&str] = &[
 ];
 const DIRECTIONS: &[&str] = &["auto", "ltr", "rtl"];
 /// Elements that change how words look. Without words they are nothing.
-const INLINE: &[&str] = &["b", "code", "i", "s", "sub", "sup", "u"];
+const INLINE: &[&str] = &["b", "code", "i", "u"];
 
 static NAMES: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| ELEMENTS.iter().copied().chain(RENAMED.iter().map(|(name, _)| *name)).collect());
@@ -97,7 +95,6 @@ fn kept<'v>(element: &str, attribute: &str, value: &'v str) -> Option<Cow<'v, st
             known.map(Cow::Borrowed)
         }
         (_, "start") => number(value, 0..=99_999),
-        (_, "colspan" | "rowspan") => number(value, 1..=100),
         _ => None,
     }
 }

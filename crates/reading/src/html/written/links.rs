@@ -8,7 +8,12 @@ const MAX_BYTES: usize = 2_048;
 
 /// An address in the form that is kept, if a link may lead there.
 pub fn address(value: &str) -> Option<String> {
-    let address = Url::parse(value.trim()).ok()?;
+    let mut address = Url::parse(value.trim()).ok()?;
+    if address.scheme() == "mailto" {
+        // Further recipients and words that nobody sees.
+        address.set_query(None);
+        address.set_fragment(None);
+    }
     let is_sound = match address.scheme() {
         "http" | "https" => {
             address.has_host() && address.username().is_empty() && address.password().is_none()
@@ -22,8 +27,7 @@ pub fn address(value: &str) -> Option<String> {
 
 /// Where a link leads, as people write it: of a mail address or a number only this.
 pub fn readable(href: &str) -> &str {
-    let mail = href.strip_prefix("mailto:").and_then(|rest| rest.split('?').next());
-    mail.or_else(|| href.strip_prefix("tel:")).unwrap_or(href)
+    href.strip_prefix("mailto:").or_else(|| href.strip_prefix("tel:")).unwrap_or(href)
 }
 
 /// Whether one who reads only the words of a link knows where it leads.
@@ -49,7 +53,7 @@ pub fn is_said(href: &str, words: &str) -> bool {
 /// Whether the words of a link are a link by themselves, as mail of text has them.
 pub fn is_text(href: &str, words: &str) -> bool {
     match href.split_once(':') {
-        Some(("mailto", rest)) => !rest.contains('?') && is_said(href, words),
+        Some(("mailto", _)) => is_said(href, words),
         Some(("http" | "https", _)) => words.len() <= MAX_BYTES && address(words).as_deref() == Some(href),
         _ => false,
     }

@@ -1,5 +1,5 @@
-//! The stored form as it leaves in a mail: a style at every element that needs one, as mail programs read no other. No colour of
-//! text or ground, so that it is readable in the dark too.
+//! The stored form as others see it. As it leaves in a mail: a style at every element that needs one, as mail programs read no
+//! other, and no colour of text or ground, so that it is readable in the dark too. On a page of ours, whose style sheet does that.
 
 use super::tree::{self, Element, Node};
 
@@ -8,16 +8,45 @@ const BODY: &str = "font-family:Arial,Helvetica,sans-serif;font-size:14px;line-h
 const BLOCKS: &[&str] = &["blockquote", "div", "ol", "pre", "table", "ul"];
 
 pub fn for_mail(stored: &str) -> String {
-    let mut nodes = tree::read(stored);
+    let mut nodes = directed(stored);
     for node in &mut nodes {
         if let Node::Element(element) = node {
-            if BLOCKS.contains(&element.name) && element.attribute("dir").is_none() {
-                element.attributes.push(("dir", "auto".to_owned()));
-            }
             dress(element, false);
         }
     }
     format!("<div dir=\"auto\" style=\"{BODY}\">{}</div>", tree::write(&nodes))
+}
+
+/// Its links open apart.
+pub fn for_page(stored: &str) -> String {
+    let mut nodes = directed(stored);
+    lead_apart(&mut nodes);
+    tree::write(&nodes)
+}
+
+fn directed(stored: &str) -> Vec<Node> {
+    let mut nodes = tree::read(stored);
+    for node in &mut nodes {
+        if let Node::Element(element) = node
+            && BLOCKS.contains(&element.name)
+            && element.attribute("dir").is_none()
+        {
+            element.attributes.push(("dir", "auto".to_owned()));
+        }
+    }
+    nodes
+}
+
+fn lead_apart(nodes: &mut [Node]) {
+    for node in nodes {
+        if let Node::Element(element) = node {
+            if element.name == "a" {
+                let apart = [("rel", "noopener noreferrer"), ("target", "_blank")];
+                element.attributes.extend(apart.map(|(name, value)| (name, value.to_owned())));
+            }
+            lead_apart(&mut element.inner);
+        }
+    }
 }
 
 fn dress(element: &mut Element, around_is_rtl: bool) {
@@ -95,6 +124,15 @@ mod tests {
         }
         let quoted = for_mail("<blockquote dir=\"rtl\">x<blockquote dir=\"ltr\">y</blockquote></blockquote>");
         assert!(quoted.contains("border-right") && quoted.contains("border-left"), "{quoted}");
+    }
+
+    #[test]
+    fn on_a_page_links_open_apart_and_there_is_no_style() {
+        assert_eq!(
+            for_page("<div><a href=\"https://a.example/\"><b>x</b></a></div><ul><li>y</li></ul>"),
+            "<div dir=\"auto\"><a href=\"https://a.example/\" rel=\"noopener noreferrer\" target=\"_blank\"><b>x</b></a></div>\
+             <ul dir=\"auto\"><li>y</li></ul>"
+        );
     }
 
     /// Our own page shows it by the rules for all mail.

@@ -8,6 +8,8 @@ use html5ever::tokenizer::{
     BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
 
+/// Nothing that changes what the words say and leaves no trace in their text: what is struck out, raised or lowered, or moved to
+/// another column.
 pub const ELEMENTS: &[&str] = &[
     "a",
     "b",
@@ -20,9 +22,6 @@ pub const ELEMENTS: &[&str] = &[
     "li",
     "ol",
     "pre",
-    "s",
-    "sub",
-    "sup",
     "table",
     "tbody",
     "td",
@@ -39,8 +38,8 @@ pub const ATTRIBUTES: &[(&str, &[&str])] = &[
     ("ol", &["dir", "start"]),
     ("pre", &["dir"]),
     ("table", &["dir"]),
-    ("td", &["colspan", "dir", "rowspan"]),
-    ("th", &["colspan", "dir", "rowspan"]),
+    ("td", &["dir"]),
+    ("th", &["dir"]),
     ("ul", &["dir"]),
 ];
 const VOID: &[&str] = &["br", "hr"];

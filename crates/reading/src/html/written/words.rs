@@ -57,6 +57,13 @@ impl Lines {
                 self.push("---");
                 self.end();
             }
+            // The lines of a cell are one.
+            "blockquote" if self.joined > 0 => {
+                self.end();
+                self.words("> ");
+                self.nodes(&element.inner);
+                self.end();
+            }
             "blockquote" => {
                 self.end();
                 self.around.push(Around::Quote);

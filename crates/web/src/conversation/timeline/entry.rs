@@ -82,6 +82,8 @@ pub struct Message {
 
 pub enum Body {
     Text(Safe<String>),
+    /// As a person of the team formatted it.
+    Formatted(Safe<String>),
     /// The address of the frame, and what the bar over it offers.
     Frame {
         source: String,

@@ -35,6 +35,7 @@ use rookery_core::conversations::timeline::{self, SHOWN_TEXT, TimelineCursor, Ti
 use rookery_product::documents::progress::{self, RequestProgress};
 use rookery_product::replies::leaving::again::SENT_AGAIN;
 use rookery_product::replies::queue::news::{DraftNews, news};
+use rookery_reading::html::written;
 
 /// Items of the first page, which has the newest; `EARLIER` is for each page before it.
 const NEWEST: i64 = 30;
@@ -376,8 +377,13 @@ impl<'a> TimelineReader<'a> {
         message: &timeline::Message,
         shown: Option<&MessageDetails>,
     ) -> (Body, Option<(String, &'static str)>) {
+        if let Some(formatted) = self.formatted(message, shown) {
+            return (Body::Formatted(formatted), None);
+        }
         let asked_for = |what: &str| self.asked.queries().all(what).any(|id| id == message.id.to_string());
-        let html = shown.and_then(|shown| shown.html);
+        // A formatting that says something else does not count, and whoever approves a draft reads where its links lead.
+        let as_text = message.status == Some(MessageStatus::Draft);
+        let html = shown.filter(|shown| !as_text && shown.formatted.is_none()).and_then(|shown| shown.html);
         let as_html = match html {
             None => false,
             Some(_) if asked_for("html") || asked_for("images") => true,
@@ -408,6 +414,15 @@ impl<'a> TimelineReader<'a> {
             _ => words::message(text),
         };
         (Body::Text(text), html.map(|_| (self.link("html", message.id), "As it was laid out")))
+    }
+
+    /// A mail of ours as its writer formatted it, and under it what its text has under that. None if the text says something else.
+    fn formatted(&self, message: &timeline::Message, shown: Option<&MessageDetails>) -> Option<Safe<String>> {
+        let stored = shown?.formatted.as_deref().filter(|_| message.status != Some(MessageStatus::Draft))?;
+        let under = written::under(stored, self.written(message.id).unwrap_or(&message.text))?;
+        let waits = message.status == Some(MessageStatus::Scheduled);
+        let under = if waits { words::leaving(under) } else { words::message(under) };
+        Some(Safe(format!("{}{}", written::for_page(stored), under.0)))
     }
 
     /// Whether the mail came into a conversation that is held to be a fraud.

@@ -6,8 +6,8 @@
   const names = (line) => line.split(" ");
 
   // What an element becomes; of one that is not here only what is inside.
-  const BECOMES = { STRONG: "B", EM: "I", INS: "U", STRIKE: "S", DEL: "S", THEAD: "TBODY", TFOOT: "TBODY" };
-  for (const name of names("B I U S CODE SUB SUP DIV BLOCKQUOTE PRE UL OL LI BR HR TABLE TBODY TR TD TH")) BECOMES[name] = name;
+  const BECOMES = { STRONG: "B", EM: "I", INS: "U", THEAD: "TBODY", TFOOT: "TBODY" };
+  for (const name of names("B I U CODE DIV BLOCKQUOTE PRE UL OL LI BR HR TABLE TBODY TR TD TH")) BECOMES[name] = name;
   for (const name of names("P SECTION ARTICLE HEADER FOOTER ADDRESS CENTER DT DD H1 H2 H3 H4 H5 H6")) BECOMES[name] = "DIV";
   // Not even what is inside.
   const GONE = new Set([
@@ -15,7 +15,7 @@
     ...names("SVG MATH IFRAME FRAME OBJECT EMBED APPLET AUDIO VIDEO CANVAS INPUT BUTTON SELECT TEXTAREA"),
   ]);
   const BLOCKS = new Set(names("DIV BLOCKQUOTE PRE UL OL LI TABLE TBODY TR TD TH HR"));
-  const INLINE = "a, b, i, u, s, code, sub, sup";
+  const INLINE = "a, b, i, u, code";
   const DEEPEST = 40, LONGEST_LINK = 2048;
   // Of a paste; what somebody wrote here has no end.
   const MOST_NODES = 20_000, LONGEST = 2_000_000;
@@ -116,7 +116,6 @@
     const turns = node.dir === "rtl" || (node.dir === "ltr" && into.closest?.("[dir=rtl]"));
     if (BLOCKS.has(name) && turns) made.dir = node.dir;
     if (name === "OL" && node.start > 1 && node.start < 10_000) made.start = node.start;
-    if (name === "TD" || name === "TH") for (const span of ["colSpan", "rowSpan"]) if (node[span] > 1 && node[span] < 50) made[span] = node[span];
     return made;
   }
 
@@ -128,7 +127,7 @@
     return [
       /font-weight:\s*(bold|[6-9]00)/.test(style) && "b",
       /font-style:\s*italic/.test(style) && "i",
-      line.includes("line-through") ? "s" : line.includes("underline") && "u",
+      line.includes("underline") && "u",
     ].filter(Boolean);
   }
 

@@ -80,9 +80,12 @@
     return lines.all.join("\n").trimEnd();
   };
 
+  // A link of which the service and mail programs make one again.
+  const isText = (link) => rich.saysItself(link) && /^(https?:|[^\s:/]+@)/i.test(link.textContent.trim());
+
   // Whether a tree that was cleaned says no more than its text: such mail is kept and sent as text.
   rich.isPlain = (root) =>
-    !root.querySelector("b, i, u, s, code, sub, sup, ul, ol, blockquote, pre, hr, table") && [...root.querySelectorAll("a")].every(rich.saysItself);
+    !root.querySelector("b, i, u, code, ul, ol, blockquote, pre, hr, table") && [...root.querySelectorAll("a")].every(isText);
 
   // Text as HTML, a box for every line. Spaces at its ends and side by side would not be seen otherwise.
   const SIGNS = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };

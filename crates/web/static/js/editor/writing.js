@@ -37,10 +37,16 @@
       const goesOn = at === this.words || (at === document.body && this.words.autofocus);
       this.words.after(...this.parts);
       this.words.hidden = true;
+      try {
+        this.begin();
+        this.dress();
+        this.read();
+      } catch (error) {
+        // The text is written as it is.
+        this.close();
+        throw error;
+      }
       [this.flag.disabled, this.flag.value] = [false, "1"];
-      this.begin();
-      this.dress();
-      this.read();
       if (goesOn) this.focus();
     }
 
@@ -76,7 +82,7 @@
     close() {
       clearTimeout(this.timer);
       this.ends.abort();
-      this.squire.destroy();
+      this.squire?.destroy();
       this.parts.forEach((part) => part.remove());
       [this.words.hidden, this.flag.disabled] = [false, true];
     }
