@@ -319,9 +319,10 @@ async fn fill(acme: &Workspace<'_>, help: MailboxId, key: &Key<'_>) -> Conversat
              insert into saved_views (workspace_id, person_id, id, place, name, kind, query, created_at)
                  values ({w}, {owner}, 1, 1, '{ADA}', 'search', 'q=from%3Aada%40{CANARY}.example', {now});
              insert into written_drafts (workspace_id, id, person_id, kind, conversation_id, mailbox_id, to_line, cc_line,
-                     bcc_line, subject, body, documents, version, saved_at)
-                 values ({w}, 1, {owner}, 'reply', {own_id}, {inbox}, '', '', '', '{CANARY}', '{CANARY}', '{CANARY}', 1, {now}),
-                        ({w}, 2, {owner}, 'new', null, {inbox}, 'Ada <{ADA}>', '{ADA}', '{ADA}', '', '', '', 1, {now});
+                     bcc_line, subject, body, html, documents, version, saved_at)
+                 values ({w}, 1, {owner}, 'reply', {own_id}, {inbox}, '', '', '', '{CANARY}', '{CANARY}', '<b>{CANARY}</b>',
+                         '{CANARY}', 1, {now}),
+                        ({w}, 2, {owner}, 'new', null, {inbox}, 'Ada <{ADA}>', '{ADA}', '{ADA}', '', '', '', '', 1, {now});
              insert into written_draft_copies (workspace_id, draft_id, page, save, body, saved_at)
                  values ({w}, 1, 'p', 1, '{CANARY}', {now});
              insert into written_draft_files (workspace_id, id, draft_id, filename, content_type, size, blob)
