@@ -49,17 +49,19 @@ pub async fn workspace(app: &App, parts: &Parts) -> Result<Option<WorkspaceId>> 
             None => Ok(None),
         };
     }
-    if path == HALF_WAY {
-        let half = of_cookie(half_cookie(app), parts);
-        return Ok(half.or_else(|| of_cookie(cookie_name(app), parts)));
-    }
     if let Some(named) = of_link(path) {
         return Ok(Some(named));
     }
     if let Some(slug) = path.strip_prefix(OF_BOOKING_PAGES).and_then(|rest| rest.split('/').next()) {
         return directory.workspace_of_slug(slug).await;
     }
-    Ok(of_cookie(cookie_name(app), parts))
+    Ok(of_session(half_cookie(app), cookie_name(app), parts))
+}
+
+/// Of the cookie of a sign-in that is half done, where it is finished, or else of the session.
+fn of_session(half: &str, session: &str, parts: &Parts) -> Option<WorkspaceId> {
+    let half = if parts.uri.path() == HALF_WAY { of_cookie(half, parts) } else { None };
+    half.or_else(|| of_cookie(session, parts))
 }
 
 fn of_link(path: &str) -> Option<WorkspaceId> {
@@ -158,5 +160,17 @@ mod tests {
             of_cookie(name, &request.into_parts().0)
         };
         assert_eq!((of("session"), of("half"), of("nothing")), (Some(own), Some(other), None));
+    }
+
+    #[test]
+    fn on_the_way_in_an_older_session_of_another_workspace_does_not_count() {
+        let (old, new) = (WorkspaceId(7), WorkspaceId(8));
+        let at = |path: &str, cookies: String| {
+            let request = axum::http::Request::get(path).header(COOKIE, cookies).body(()).unwrap();
+            of_session("half", "session", &request.into_parts().0)
+        };
+        let both = format!("session={old}.a; half={new}.b");
+        assert_eq!((at("/inbox", both.clone()), at(HALF_WAY, both)), (Some(old), Some(new)));
+        assert_eq!(at(HALF_WAY, format!("session={old}.a")), Some(old));
     }
 }
