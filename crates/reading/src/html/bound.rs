@@ -279,13 +279,15 @@ impl BoundState {
     }
 }
 
-fn escape(out: &mut String, text: &str, attribute: bool) {
+/// As a browser writes text and attributes out.
+pub(super) fn escape(out: &mut String, text: &str, attribute: bool) {
     for letter in text.chars() {
         match letter {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' if attribute => out.push_str("&quot;"),
+            '\u{a0}' => out.push_str("&nbsp;"),
             '\0' => {}
             letter => out.push(letter),
         }

@@ -22,12 +22,16 @@
   class RichBody extends HTMLElement {
     editor = null;
 
-    connectedCallback() {
+    constructor() {
+      super();
       // What is typed without the editor is only text, and newer than what was formatted.
       this.addEventListener("input", (event) => {
         const html = this.querySelector("textarea[name=html]");
         if (!this.editor && event.target.name === "body" && html) html.value = "";
       });
+    }
+
+    connectedCallback() {
       // A page that is morphed puts the element in first, and then what is inside.
       queueMicrotask(() => this.open());
     }

@@ -17,10 +17,18 @@ pub fn for_mail(stored: &str) -> String {
     format!("<div dir=\"auto\" style=\"{BODY}\">{}</div>", tree::write(&nodes))
 }
 
-/// Its links open apart.
+/// Its links open apart, and who has no mouse can scroll a wide table.
 pub fn for_page(stored: &str) -> String {
     let mut nodes = directed(stored);
-    lead_apart(&mut nodes);
+    let all = &mut |element: &mut Element| match element.name {
+        "a" => {
+            let apart = [("rel", "noopener noreferrer"), ("target", "_blank")];
+            element.attributes.extend(apart.map(|(name, value)| (name, value.to_owned())));
+        }
+        "table" => element.attributes.push(("tabindex", "0".to_owned())),
+        _ => {}
+    };
+    change(&mut nodes, all);
     tree::write(&nodes)
 }
 
@@ -37,14 +45,11 @@ fn directed(stored: &str) -> Vec<Node> {
     nodes
 }
 
-fn lead_apart(nodes: &mut [Node]) {
+fn change(nodes: &mut [Node], act: &mut impl FnMut(&mut Element)) {
     for node in nodes {
         if let Node::Element(element) = node {
-            if element.name == "a" {
-                let apart = [("rel", "noopener noreferrer"), ("target", "_blank")];
-                element.attributes.extend(apart.map(|(name, value)| (name, value.to_owned())));
-            }
-            lead_apart(&mut element.inner);
+            act(element);
+            change(&mut element.inner, act);
         }
     }
 }
@@ -133,6 +138,8 @@ mod tests {
             "<div dir=\"auto\"><a href=\"https://a.example/\" rel=\"noopener noreferrer\" target=\"_blank\"><b>x</b></a></div>\
              <ul dir=\"auto\"><li>y</li></ul>"
         );
+        let table = for_page("<table><tbody><tr><td>x</td></tr></tbody></table>");
+        assert!(table.starts_with("<table dir=\"auto\" tabindex=\"0\">"), "{table}");
     }
 
     /// Our own page shows it by the rules for all mail.

@@ -8,6 +8,8 @@ use html5ever::tokenizer::{
     BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
 
+use crate::html::bound::escape;
+
 /// Nothing that changes what the words say and leaves no trace in their text: what is struck out, raised or lowered, or moved to
 /// another column.
 pub const ELEMENTS: &[&str] = &[
@@ -240,17 +242,4 @@ fn add_element(element: &Element, html: &mut String) {
     html.push_str("</");
     html.push_str(element.name);
     html.push('>');
-}
-
-pub fn escape(html: &mut String, text: &str, attribute: bool) {
-    for letter in text.chars() {
-        match letter {
-            '&' => html.push_str("&amp;"),
-            '<' => html.push_str("&lt;"),
-            '>' => html.push_str("&gt;"),
-            '"' if attribute => html.push_str("&quot;"),
-            '\u{a0}' => html.push_str("&nbsp;"),
-            other => html.push(other),
-        }
-    }
 }

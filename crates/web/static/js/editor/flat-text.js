@@ -46,7 +46,7 @@
     }
     if (BLOCKS.has(name)) lines.end();
     if (name === "HR") {
-      lines.write("----");
+      lines.write("---");
     } else if (name === "LI") {
       const list = node.parentNode, number = (list.start || 1) + [...list.children].indexOf(node);
       const first = list.nodeName === "OL" ? `${number}. ` : "- ";
