@@ -366,16 +366,77 @@ story(test, 'a formatted reply is sent, seen in the timeline as it leaves, and t
   assert.equal((await written(page)).html, before.html);
 });
 
-story(test, 'pictures and files that are pasted are attached, not put into the text', async () => {
+const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+/** Files as a browser hands them over, pasted or dropped into the text. */
+const hand = (page, kind, ...files) => page.evaluate(([event, given, pixel]) => {
+  const data = new DataTransfer(), box = document.querySelector('.rich');
+  for (const [name, type] of given) data.items.add(new File([Uint8Array.from(atob(pixel), (letter) => letter.charCodeAt(0))], name, { type }));
+  const { left, top } = box.getBoundingClientRect();
+  const shared = { bubbles: true, cancelable: true };
+  box.dispatchEvent(event === 'paste' ? new ClipboardEvent(event, { clipboardData: data, ...shared }) : new DragEvent(event, { dataTransfer: data, clientX: left + 16, clientY: top + 16, ...shared }));
+}, [kind, files, PIXEL]);
+const PICTURE = /<img alt="([^"]*)" height="1" src="cid:dfl_\w{13}" width="1">/g;
+const described = async (page, count) => {
+  let found = [];
+  await until('the pictures are there', async () => (found = [...(await written(page)).html.matchAll(PICTURE)]).length === count);
+  return found.map(([, alt]) => alt);
+};
+
+story(test, 'a pasted picture stands in the text, is described, sent, seen in the timeline and taken back', async () => {
   const { page } = await replying('A picture');
-  await page.evaluate(() => {
-    const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
-    const data = new DataTransfer();
-    data.items.add(new File([Uint8Array.from(atob(pixel), (letter) => letter.charCodeAt(0))], 'door.png', { type: 'image/png' }));
-    document.querySelector('.rich').dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }));
-  });
-  await page.locator('#draft-files').getByRole('button', { name: 'Remove door.png' }).waitFor();
-  assert.doesNotMatch((await written(page)).seen, /<img/);
+  await type(page, 'The door: ');
+  await hand(page, 'paste', ['door.png', 'image/png']);
+  assert.deepEqual(await described(page, 1), ['door']);
+  assert.equal((await written(page)).text, 'The door: [door]');
+  assert.equal(await page.locator('#draft-files li').count(), 0, 'it is in no list of files');
+  const shown = page.locator('.rich img');
+  assert.ok(await shown.evaluate((image) => image.naturalWidth === 1), 'it comes from our own origin');
+  await shown.click();
+  await page.getByRole('textbox', { name: 'What the picture shows' }).fill('The blue door');
+  await inspect(page, 'editor-picture');
+  await page.keyboard.press('Enter');
+  assert.deepEqual(await described(page, 1), ['The blue door']);
+  await saved(page);
+  await page.reload();
+  await writing(page).waitFor();
+  assert.deepEqual(await described(page, 1), ['The blue door']);
+  assert.equal(await page.locator('#composer-form').getAttribute('data-dirty'), null, 'looking at it changes nothing');
+  await send(page);
+  await stop(page).first().waitFor();
+  const mail = page.locator('#timeline .entry:has(.entry__rich)').last();
+  await mail.getByRole('img', { name: 'The blue door' }).waitFor();
+  assert.ok(await mail.locator('.entry__rich img').evaluate((image) => image.decode().then(() => image.naturalWidth === 1)));
+  assert.equal(await mail.locator('.files').count(), 0, 'nor is it listed here');
+  await stop(page).first().click();
+  await writing(page).waitFor();
+  assert.deepEqual(await described(page, 1), ['The blue door']);
+});
+
+story(test, 'pictures are dropped, chosen and pasted with their bytes; other files stay beside the text, and the web stays out', async () => {
+  const visit = await replying('Many pictures');
+  const { page } = visit;
+  await hand(page, 'drop', ['one.png', 'image/png'], ['lease.txt', 'text/plain'], ['two.png', 'image/png']);
+  assert.deepEqual((await described(page, 2)).sort(), ['one', 'two']);
+  await page.locator('#draft-files').getByRole('button', { name: 'Remove lease.txt' }).waitFor();
+  await clear(page);
+  const choosing = page.waitForEvent('filechooser');
+  await tool(page, 'Picture').click();
+  await (await choosing).setFiles({ name: 'three.png', mimeType: 'image/png', buffer: Buffer.from(PIXEL, 'base64') });
+  await until('it asks what the picture shows', async () => (await focused(page)) === 'input What the picture shows');
+  await page.keyboard.press('Escape');
+  assert.deepEqual(await described(page, 1), ['three']);
+  await clear(page);
+  await paste(page, `<p>See <img alt="inside" src="data:image/png;base64,${PIXEL}"> and <img alt="far" src="https://tracker.example/p.gif"></p>`);
+  assert.deepEqual(await described(page, 1), ['inside']);
+  assert.match((await written(page)).text, /^See \[inside\] and/);
+  await page.getByText('Pictures weren’t pasted.').waitFor();
+  assert.deepEqual(visit.foreign, []);
+  // What was taken out comes back as long as one writes.
+  await page.keyboard.press('Control+a');
+  await page.keyboard.press('Delete');
+  await until('it is gone', async () => (await written(page)).html === '');
+  await page.keyboard.press('Control+z');
+  assert.deepEqual(await described(page, 1), ['inside']);
 });
 
 story(test, 'a secure link sends text, and says so', async () => {

@@ -122,6 +122,7 @@ pages! {
     GET  "/messages/{id}/html" Member conversation::frame::show;
     GET  "/messages/{id}/files/{n}" Member conversation::files::download;
     GET  "/messages/{id}/files/{n}/preview" Member conversation::files::preview;
+    GET  "/pictures/{id}" Member conversation::files::drafted;
     GET  "/documents"               Member library::list::show;
     GET  "/documents/{id}"          Member library::show::show;
     POST "/documents/{id}"          Member library::save::save;

@@ -1,9 +1,12 @@
 //! Formatted mail: what the editor of a page hands in is kept, shown and sent in a form of ours, in both parts of the mail, and
 //! is taken back as it was. Whatever does not know of it goes by the text.
 
+use mail_parser::MimeHeaders;
 use rookery_core::workspace::people::Role;
 use rookery_world::pages::writing::{Composer, inbox, leaves, reply, write};
 use rookery_world::{World, story};
+
+use super::writing_attacks::upload;
 
 const WRITTEN: &str = "<div>Dear Ada,</div><div><br></div><div>this is <b>what we agreed</b>:</div>\
                        <ul><li>two nights, <a href=\"https://inn.example/12\">room 12</a></li><li>breakfast</li></ul>\
@@ -194,6 +197,130 @@ async fn a_signature_and_a_checklist_leave_under_the_formatting_and_a_secure_mes
         sealed.press(&mia, &write(id), ("do", "save")).await;
         // Nor does what was sent stay in the row of its draft.
         assert_eq!(world.scalar("select count(*) from written_drafts where html <> ''").await, 0);
+    })
+    .await;
+}
+
+const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\xff\n.\r\n";
+
+fn shows(file: &str) -> String {
+    format!("<div>See <img alt=\"The door\" height=\"20\" src=\"cid:{file}\" width=\"30\"></div>")
+}
+
+#[tokio::test]
+async fn a_picture_leaves_within_the_text_and_is_shown_where_it_stood() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = inbox(&acme).await;
+        let tom = acme.person("Tom", Role::Member).await;
+        let (mia, tom) = (world.browser(acme.id, acme.owner).await, world.browser(acme.id, tom).await);
+        let id = acme.mail(help, "ada@customer.example", "Door", "Which door?").await;
+        let within = format!("{}/files?quiet=1&inline=1", write(id));
+        let composer = Composer::open(&mia, &reply(id)).await;
+        for (name, bytes) in [("a.png", &b"<svg onload='x()'/>"[..]), ("b.png", &[b'x'; 100][..])] {
+            let refused = upload(&mia, &within, &composer, &[(name, "image/png", bytes)]).await;
+            assert_eq!(refused.status, 400, "its bytes say what it is");
+        }
+        let large = [PICTURE, &vec![0; 5 << 20]].concat();
+        assert_eq!(upload(&mia, &within, &composer, &[("c.png", "image/png", &large)]).await.status, 400);
+        assert_eq!(world.scalar("select count(*) from written_draft_files").await, 0);
+        let composer = Composer::open(&mia, &reply(id)).await;
+        let there = upload(&mia, &within, &composer, &[("door.png", "text/plain", PICTURE)]).await;
+        assert_eq!(there.status, 204, "{}", there.html);
+        let file = there.headers["x-draft-file"].to_str().unwrap();
+        let composer = Composer::open(&mia, &reply(id)).await;
+        let beside = format!("{}/files", write(id));
+        upload(&mia, &beside, &composer, &[("lease.txt", "text/plain", b"Lease")]).await;
+        let shown = mia.get(&format!("/pictures/{file}")).await;
+        assert_eq!((shown.status, shown.headers["content-type"].to_str().unwrap()), (200, "image/png"));
+        assert_eq!(tom.get(&format!("/pictures/{file}")).await.status, 404, "it is not sent yet");
+
+        // A picture of no file of this draft is the words that stand for it.
+        let foreign = "<div><img alt=\"Other\" src=\"cid:dfl_0000000000001\"></div>";
+        let composer = Composer::open(&mia, &reply(id)).await;
+        let composer = composer.formatted(&format!("{}{foreign}", shows(file)));
+        let saved = composer.press(&mia, &write(id), ("do", "save")).await;
+        let composer = Composer::open(&mia, saved.location()).await;
+        assert_eq!(composer.get("html"), format!("{}<div>[Other]</div>", shows(file)));
+        assert_eq!(composer.get("body"), "See [The door]\n[Other]");
+        assert!(composer.html.contains(">lease.txt<") && !composer.html.contains("door.png"));
+        composer.set("rich", "1").press(&mia, &write(id), ("do", "send")).await;
+        leaves(world).await;
+
+        let raw = &world.outbox.mails()[0].raw;
+        let mail = mail_parser::MessageParser::default().parse(raw).unwrap();
+        let part = mail.parts.iter().find(|part| part.content_id().is_some()).expect("a picture");
+        assert_eq!((part.contents(), part.attachment_name()), (PICTURE, Some("door.png")));
+        let html = mail.body_html(0).unwrap();
+        let named = format!("src=\"cid:{}\"", part.content_id().unwrap());
+        assert!(html.contains(&named) && html.contains("alt=\"The door\""), "{html}");
+        assert!(mail.body_text(0).unwrap().starts_with("See [The door]\r\n[Other]"));
+        assert!(String::from_utf8_lossy(raw).contains("multipart/related"));
+
+        let message = world.outbox.letters()[0].message;
+        let source = format!("/messages/{message}/files/0/preview");
+        let page = tom.get(&format!("/conversations/{id}")).await.page();
+        assert_eq!(page.matches(&format!("src=\"{source}\"")).count(), 1, "{page}");
+        assert!(page.contains("lease.txt") && !page.contains("door.png"), "it is not listed as a file");
+        assert_eq!(tom.get(&source).await.status, 200);
+        let apart = tom.get(&format!("/messages/{message}/html")).await.page();
+        assert!(apart.contains(&source), "{apart}");
+        let key = acme.key("bot", "read", rookery_world::Mode::Live).await;
+        let read = key.conversation(id).await.to_string();
+        assert!(read.contains("door.png") && read.contains("lease.txt"), "programs see both");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn undo_brings_pictures_back_and_those_that_were_taken_out_stay_here() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = inbox(&acme).await;
+        let mia = world.browser(acme.id, acme.owner).await;
+        let id = acme.mail(help, "ada@customer.example", "Door", "Which door?").await;
+        let within = format!("{}/files?quiet=1&inline=1", write(id));
+        let composer = Composer::open(&mia, &reply(id)).await;
+        let there = upload(&mia, &within, &composer, &[("door.png", "image/png", PICTURE)]).await;
+        let file = there.headers["x-draft-file"].to_str().unwrap();
+        let composer = Composer::open(&mia, &reply(id)).await.formatted(&shows(file));
+        let sent = composer.press(&mia, &write(id), ("do", "send")).await;
+        let message = sent.location().split("of=").nth(1).unwrap().split('#').next().unwrap();
+        let undone = mia.post(&format!("/messages/{message}/undo"), &[]).await;
+        let composer = Composer::open(&mia, undone.location()).await;
+        let again = composer.get("html").split("cid:").nth(1).unwrap().split('"').next().unwrap().to_owned();
+        assert_eq!(composer.get("html"), shows(&again));
+        assert_eq!(mia.get(&format!("/pictures/{again}")).await.status, 200);
+        // While one writes it stays, so that undo finds it. It does not leave.
+        let composer = composer.formatted("<div><b>No</b> door</div>");
+        composer.press(&mia, &write(id), ("do", "send")).await;
+        leaves(world).await;
+        let raw = &world.outbox.mails()[0].raw;
+        let mail = mail_parser::MessageParser::default().parse(raw).unwrap();
+        assert_eq!(mail.attachments().count(), 0);
+        assert!(!String::from_utf8_lossy(raw).contains("door.png"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn pictures_that_were_taken_out_make_room_for_others() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = inbox(&acme).await;
+        let mia = world.browser(acme.id, acme.owner).await;
+        let id = acme.mail(help, "ada@customer.example", "Doors", "Which door?").await;
+        let within = format!("{}/files?quiet=1&inline=1", write(id));
+        let put = async || {
+            let composer = Composer::open(&mia, &reply(id)).await;
+            upload(&mia, &within, &composer, &[("door.png", "image/png", PICTURE)]).await
+        };
+        for _ in 0..20 {
+            assert_eq!(put().await.status, 204);
+        }
+        // Nothing of them is shown, so they make room.
+        assert_eq!(put().await.status, 204);
+        assert_eq!(world.scalar("select count(*) from written_draft_files").await, 1);
     })
     .await;
 }

@@ -24,6 +24,7 @@ use rookery_base::relay::mailer::{FinalMail, OutgoingLetter, on_the_wire};
 use rookery_base::secrets::hashes::sha256;
 use rookery_base::secrets::secret::SecretKey;
 use rookery_core::conversations::messages::reply_context::ReplyContext;
+use rookery_reading::html::written;
 use rookery_reading::mail::parse::LOOP_FIELD;
 use rookery_reading::text;
 
@@ -36,9 +37,12 @@ pub struct LetterFile {
     pub name: String,
     pub content_type: String,
     pub content: Vec<u8>,
+    /// By which the formatting names it.
+    pub content_id: Option<String>,
 }
 
-/// `formatting` is how its writer formatted it, as it is stored.
+/// `formatting` is how its writer formatted it, as it is stored. Pictures that it shows leave with it; when the text says
+/// something else, they are files.
 pub fn compose(
     letter: &OutgoingLetter,
     formatting: Option<&str>,
@@ -47,7 +51,15 @@ pub fn compose(
     key: &SecretKey,
 ) -> FinalMail {
     let (from, to) = (on_the_wire(&letter.from), on_the_wire(&letter.to));
-    let wording = Wording::from_letter(letter, earlier).formatted_as(formatting);
+    let named = |file: &str| format!("{file}.{}", in_a_header(&letter.rfc_message_id));
+    let is_there = |id: &str| files.iter().any(|file| file.content_id.as_deref() == Some(id));
+    let placed = formatting.map(|stored| {
+        written::with_pictures(stored, |id| is_there(id).then(|| format!("cid:{}", named(id))))
+    });
+    let wording = Wording::from_letter(letter, earlier).formatted_as(placed.as_deref());
+    let shown = formatting.filter(|_| wording.formatted.is_some()).map(written::pictures).unwrap_or_default();
+    let is_shown = |file: &LetterFile| file.content_id.as_ref().is_some_and(|id| shown.contains(id));
+    let (pictures, files): (Vec<LetterFile>, Vec<LetterFile>) = files.into_iter().partition(is_shown);
     let mut builder = MessageBuilder::new()
         .from(Address::new_address(wording.from_name.clone(), in_a_header(&from)))
         .to(in_a_list(std::iter::once(&letter.to).chain(&letter.copies.to)))
@@ -78,14 +90,27 @@ pub fn compose(
     // The builder would keep bare line feeds inside base64.
     let part = |kind: &'static str, text: String| MimePart::new(kind, text.replace('\n', "\r\n"));
     let plain = part("text/plain", wording.plain());
-    let html = part("text/html", html::page(&wording));
+    let mut html = part("text/html", html::page(&wording));
+    if !pictures.is_empty() {
+        let related = ContentType::new("multipart/related").attribute("type", "text/html");
+        let inline = |file: LetterFile| {
+            let id = named(file.content_id.as_deref().unwrap_or_default());
+            part_of(file, "inline").cid(id)
+        };
+        html = MimePart::new(
+            related.attribute("boundary", boundary(letter, "pictures")),
+            std::iter::once(html).chain(pictures.into_iter().map(inline)).collect::<Vec<_>>(),
+        );
+    }
     let both = ContentType::new("multipart/alternative").attribute("boundary", boundary(letter, "boundary"));
     let mut body = MimePart::new(both, vec![plain, html]);
     if !files.is_empty() {
         let all = ContentType::new("multipart/mixed").attribute("boundary", boundary(letter, "files"));
         body = MimePart::new(
             all,
-            std::iter::once(body).chain(files.into_iter().map(attached)).collect::<Vec<_>>(),
+            std::iter::once(body)
+                .chain(files.into_iter().map(|file| part_of(file, "attachment")))
+                .collect::<Vec<_>>(),
         );
     }
     let raw = builder.body(body).write_to_vec();
@@ -104,7 +129,7 @@ fn in_a_list<'a>(addresses: impl Iterator<Item = &'a String>) -> Address<'static
 
 /// The type is what the sender's browser said: it is repeated only if it is one, and nothing that a reader would open
 /// as a page of ours or as more mail.
-fn attached(file: LetterFile) -> MimePart<'static> {
+fn part_of(file: LetterFile, disposition: &'static str) -> MimePart<'static> {
     let is_word = |word: &str| {
         word.starts_with(|first: char| first.is_ascii_alphanumeric())
             && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'+' | b'-'))
@@ -112,8 +137,9 @@ fn attached(file: LetterFile) -> MimePart<'static> {
     let sound = file.content_type.split_once('/').is_some_and(|(kind, of)| is_word(kind) && is_word(of));
     let nested = ["multipart/", "message/"].iter().any(|kind| file.content_type.starts_with(kind));
     let kind = if sound && !nested { file.content_type } else { "application/octet-stream".to_owned() };
+    let disposition = ContentType::new(disposition).attribute("filename", text::line(&file.name));
     MimePart::new(ContentType::new(kind), BodyPart::Binary(file.content.into()))
-        .attachment(text::line(&file.name))
+        .header("Content-Disposition", disposition)
 }
 
 fn in_a_header(value: &str) -> String {

@@ -239,7 +239,8 @@ async fn write(app: &App, claimed: &ClaimedMessage, letter: &OutgoingLetter) -> 
     for attachment in &claimed.attachments {
         let content = app.blobs.get(&attachment.blob).await?;
         let (name, content_type) = (attachment.filename.clone(), attachment.content_type.clone());
-        files.push(LetterFile { name, content_type, content });
+        let content_id = attachment.content_id.clone();
+        files.push(LetterFile { name, content_type, content, content_id });
     }
     let key = app.config.needs_secret_key()?.newest();
     let mut mail = compose::compose(letter, formatting.as_deref(), &earlier, files, key);

@@ -5,7 +5,9 @@
 
 pub mod erase;
 pub mod files;
+pub mod leaving;
 pub mod list;
+pub(in crate::replies) mod pictures;
 mod sealing;
 
 use chrono::{DateTime, Utc};
@@ -109,6 +111,7 @@ pub struct Draft {
     pub copies: Vec<Copy>,
 }
 
+/// A picture within the text has its own id as its `content_id`, and other files have none.
 #[derive(Clone, Debug)]
 pub struct DraftFile {
     pub id: DraftFileId,
@@ -295,6 +298,7 @@ async fn insert(
 ) -> Result<Option<Saved>> {
     let (workspace, now, words) = (tx.workspace().0, tx.now(), &save.words);
     let body = sealing::body(tx, &words.body, words.secure).await?;
+    let html = pictures::only_own(tx, save.draft, words.formatting()).await?;
     let inserted = sqlx::query!(
         "insert into written_drafts
              (workspace_id, id, person_id, kind, conversation_id, mailbox_id, about, to_line, cc_line, bcc_line, subject,
@@ -320,7 +324,7 @@ async fn insert(
         now,
         words.secure,
         words.proof.as_str(),
-        words.formatting()
+        html
     )
     .execute(&mut **tx)
     .await?;
@@ -339,6 +343,7 @@ async fn update(
 ) -> Result<Saved> {
     let (workspace, now, words) = (tx.workspace().0, tx.now(), &save.words);
     let body = sealing::body(tx, &words.body, words.secure).await?;
+    let html = pictures::only_own(tx, found.id, words.formatting()).await?;
     if save.over {
         sqlx::query!(
             "insert into written_draft_copies (workspace_id, draft_id, page, save, body, saved_at)
@@ -383,7 +388,7 @@ async fn update(
         now,
         words.secure,
         words.proof.as_str(),
-        words.formatting()
+        html
     )
     .fetch_one(&mut **tx)
     .await?;
@@ -465,8 +470,8 @@ pub async fn begun(
         Begun,
         r#"select id as "id: DraftId", kind as "kind: DraftKind",
                (body ~ '\S' or documents ~ '\S' or (kind = 'forward' and to_line ~ '\S') or exists (
-                   select from written_draft_files f where f.workspace_id = $1 and f.draft_id = d.id and not f.borrowed))
-                   as "says!"
+                   select from written_draft_files f where f.workspace_id = $1 and f.draft_id = d.id and not f.borrowed
+                     and not f.inline)) as "says!"
            from written_drafts d
            where workspace_id = $1 and person_id = $2 and conversation_id = $3 and became is null"#,
         person.workspace.0,
@@ -504,7 +509,7 @@ pub async fn read(
                mailbox_id as "mailbox: MailboxId", about as "about: MessageId", to_line, cc_line, bcc_line, subject, body, html,
                documents, secure, proof as "proof: Way", seen, version, saved_at,
                coalesce((select jsonb_agg(jsonb_build_object('id', f.id, 'filename', filename, 'contentType', content_type,
-                             'size', size, 'blob', blob, 'borrowed', borrowed) order by f.id)
+                             'size', size, 'blob', blob, 'borrowed', borrowed, 'inline', inline) order by f.id)
                          from written_draft_files f where f.workspace_id = $1 and f.draft_id = d.id), '[]')
                    as "files!: Json<Vec<DraftFileRow>>",
                coalesce((select jsonb_agg(jsonb_build_object('body', c.body, 'saved_at', c.saved_at) order by c.saved_at desc)
@@ -548,7 +553,11 @@ pub async fn read(
             .files
             .0
             .into_iter()
-            .map(|file| DraftFile { id: DraftFileId(file.id), attachment: file.attachment })
+            .map(|file| {
+                let id = DraftFileId(file.id);
+                let content_id = file.inline.then(|| id.to_string());
+                DraftFile { id, attachment: Attachment { content_id, ..file.attachment } }
+            })
             .collect(),
         copies: row
             .copies
@@ -562,6 +571,7 @@ pub async fn read(
 #[derive(Debug, serde::Deserialize)]
 struct DraftFileRow {
     id: i64,
+    inline: bool,
     #[serde(flatten)]
     attachment: Attachment,
 }

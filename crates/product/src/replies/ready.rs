@@ -52,7 +52,7 @@ pub async fn check(
         _ => (LONGEST_BODY, "mail"),
     };
     // What is passed on or carries files may go without a word.
-    let wordless = draft.kind == DraftKind::Forward || !draft.files.is_empty();
+    let wordless = draft.kind == DraftKind::Forward || draft.leaving_files().next().is_some();
     if body.trim().is_empty() && (draft.kind == DraftKind::Note || !wordless) {
         problem("body", format!("The {what} is empty. Write something first."));
     }
@@ -97,7 +97,7 @@ pub async fn check(
             format!("{address} must not be written to: it complained or does not exist. Take it out."),
         );
     }
-    if draft.files.iter().map(|file| file.attachment.size).sum::<i64>() > upload::MOST_BYTES {
+    if draft.leaving_files().map(|file| file.attachment.size).sum::<i64>() > upload::MOST_BYTES {
         problem("file", upload::too_large_in_words());
     }
     let subject = text::line(&words.subject);
@@ -147,7 +147,7 @@ pub async fn check(
         to: recipients.to,
         cc: recipients.cc,
         bcc: recipients.bcc,
-        attachments: draft.files.iter().map(|file| file.attachment.clone()).collect(),
+        attachments: draft.leaving_files().map(|file| file.attachment.clone()).collect(),
         signature: (!signature.is_empty()).then_some(signature),
         ..Addressed::default()
     };

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::documents::request::{self, Carrier};
 use crate::documents::uploads::again;
-use crate::replies::drafts::{self, DraftKind};
+use crate::replies::drafts::{self, Draft, DraftKind};
 use crate::replies::queue::take_over::{TakeOver, take_over};
 use rookery_base::app::App;
 use rookery_base::error::{Error, Result};
@@ -65,9 +65,10 @@ pub async fn write_on(
     let (conversation, _) = lock_message(tx, person, message).await?;
     let is_closed = conversation.status == Status::Closed;
     let keys = tx.frame().keys.clone();
+    let says = |begun: Draft| !begun.words.body.trim().is_empty() || begun.leaving_files().next().is_some();
     for kind in [DraftKind::Reply, DraftKind::Forward] {
         let begun = drafts::of_conversation(tx, keys.as_deref(), person, &conversation, kind).await?;
-        if begun.is_some_and(|begun| !begun.words.body.trim().is_empty() || !begun.files.is_empty()) {
+        if begun.is_some_and(says) {
             return Ok(None);
         }
     }

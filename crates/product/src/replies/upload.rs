@@ -4,16 +4,18 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use futures::Stream;
+use futures::{Stream, TryStreamExt};
 use sqlx::PgConnection;
 
 use crate::documents::library;
 use crate::replies::draft_end;
 use crate::replies::drafts::NO_DRAFT;
 use crate::replies::drafts::files::{self, LeftBlob};
+use crate::replies::drafts::pictures;
 use rookery_base::app::App;
 use rookery_base::error::{Error, Result};
 use rookery_base::ids::{DraftFileId, DraftId, WorkspaceId};
+use rookery_base::net::pictures::kind as picture_kind;
 use rookery_base::secrets::hashes;
 use rookery_base::store::db::Tx;
 use rookery_base::store::held_blobs::held_blobs;
@@ -24,6 +26,9 @@ use rookery_reading::text;
 /// Bytes of all files of one mail. As mail they take a third more; what is larger than 25 MB then, most servers refuse.
 pub const MOST_BYTES: i64 = 18 * 1024 * 1024;
 pub const MOST_FILES: i64 = 30;
+/// Pictures within the text, and bytes of each.
+const MOST_PICTURES: i64 = 20;
+const MOST_PICTURE_BYTES: i64 = 5 * 1024 * 1024;
 const LONGEST_NAME: usize = 120;
 
 /// Stores the bytes of a file. It is nobody's until a row names it.
@@ -57,33 +62,67 @@ pub async fn copy(app: &App, workspace: WorkspaceId, file: &library::DocumentFil
     store(app, workspace, &file.filename, &file.content_type, bytes).await
 }
 
-/// Adds a stored file to a draft.
+/// Adds a stored file to a draft. One that is `inline` is a picture, which the text will show.
 pub async fn attach(
     tx: &mut Tx<'_>,
     person: &Person,
     draft: DraftId,
     file: &Attachment,
+    inline: bool,
 ) -> Result<DraftFileId> {
     let fate = draft_end::lock(tx, person, draft).await?;
     if fate.became.is_some() {
         return Err(NO_DRAFT);
     }
+    if let Err(full) = check_room(tx, draft, file, inline).await? {
+        pictures::drop_unshown(tx, draft, fate.conversation).await?;
+        check_room(tx, draft, file, inline).await?.map_err(|_| full)?;
+    }
+    files::add(tx, draft, file, inline).await
+}
+
+async fn check_room(
+    tx: &mut Tx<'_>,
+    draft: DraftId,
+    file: &Attachment,
+    inline: bool,
+) -> Result<Result<(), Error>> {
     let workspace = tx.workspace().0;
     let there = sqlx::query!(
-        r#"select count(*) as "files!", coalesce(sum(size), 0)::bigint as "bytes!"
+        r#"select count(*) as "files!", count(*) filter (where inline) as "pictures!",
+               coalesce(sum(size), 0)::bigint as "bytes!"
            from written_draft_files where workspace_id = $1 and draft_id = $2"#,
         workspace,
         draft.0
     )
     .fetch_one(&mut **tx)
     .await?;
+    let problem = |what: String| Ok(Err(Error::problem("file", what)));
+    if inline && there.pictures >= MOST_PICTURES {
+        return problem(format!(
+            "A mail has at most {MOST_PICTURES} pictures in its text. Attach others as files."
+        ));
+    }
+    if inline && file.size > MOST_PICTURE_BYTES {
+        let most = MOST_PICTURE_BYTES / 1024 / 1024;
+        return problem(format!(
+            "A picture in the text has at most {most} MB. Attach a larger one as a file."
+        ));
+    }
     if there.files >= MOST_FILES {
-        return Err(Error::problem("file", format!("A mail has at most {MOST_FILES} files.")));
+        return problem(format!("A mail has at most {MOST_FILES} files."));
     }
-    if there.bytes + file.size > MOST_BYTES {
-        return Err(too_large());
-    }
-    files::add(tx, draft, file).await
+    Ok(if there.bytes + file.size > MOST_BYTES { Err(too_large()) } else { Ok(()) })
+}
+
+/// Makes sure that a stored file is a picture which mail programs show. Its bytes say what it is.
+pub async fn as_picture(app: &App, file: Attachment) -> Result<Attachment> {
+    let first = app.blobs.read(&file.blob).await?.bytes.try_next().await?.unwrap_or_default();
+    let kind = picture_kind(&first).ok_or_else(|| {
+        let what = "A picture in the text is a PNG, JPEG, GIF or WebP file. Attach other files instead.";
+        Error::problem("file", what)
+    })?;
+    Ok(Attachment { content_type: kind.to_owned(), ..file })
 }
 
 fn too_large() -> Error {

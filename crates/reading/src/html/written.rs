@@ -1,15 +1,17 @@
 //! The formatting of mail that people write in the app (docs/decisions/formatted-mail.md): `stored` is the form that is kept, a
 //! closed list of elements without any style; `text` is what it says in plain text, and `for_mail` how it leaves. The
-//! functions on the form expect it as `stored` made it.
+//! functions on the form expect it as `stored` made it. Pictures are named by their files (`pictures`).
 
 mod clean;
 mod links;
 mod mail;
+mod pictures;
 mod tree;
 mod words;
 
 pub use self::clean::stored;
 pub use self::mail::{for_mail, for_page};
+pub use self::pictures::{pictures, with_pictures};
 pub use self::words::text;
 use super::paragraphs::{linked, paragraphs};
 
@@ -304,6 +306,80 @@ mod tests {
         assert_eq!(text(&both), "a\n\nb & c");
     }
 
+    const PICTURE: &str = "<img alt=\"The door\" height=\"20\" src=\"cid:dfl_1\" width=\"30\">";
+
+    #[test]
+    fn a_picture_of_the_draft_stays_and_no_other() {
+        let same = format!("<div>See {PICTURE} and</div><div><img alt=\"b\" src=\"cid:dfl_2\"></div>");
+        assert_eq!(stored(&same).as_deref(), Some(same.as_str()));
+        for (html, wanted) in [
+            (
+                "<img src=\"cid:dfl_1\" onerror=\"x()\" style=\"position:fixed\" class=\"y\" srcset=\"https://a.example/\">",
+                "<img alt=\"picture\" src=\"cid:dfl_1\">",
+            ),
+            (
+                "<img src=cid:dfl_1 alt=\" a\n\u{202e} b\u{a0}&amp;&quot; \" width=0 height=99999>",
+                "<img alt=\"a b &amp;&quot;\" src=\"cid:dfl_1\">",
+            ),
+            (
+                "<img src=cid:dfl_1 width=\"50%\" height=020>",
+                "<img alt=\"picture\" height=\"20\" src=\"cid:dfl_1\">",
+            ),
+        ] {
+            assert_eq!(stored(html).as_deref(), Some(wanted), "{html}");
+        }
+        for gone in [
+            "https://tracker.example/p.gif",
+            "//tracker.example/p.gif",
+            "/pictures/dfl_1",
+            "data:image/png;base64,AAAA",
+            "javascript:x()",
+            "cid:",
+            "cid:a b",
+            "cid:../x",
+            "cid:x@y.example",
+            "CID:dfl_1",
+            "",
+        ] {
+            assert_eq!(
+                stored(&format!("<b>x</b><img src=\"{gone}\">")).as_deref(),
+                Some("<b>x</b>"),
+                "{gone}"
+            );
+        }
+        let long = format!("<img src=cid:dfl_1 alt=\"{}\">", "y".repeat(1_000));
+        assert_eq!(stored(&long), Some(format!("<img alt=\"{}\" src=\"cid:dfl_1\">", "y".repeat(200))));
+    }
+
+    #[test]
+    fn its_description_is_in_the_text() {
+        for (html, wanted) in [
+            (format!("<div>See {PICTURE}now</div>"), "See [The door]now"),
+            (format!("<ul><li>{PICTURE}</li></ul>"), "- [The door]"),
+            (format!("<a href=\"https://a.example/\">{PICTURE}</a>"), "[The door] <https://a.example/>"),
+            (format!("<table><tr><td>{PICTURE}</td><td>b</td></tr></table>"), "[The door]\tb"),
+            (format!("<pre>a\n{PICTURE}</pre>"), "a\n[The door]"),
+        ] {
+            let stored = stored(&html).unwrap();
+            assert_eq!(text(&stored), wanted, "{stored}");
+            // And nowhere else, should its file be gone.
+            let without = with_pictures(&stored, |_| None);
+            assert!(!without.contains("<img"), "{without}");
+            assert_eq!(text(&without), wanted, "{without}");
+        }
+    }
+
+    #[test]
+    fn pictures_are_named_in_their_order_and_placed_where_their_reader_has_them() {
+        let both = format!("<div>{PICTURE}</div><b><img alt=\"c\" src=\"cid:dfl_2\"></b>");
+        assert_eq!(pictures(&both), ["dfl_1", "dfl_2"]);
+        assert_eq!(
+            with_pictures(&both, |id| (id == "dfl_2").then(|| format!("/files/{id}"))),
+            "<div>[The door]</div><b><img alt=\"c\" src=\"/files/dfl_2\"></b>"
+        );
+        assert_eq!(with_pictures("<b>a&nbsp;b</b>", |_| None), "<b>a&nbsp;b</b>");
+    }
+
     const RIGHT_TO_LEFT: char = '\u{202e}';
     const PIECES: &[&str] = &[
         "<div>",
@@ -355,6 +431,7 @@ mod tests {
         "<!--",
         "-->",
         "<img src=x onerror=x()>",
+        "<img src=cid:dfl_1 alt=' a [b] '>",
         "<details>",
         "<summary>",
         "<form>",
@@ -405,7 +482,8 @@ mod tests {
                 let mut parts = tag.trim_start_matches('/').split(' ');
                 let name = parts.next().unwrap_or_default();
                 prop_assert!(tree::ELEMENTS.contains(&name), "{}", html);
-                for attribute in parts {
+                // A description may have spaces.
+                for attribute in parts.filter(|_| name != "img") {
                     let ours = ["dir=\"rtl\"", "start=\"3\"", "href=\"https://a.example/b\"",
                         "href=\"mailto:a@b.example\""];
                     prop_assert!(ours.contains(&attribute), "{}", html);

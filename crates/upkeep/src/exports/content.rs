@@ -207,8 +207,13 @@ fn archive_mail(row: MessageRow, secure_files: Vec<SecureFile>) -> Result<(Value
         .chain(secure_files.iter().map(SecureFile::attachment))
         .enumerate()
         .map(|(n, file)| {
-            json!({ "filename": file.filename, "contentType": file.content_type, "size": file.size,
-                    "file": format!("files/{}", file_name(row.id, n, &file.filename)) })
+            let mut named = json!({ "filename": file.filename, "contentType": file.content_type, "size": file.size,
+                                    "file": format!("files/{}", file_name(row.id, n, &file.filename)) });
+            // By which the HTML shows it.
+            if let Some(content_id) = file.content_id {
+                named["contentId"] = content_id.into();
+            }
+            named
         })
         .collect();
     let value = json!({

@@ -21,7 +21,7 @@ use rookery_core::conversations::secure::words::is_remembered;
 use rookery_core::workspace::mailboxes::Mailbox;
 use rookery_product::bookings::types::{self, BookingType};
 use rookery_product::replies::crossing::{self, CrossingMail};
-use rookery_product::replies::drafts::{self, Copy, Draft, DraftFile, DraftKind, DraftWords};
+use rookery_product::replies::drafts::{self, Copy, Draft, DraftFile, DraftKind, DraftWords, leaving};
 use rookery_product::replies::recipients::{self, Recipients};
 use rookery_product::replies::{asking, forward, ready, secure, upload};
 
@@ -370,8 +370,14 @@ impl Composer {
         news.direction == Direction::Inbound
     }
 
+    /// The files beside the text. Its pictures are within it.
+    pub fn listed(&self) -> impl Iterator<Item = &DraftFile> {
+        self.files.iter().filter(|file| file.attachment.content_id.is_none())
+    }
+
     pub fn room(&self) -> i64 {
-        upload::MOST_BYTES - self.files.iter().map(|file| file.attachment.size).sum::<i64>()
+        let leaving = leaving::leaving(&self.files, self.words.formatting());
+        upload::MOST_BYTES - leaving.map(|file| file.attachment.size).sum::<i64>()
     }
 
     pub fn saved_replies(&self) -> String {

@@ -12,7 +12,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use crate::visit::MemberRequest;
 use rookery_base::app::App;
 use rookery_base::error::{NO_ENDPOINT, NO_MESSAGE, Result};
-use rookery_base::ids::MessageId;
+use rookery_base::ids::{DraftFileId, MessageId};
 use rookery_base::net::pictures;
 use rookery_base::store::blobs::Blob;
 use rookery_core::conversations::messages::html;
@@ -21,6 +21,7 @@ use rookery_core::conversations::secure::vault::Vault;
 use rookery_core::conversations::timeline::Attachment;
 use rookery_http::answers::insert;
 use rookery_http::files::{SANDBOX, attached, disposition};
+use rookery_product::replies::drafts::leaving;
 
 /// A picture up to this size is its own thumbnail.
 pub const MOST_THUMB: i64 = 400_000;
@@ -67,6 +68,13 @@ pub async fn preview(asked: MemberRequest) -> Result<Response> {
         insert(response.headers_mut(), "cache-control", "private, no-store");
     }
     Ok(response)
+}
+
+/// `GET /pictures/{id}`: a picture within the text of a draft, for its writer.
+pub async fn drafted(asked: MemberRequest) -> Result<Response> {
+    let id: DraftFileId = asked.id("id")?;
+    let file = leaving::find_picture(&mut *asked.reading().await?, &asked.person, id).await?;
+    picture(asked.app(), &file).await
 }
 
 /// A picture that a mail brought, and nothing but a picture.

@@ -247,7 +247,7 @@ async fn act(asked: &MemberRequest, form: &FormFields, id: Option<ConversationId
         let mut tx = asked.tx().await?;
         let reply = saved_replies::find(&mut tx, asked.person.workspace, reply).await?;
         for (_, file) in &reply.files {
-            upload::attach(&mut tx, &asked.person, *draft, file).await?;
+            upload::attach(&mut tx, &asked.person, *draft, file, false).await?;
         }
         tx.commit().await?;
     }
@@ -484,7 +484,15 @@ async fn take_out(asked: &MemberRequest, draft: DraftId, file: DraftFileId) -> R
     Ok(())
 }
 
-/// Files come with the words around them: the words are saved, and each file is stored as it comes and named after.
+/// What became of files that came with the words around them.
+struct TakenFiles {
+    saved: Saved,
+    page: String,
+    named: Vec<DraftFileId>,
+}
+
+/// Files come with the words around them: the words are saved, and each file is stored as it comes and named after. With
+/// `inline` they are pictures for the text, and the page is told what the last one is called.
 async fn take_files(asked: &MemberRequest, id: Option<ConversationId>) -> Result<Response> {
     // Whose conversation it is, is asked before a byte is stored.
     let mut tx = asked.tx().await?;
@@ -503,9 +511,14 @@ async fn take_files(asked: &MemberRequest, id: Option<ConversationId>) -> Result
         }
     };
     match taken.await {
-        Ok((saved, _)) if quiet => Ok(answer_save(asked, &saved)),
-        Ok((Saved::Kept { .. } | Saved::Newer(_), page)) => Ok(see_other(&page)),
-        Ok((Saved::Gone, _)) => Err(drafts::NO_DRAFT),
+        Ok(taken) if quiet => {
+            let mut response = answer_save(asked, &taken.saved);
+            if let Some(file) = taken.named.last() {
+                insert(response.headers_mut(), "x-draft-file", &file.to_string());
+            }
+            Ok(response)
+        }
+        Ok(taken) => Ok(see_other(&taken.page)),
         // The page tells what is wrong beside the file.
         Err(Error::Problems(problems)) if quiet => {
             let sentences: Vec<String> = problems.into_iter().map(|problem| problem.what).collect();
@@ -520,7 +533,7 @@ async fn name_files(
     id: Option<ConversationId>,
     fields: &FormFields,
     files: &[Attachment],
-) -> Result<(Saved, String)> {
+) -> Result<TakenFiles> {
     let filled = Filled::read(fields, id)?;
     let mut tx = asked.tx().await?;
     let conversation = visible(asked, &mut tx, id).await?;
@@ -538,11 +551,18 @@ async fn name_files(
         Saved::Newer(newer) => newer.id,
         Saved::Gone => return Err(drafts::NO_DRAFT),
     };
+    let inline = asked.query("inline").is_some();
+    let mut checked = Vec::with_capacity(files.len());
+    for file in files.iter().cloned() {
+        checked.push(if inline { upload::as_picture(asked.app(), file).await? } else { file });
+    }
     let mut tx = asked.tx().await?;
-    for file in files {
-        upload::attach(&mut tx, &asked.person, draft, file).await?;
+    let mut named = Vec::with_capacity(files.len());
+    for file in &checked {
+        named.push(upload::attach(&mut tx, &asked.person, draft, file, inline).await?);
     }
     tx.commit().await?;
     let check = if matches!(saved, Saved::Newer(_)) { "check=newer" } else { "" };
-    Ok((saved, page_of(id, filled.kind, draft, list_in(fields), check)))
+    let page = page_of(id, filled.kind, draft, list_in(fields), check);
+    Ok(TakenFiles { saved, page, named })
 }

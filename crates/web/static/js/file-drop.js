@@ -55,21 +55,35 @@
 
     take(files) {
       this.say("");
-      let room = Number(this.dataset.room);
-      for (const file of files) {
-        if (file.size > room) { this.say(`${file.name} does not fit: there is room for ${size(Math.max(room, 0))}.`); continue; }
-        room -= file.size;
-        this.pending += 1;
-        // One that fails does not hold up those behind it.
-        this.waiting = this.waiting.then(() => this.upload(file)).catch(() => this.say(`${file.name} was not uploaded. Try again.`)).finally(() => { this.pending -= 1; });
-      }
-      this.dataset.room = room;
+      for (const file of files) this.add(file);
     }
 
-    async upload(file) {
+    // One more behind those that are on their way, beside the text or within it. What the service calls one within; nothing
+    // if it is not there, and it said why.
+    add(file, isInline = false) {
+      const room = Number(this.dataset.room);
+      if (file.size > room) {
+        this.say(`${file.name} does not fit: there is room for ${size(Math.max(room, 0))}.`);
+        return Promise.resolve("");
+      }
+      this.dataset.room = room - file.size;
+      this.pending += 1;
+      // One that fails does not hold up those behind it.
+      const added = this.waiting.then(() => this.upload(file, isInline))
+        .catch(() => {
+          this.say(`${file.name || "The picture"} was not uploaded. Try again.`);
+          return "";
+        })
+        .finally(() => { this.pending -= 1; });
+      this.waiting = added;
+      return added;
+    }
+
+    async upload(file, isInline) {
       const bar = make("progress", { class: "progress", max: "1", value: "0", "aria-label": `Uploading ${file.name}` });
       const row = make("li", { class: "file" }, make("span", {}, make("span", { class: "file__name clip" }, file.name || "pasted file"), bar));
-      this.querySelector("#draft-files").append(row);
+      // The text shows where a picture will be.
+      if (!isInline) this.querySelector("#draft-files").append(row);
       // The draft's own saves go first, so that they do not meet.
       await this.keeper?.saving?.catch?.(() => {});
       const data = new FormData(this.form);
@@ -78,25 +92,28 @@
       data.append("file", file, file.name || "pasted.png");
       const answer = await new Promise((done) => {
         const request = new XMLHttpRequest();
-        request.open("POST", `${this.dataset.action}?quiet=1`);
+        request.open("POST", `${this.dataset.action}?quiet=1${isInline ? "&inline=1" : ""}`);
         request.upload.addEventListener("progress", (event) => { if (event.lengthComputable) bar.value = event.loaded / event.total; });
         request.addEventListener("loadend", () => done(request));
         request.send(data);
       });
       bar.remove();
-      const [draft, version] = ["x-draft", "x-draft-version"].map((name) => answer.getResponseHeader(name));
+      const [draft, version, called] = ["x-draft", "x-draft-version", "x-draft-file"].map((name) => answer.getResponseHeader(name));
       if (answer.status === 204) {
         this.keeper?.named(draft, version);
         // It is there, whether or not the list can be asked for now.
-        return this.refresh().catch(() => {});
+        if (!isInline) await this.refresh().catch(() => {});
+        return called;
       }
       row.remove();
       if (answer.status === 409) {
-        await this.refresh().catch(() => {});
-        if (!this.querySelector("#draft-files").textContent.includes(file.name)) this.say(`${file.name} is not attached: you wrote on in another window. Choose, then attach it again.`);
-        return this.keeper?.crossed(draft);
+        if (!isInline) await this.refresh().catch(() => {});
+        if (!isInline && !this.querySelector("#draft-files").textContent.includes(file.name)) this.say(`${file.name} is not attached: you wrote on in another window. Choose, then attach it again.`);
+        await this.keeper?.crossed(draft);
+        return called ?? "";
       }
       this.say(answer.status === 400 && answer.responseText ? answer.responseText : `${file.name} was not uploaded. Try again.`);
+      return "";
     }
 
     // The list as the service has it.

@@ -94,6 +94,45 @@ fn letters_of_every_language_are_encoded() {
     assert_eq!(parsed.body_text(0).unwrap().trim(), "Grüße 🙂\r\n\r\nشكرا جزيلا");
 }
 
+/// A picture is beside the HTML that shows it, under an id of this mail; when the text says something else it is a file.
+#[test]
+fn a_picture_that_the_text_shows_is_related_to_it() {
+    let bytes = b"\x89PNG\r\n\x1a\n\x00\xff\n.\r\n";
+    let picture = LetterFile {
+        name: "door.png".into(),
+        content_type: "image/png".into(),
+        content: bytes.to_vec(),
+        content_id: Some("dfl_1".into()),
+    };
+    let stored = "<div>See <img alt=\"The door\" src=\"cid:dfl_1\"> <img alt=\"b\" src=\"cid:dfl_2\"></div>";
+    let shown = OutgoingLetter { text: "See [The door] [b]\n\nMia".into(), ..letter() };
+    let mail = |letter: &OutgoingLetter, files: Vec<LetterFile>| {
+        compose(letter, Some(stored), &earlier(), files, &KEY).raw
+    };
+    let all = [files(), vec![picture.clone()]].concat();
+    let raw = mail(&shown, all.clone());
+    assert_eq!(raw, mail(&shown, all), "every try is the same");
+    let parsed = MessageParser::new().parse(&raw).unwrap();
+    let id = "dfl_1.msg_0000000000003.00112233445566778899aabbccddeeff@acme.example";
+    let html = parsed.body_html(0).unwrap();
+    assert!(html.contains(&format!("src=\"cid:{id}\"")) && html.contains("[b]"), "{html}");
+    let found = parsed.parts.iter().find(|part| part.content_id().is_some()).unwrap();
+    assert_eq!((found.content_id(), found.contents()), (Some(id), &bytes[..]));
+    assert_eq!(found.attachment_name(), Some("door.png"));
+    assert!(found.content_disposition().unwrap().is_inline());
+    let text = String::from_utf8_lossy(&raw);
+    let at = |kind: &str| text.find(kind).unwrap_or_else(|| panic!("no {kind}: {text}"));
+    assert!(at("multipart/mixed") < at("multipart/alternative"));
+    assert!(at("multipart/alternative") < at("multipart/related"));
+    assert!(at("multipart/related") < at("image/png") && at("image/png") < at("application/pdf"));
+
+    let raw = mail(&letter(), vec![picture]);
+    let parsed = MessageParser::new().parse(&raw).unwrap();
+    let file = parsed.attachments().next().unwrap();
+    assert!(!String::from_utf8_lossy(&raw).contains("multipart/related"));
+    assert_eq!((file.attachment_name(), file.contents()), (Some("door.png"), &bytes[..]));
+}
+
 #[test]
 fn the_same_letter_is_the_same_bytes() {
     let again = || compose(&letter(), None, &earlier(), files(), &KEY);
@@ -108,6 +147,7 @@ fn files() -> Vec<LetterFile> {
         name: name.into(),
         content_type: content_type.into(),
         content: content.to_vec(),
+        content_id: None,
     };
     vec![
         file("lease.pdf", "application/pdf", b"%PDF-1.4 \x00\xff\n.\r\n"),

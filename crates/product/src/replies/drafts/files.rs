@@ -8,17 +8,18 @@ use rookery_base::store::db::Tx;
 use rookery_core::conversations::conversation::Conversation;
 use rookery_core::conversations::timeline::Attachment;
 
-/// Names a file in a draft that is locked.
+/// Names a file in a draft that is locked. One that is `inline` is a picture within the text.
 pub(in crate::replies) async fn add(
     tx: &mut Tx<'_>,
     draft: DraftId,
     attachment: &Attachment,
+    inline: bool,
 ) -> Result<DraftFileId> {
     let id: DraftFileId = tx.mint();
     let workspace = tx.workspace().0;
     sqlx::query!(
-        "insert into written_draft_files (workspace_id, id, draft_id, filename, content_type, size, blob, borrowed)
-         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+        "insert into written_draft_files (workspace_id, id, draft_id, filename, content_type, size, blob, borrowed, inline)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
         workspace,
         id.0,
         draft.0,
@@ -26,7 +27,8 @@ pub(in crate::replies) async fn add(
         attachment.content_type,
         attachment.size,
         attachment.blob,
-        attachment.borrowed
+        attachment.borrowed,
+        inline
     )
     .execute(&mut **tx)
     .await?;
@@ -57,7 +59,7 @@ pub(in crate::replies) async fn lend(tx: &mut Tx<'_>, draft: DraftId, files: &[A
     .execute(&mut **tx)
     .await?;
     for file in files {
-        add(tx, draft, file).await?;
+        add(tx, draft, file, false).await?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::documents::request::{self, Carrier};
 use crate::documents::uploads::again;
 use crate::replies::approve::is_confirmed;
 use crate::replies::asking;
-use crate::replies::drafts::{self, DraftKind, DraftWords, Save, Saved, files};
+use crate::replies::drafts::{self, DraftKind, DraftWords, Save, Saved, pictures};
 use crate::replies::queue::edit::lock_draft;
 use crate::replies::{forward, ready, secure};
 use rookery_base::app::App;
@@ -101,6 +101,7 @@ pub async fn take_over(
             && !draft.is_own_of(person)
             && is_remembered(tx, person.workspace, &conversation).await?);
     let typed = words_of(tx, &conversation, &body, row.forwards, row.signature.as_deref()).await?;
+    let html = if secure { String::new() } else { formatting(tx, message, &typed.words).await? };
     let words = DraftWords {
         mailbox: None,
         about: row.forwards.or(row.answers),
@@ -109,7 +110,8 @@ pub async fn take_over(
         cc: line(row.cc_addresses),
         bcc: line(row.bcc_addresses),
         subject: row.subject.unwrap_or_default(),
-        html: formatting(tx, message, &typed.words).await?,
+        // It is put above its files, which this draft gets first.
+        html: String::new(),
         body: typed.words,
         documents: documents.unwrap_or_default(),
         secure,
@@ -130,7 +132,7 @@ pub async fn take_over(
     let Saved::Kept { draft: own, .. } = drafts::save(tx, person, Some(&*conversation), &save).await? else {
         return Err(Error::problem("message", "cannot be taken over while you write there. Try again"));
     };
-    files::lend(tx, own, &draft.attachments).await?;
+    pictures::take_back(tx, own, &draft.attachments, &html).await?;
     if typed.is_cut {
         let whole = Save { words: DraftWords { body, html: String::new(), ..save.words.clone() }, ..save };
         drafts::keep_beside(tx, own, &whole).await?;

@@ -47,7 +47,7 @@ impl Prepared {
 
     /// Whether the draft has these files, and no others.
     pub(super) fn is_of(&self, draft: &Draft) -> bool {
-        draft.files.iter().map(|file| file.id).eq(self.files.iter().map(|(id, _)| *id))
+        draft.leaving_files().map(|file| file.id).eq(self.files.iter().map(|(id, _)| *id))
     }
 }
 
@@ -82,7 +82,7 @@ pub async fn prepare(
         None => Lock::Code,
     };
     let mut prepared = Prepared { vault, lock, files: Vec::new() };
-    for file in &draft.files {
+    for file in draft.leaving_files() {
         let own = &file.attachment;
         let stored = async {
             let plain = app.blobs.read(&own.blob).await?;

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use ammonia::{Builder, UrlRelative};
 
 use super::links;
+use super::pictures;
 use super::tree::{self, ATTRIBUTES, ELEMENTS, Node};
 use crate::html::bound::bounded;
 
@@ -78,7 +79,7 @@ fn rules() -> Builder<'static> {
         .clean_content_tags(SILENT.iter().copied().collect())
         .generic_attributes(HashSet::new())
         .tag_attributes(attributes)
-        .url_schemes(HashSet::from(["http", "https", "mailto", "tel"]))
+        .url_schemes(HashSet::from(["cid", "http", "https", "mailto", "tel"]))
         .url_relative(UrlRelative::Deny)
         .link_rel(None)
         .attribute_filter(kept)
@@ -95,6 +96,9 @@ fn kept<'v>(element: &str, attribute: &str, value: &'v str) -> Option<Cow<'v, st
             known.map(Cow::Borrowed)
         }
         (_, "start") => number(value, 0..=99_999),
+        ("img", "src") => pictures::source(value),
+        ("img", "alt") => pictures::alt(value),
+        ("img", "height" | "width") => number(value, 1..=4_000),
         _ => None,
     }
 }
@@ -144,12 +148,17 @@ fn renamed(bounded: &str) -> String {
     html
 }
 
-/// Without links that lead nowhere, links within links, and formatting of no words.
+/// Without links that lead nowhere, links within links, pictures of no file, and formatting of no words.
 fn tidied(nodes: Vec<Node>, in_link: bool) -> Vec<Node> {
     let mut tidy = Vec::with_capacity(nodes.len());
     for node in nodes {
         match node {
             Node::Text(text) => tidy.push(Node::Text(text)),
+            Node::Element(mut element) if element.name == "img" => {
+                if pictures::complete(&mut element) {
+                    tidy.push(Node::Element(element));
+                }
+            }
             Node::Element(mut element) => {
                 let leads = element.name == "a" && !in_link && element.attribute("href").is_some();
                 element.inner = tidied(std::mem::take(&mut element.inner), in_link || leads);
@@ -171,7 +180,7 @@ fn tidied(nodes: Vec<Node>, in_link: bool) -> Vec<Node> {
 fn says(nodes: &[Node]) -> bool {
     nodes.iter().any(|node| match node {
         Node::Text(text) => text.contains(|letter: char| !letter.is_ascii_whitespace()),
-        Node::Element(element) => element.name == "hr" || says(&element.inner),
+        Node::Element(element) => matches!(element.name, "hr" | "img") || says(&element.inner),
     })
 }
 

@@ -78,6 +78,8 @@ fn style(name: &str, is_rtl: bool) -> Option<&'static str> {
         "blockquote" if is_rtl => "margin:0 8px 0 0;padding:0 12px 0 0;border-right:2px solid #8a8f98",
         "blockquote" => "margin:0 0 0 8px;padding:0 0 0 12px;border-left:2px solid #8a8f98",
         "code" => "font-family:Consolas,Menlo,monospace",
+        // Outlook goes by the attributes alone.
+        "img" => "max-width:100%;height:auto",
         "hr" => "margin:8px 0;border:0;border-top:1px solid #8a8f98",
         "pre" => "margin:0;font-family:Consolas,Menlo,monospace;white-space:pre-wrap",
         "table" => "border-collapse:collapse",

@@ -21,6 +21,7 @@ pub const ELEMENTS: &[&str] = &[
     "div",
     "hr",
     "i",
+    "img",
     "li",
     "ol",
     "pre",
@@ -36,6 +37,7 @@ pub const ATTRIBUTES: &[(&str, &[&str])] = &[
     ("a", &["href"]),
     ("blockquote", &["dir"]),
     ("div", &["dir"]),
+    ("img", &["alt", "height", "src", "width"]),
     ("li", &["dir"]),
     ("ol", &["dir", "start"]),
     ("pre", &["dir"]),
@@ -44,7 +46,7 @@ pub const ATTRIBUTES: &[(&str, &[&str])] = &[
     ("th", &["dir"]),
     ("ul", &["dir"]),
 ];
-const VOID: &[&str] = &["br", "hr"];
+const VOID: &[&str] = &["br", "hr", "img"];
 /// Deeper elements are left out; their text stays.
 const MAX_DEPTH: usize = 40;
 

@@ -2,6 +2,7 @@
 //! the cells of a row in one line, and where a link leads behind words that do not say it.
 
 use super::links;
+use super::pictures;
 use super::tree::{self, Element, Node};
 
 const NO_BREAK_SPACE: char = '\u{a0}';
@@ -52,6 +53,7 @@ impl Lines {
         match element.name {
             "a" => self.link(element),
             "br" => self.end_even_empty(),
+            "img" => self.push(&pictures::words(element)),
             "hr" => {
                 self.end();
                 self.push("---");

@@ -17,7 +17,7 @@ use crate::approvals::queue;
 use crate::conversation::ask::AskCard;
 use crate::conversation::content;
 use crate::conversation::explain;
-use crate::conversation::files::chips;
+use crate::conversation::files::{Chip, chips};
 use crate::conversation::secure::{self, SecureCard};
 use crate::conversation::timeline::entry::{Body, EventLine, Message, RemoteImages, TimelineEntry};
 use crate::conversation::timeline::folding::{fold_read, start_of, with_mark};
@@ -31,7 +31,9 @@ use rookery_core::conversations::conversation::Conversation;
 use rookery_core::conversations::messages::held::is_held;
 use rookery_core::conversations::messages::message::{Author, Direction, MessageStatus};
 use rookery_core::conversations::messages::shown::{self, MessageDetails};
-use rookery_core::conversations::timeline::{self, SHOWN_TEXT, TimelineCursor, TimelineLimit, TimelinePiece};
+use rookery_core::conversations::timeline::{
+    self, Attachment, SHOWN_TEXT, TimelineCursor, TimelineLimit, TimelinePiece,
+};
 use rookery_product::documents::progress::{self, RequestProgress};
 use rookery_product::replies::leaving::again::SENT_AGAIN;
 use rookery_product::replies::queue::news::{DraftNews, news};
@@ -289,6 +291,7 @@ impl<'a> TimelineReader<'a> {
         let (body, other) = self.body(&message, shown);
         let is_part = shown.is_some_and(|shown| shown.is_cut) || self.written(message.id).is_some();
         let whole = is_part.then(|| self.link("whole", message.id));
+        let files = self.files(&message, shown, &body);
         let ask = self.requests.remove(&message.id);
         let is_scheduled = message.status == Some(MessageStatus::Scheduled);
         Message {
@@ -311,7 +314,7 @@ impl<'a> TimelineReader<'a> {
             quoted: self.quoted(&message, shown, &body),
             body,
             other,
-            files: chips(message.id, &message.attachments),
+            files,
             why: if inbound { explain::why(&message, shown) } else { Vec::new() },
             clock: shown
                 .and_then(|shown| shown.sends_at)
@@ -422,7 +425,22 @@ impl<'a> TimelineReader<'a> {
         let under = written::under(stored, self.written(message.id).unwrap_or(&message.text))?;
         let waits = message.status == Some(MessageStatus::Scheduled);
         let under = if waits { words::leaving(under) } else { words::message(under) };
-        Some(Safe(format!("{}{}", written::for_page(stored), under.0)))
+        let address = |id: &str| {
+            let n = message.attachments.iter().position(|file| file.content_id.as_deref() == Some(id))?;
+            Some(format!("/messages/{}/files/{n}/preview", message.id))
+        };
+        let placed = written::with_pictures(stored, address);
+        Some(Safe(format!("{}{}", written::for_page(&placed), under.0)))
+    }
+
+    /// Its files, without the pictures that its text shows.
+    fn files(&self, message: &timeline::Message, shown: Option<&MessageDetails>, body: &Body) -> Vec<Chip> {
+        let stored = shown.and_then(|shown| shown.formatted.as_deref());
+        let stored = stored.filter(|_| matches!(body, Body::Formatted(_))).unwrap_or_default();
+        let seen = written::pictures(stored);
+        let is_seen = |file: &Attachment| file.content_id.as_ref().is_some_and(|id| seen.contains(id));
+        let chips = chips(message.id, &message.attachments).into_iter().zip(&message.attachments);
+        chips.filter(|(_, file)| !is_seen(file)).map(|(chip, _)| chip).collect()
     }
 
     /// Whether the mail came into a conversation that is held to be a fraud.

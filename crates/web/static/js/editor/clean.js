@@ -16,7 +16,10 @@
   ]);
   const BLOCKS = new Set(names("DIV BLOCKQUOTE PRE UL OL LI TABLE TBODY TR TD TH HR"));
   const INLINE = "a, b, i, u, code";
-  const DEEPEST = 40, LONGEST_LINK = 2048;
+  // Where the editor shows a picture of the draft, and what is kept of that: the name of its file.
+  const SHOWN = "/pictures/", KEPT = "cid:";
+  const DATA = /^data:image\/(?:png|jpeg|gif|webp);base64,/i;
+  const DEEPEST = 40, LONGEST_LINK = 2048, LONGEST_ALT = 200;
   // Of a paste; what somebody wrote here has no end.
   const MOST_NODES = 20_000, LONGEST = 2_000_000;
   // Letters that nobody sees: control characters, and those that turn the direction of what follows.
@@ -131,11 +134,40 @@
     ].filter(Boolean);
   }
 
+  rich.pictureAt = (file) => SHOWN + file;
+
+  // The file of a picture of a draft; nothing if it is another one.
+  rich.pictureOf = (image) => {
+    const source = (image.getAttribute("src") ?? "").replace(location.origin, "");
+    const start = [SHOWN, KEPT].find((one) => source.startsWith(one));
+    return start && /^[a-z0-9_]{1,40}$/.exec(source.slice(start.length))?.[0];
+  };
+
+  let numbered = 0;
+  // A picture whose file is still to come. Its number finds it again, also after undo has made another node of it.
+  rich.waitingPicture = (alt) => ({ alt: alt || "Picture", "data-waits": String((numbered += 1)) });
+
   function copyPicture(node, into, found) {
+    const said = (node.getAttribute("alt") ?? "").replace(UNSEEN, "").replace(/\s+/g, " ").trim().slice(0, LONGEST_ALT).trim();
     // Mail programs draw smileys; what one is, they write beside it.
-    const said = node.getAttribute("alt") ?? "";
-    if (/^\p{Extended_Pictographic}\S{0,20}$/u.test(said)) into.append(said);
-    else if (node.getAttribute("width") !== "1") found.pictures += 1;
+    if (/^\p{Extended_Pictographic}\S{0,20}$/u.test(said)) return void into.append(said);
+    const file = rich.pictureOf(node), source = node.getAttribute("src") ?? "";
+    const isOwn = file && found.has(file);
+    // Of pages of ours and of what was pasted with its bytes the editor makes pictures of this draft.
+    const isNear = !isOwn && found.near && (DATA.test(source) || file || /^\/messages\/[^/]+\/files\/\d+\/preview$/.test(source.replace(location.origin, "")));
+    if (!isOwn && !isNear) {
+      if (node.getAttribute("width") !== "1" && !node.dataset.waits) found.pictures += 1;
+      return;
+    }
+    const image = create("img"), isSize = (value) => /^[1-9]\d{0,3}$/.test(value ?? "");
+    const marks = isOwn ? { alt: said || "Picture", src: SHOWN + file } : rich.waitingPicture(said);
+    if (!isOwn) found.near.push({ number: marks["data-waits"], source });
+    // In the order that the service writes them in.
+    for (const name of ["alt", "data-waits", "height", "src", "width"]) {
+      const value = name in marks ? marks[name] : ["height", "width"].includes(name) && node.getAttribute(name);
+      if (name in marks || isSize(value)) image.setAttribute(name, value);
+    }
+    into.append(image);
   }
 
   function copy(from, into, found, depth = 0, keepsSpace = false) {
@@ -187,10 +219,10 @@
     box.replaceWith(...box.childNodes);
   }
 
-  const isBlank = (node) => !node.textContent.trim() && node.nodeName !== "HR" && !node.querySelector?.("hr");
+  const isBlank = (node) => !node.textContent.trim() && !["HR", "IMG"].includes(node.nodeName) && !node.querySelector?.("hr, img");
 
-  function cleaned(root, room) {
-    const found = { room, pictures: 0 }, fragment = inert.createDocumentFragment();
+  function cleaned(root, found) {
+    const fragment = inert.createDocumentFragment();
     copy(root, fragment, found);
     // A list in a list belongs to the item before it.
     for (const list of fragment.querySelectorAll(":is(ul, ol) > :is(ul, ol)")) {
@@ -199,7 +231,7 @@
     [...fragment.querySelectorAll("div")].reverse().forEach(unwrap);
     fragment.querySelectorAll("li").forEach(unwrapItem);
     // What is neither a word nor a line is not bold.
-    for (const part of [...fragment.querySelectorAll(INLINE)].reverse()) if (!part.textContent.trim()) part.replaceWith(...part.childNodes);
+    for (const part of [...fragment.querySelectorAll(INLINE)].reverse()) if (isBlank(part)) part.replaceWith(...part.childNodes);
     // A break behind the last words of a line breaks nothing.
     for (const end of fragment.querySelectorAll("br:last-child")) {
       const before = end.previousSibling;
@@ -207,14 +239,15 @@
     }
     // Nothing ends with blank lines.
     while (fragment.childNodes.length > 1 && isBlank(fragment.lastChild)) fragment.lastChild.remove();
-    return { fragment, pictures: found.pictures };
+    return fragment;
   }
 
   // What is in the editor, in the form that is kept.
-  rich.cleanTree = (root) => cleaned(root, Infinity).fragment;
+  rich.cleanTree = (root) => cleaned(root, { room: Infinity, pictures: 0, has: () => true });
 
-  // HTML: { fragment, pictures }, the latter being how many were left out.
-  rich.clean = (html, isOwn = false) => {
+  // HTML: { fragment, pictures, near }: how many pictures were left out, and those whose files are still to come. `has` says
+  // which files are of this draft.
+  rich.clean = (html, has, isOwn = false) => {
     // The parser would report style sheets, style attributes and handlers to the policy, and hide the styles from us, so
     // they are called something else before. In tags only: words such as "one = 1" are somebody's text.
     const renamed = (isOwn ? html : html.slice(0, LONGEST))
@@ -223,12 +256,14 @@
       .replace(/<[a-z][^<>]*>/gi, (tag) => tag.replace(/([\s"'/])(style|on[a-z]+)(\s*=)/gi, "$1data-own-$2$3"));
     const { body } = new DOMParser().parseFromString(renamed, "text/html");
     for (const line of [...body.querySelectorAll("p")]) if (line.isConnected && itemOf(line)) wordList(line);
-    return cleaned(body, isOwn ? Infinity : MOST_NODES);
+    const found = { room: isOwn ? Infinity : MOST_NODES, pictures: 0, has: isOwn ? () => true : has, near: isOwn ? null : [] };
+    return { fragment: cleaned(body, found), pictures: found.pictures, near: found.near ?? [] };
   };
 
   rich.htmlOf = (fragment) => {
     const whole = create("div");
     whole.append(fragment.cloneNode(true));
+    for (const image of whole.querySelectorAll("img")) image.setAttribute("src", KEPT + rich.pictureOf(image));
     return whole.innerHTML;
   };
 })();

@@ -45,7 +45,9 @@
       return lines.end();
     }
     if (BLOCKS.has(name)) lines.end();
-    if (name === "HR") {
+    if (name === "IMG") {
+      lines.write(`[${node.alt}]`);
+    } else if (name === "HR") {
       lines.write("---");
     } else if (name === "LI") {
       const list = node.parentNode, number = (list.start || 1) + [...list.children].indexOf(node);
@@ -85,7 +87,7 @@
 
   // Whether a tree that was cleaned says no more than its text: such mail is kept and sent as text.
   rich.isPlain = (root) =>
-    !root.querySelector("b, i, u, code, ul, ol, blockquote, pre, hr, table") && [...root.querySelectorAll("a")].every(isText);
+    !root.querySelector("b, i, u, code, ul, ol, blockquote, pre, hr, table, img") && [...root.querySelectorAll("a")].every(isText);
 
   // Text as HTML, a box for every line. Spaces at its ends and side by side would not be seen otherwise.
   const SIGNS = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };

@@ -1,4 +1,5 @@
-// The tools of the editor: a row of buttons that is one stop of the Tab key, and the question where a link leads to.
+// The tools of the editor: a row of buttons that is one stop of the Tab key, and the questions where a link leads to and
+// what a picture shows.
 (() => {
   "use strict";
   const { make, icon, rich } = window.rookery;
@@ -11,6 +12,7 @@
     ["list", "Bulleted list", "UL", `${mod}Shift+8`],
     ["list-ordered", "Numbered list", "OL", `${mod}Shift+9`],
     ["text-quote", "Quote", "BLOCKQUOTE", `${mod}]`],
+    ["image", "Picture", "IMG", ""],
     ["remove-formatting", "Clear formatting", "", ""],
   ];
 
@@ -21,7 +23,7 @@
     for (const [name, label, tag, keys] of TOOLS) {
       const title = keys ? `${label} (${keys})` : label;
       const button = make("button", { type: "button", class: "btn btn--quiet btn--icon btn--small", "aria-label": label, title, "data-tag": tag, tabindex: "-1" }, icon(name, "icon--s"));
-      if (tag && tag !== "A") button.setAttribute("aria-pressed", "false");
+      if (tag && tag !== "A" && tag !== "IMG") button.setAttribute("aria-pressed", "false");
       bar.append(button);
     }
     const buttons = [...bar.children];
@@ -100,5 +102,64 @@
       field.select();
     };
     return row;
+  };
+
+  // Of a picture what it shows, how wide it is, or that it goes. `ask(image)` shows the row; `leave` when it is done with.
+  rich.pictureRow = ({ leave }) => {
+    let image = null;
+    const field = make("input", { class: "input", type: "text", maxlength: "200", "aria-label": "What the picture shows", placeholder: "What does it show?" });
+    const button = (words, act) => {
+      const made = make("button", { type: "button", class: "btn btn--quiet btn--small" }, words);
+      made.addEventListener("click", act);
+      return made;
+    };
+    const finish = () => {
+      row.hidden = true;
+      leave();
+    };
+    // Also when somebody goes on elsewhere.
+    const save = () => {
+      const said = field.value.trim();
+      if (image && said) image.setAttribute("alt", said);
+    };
+    field.addEventListener("change", save);
+    const resize = (most) => () => image && rich.resize(image, most);
+    const done = make("button", { type: "button", class: "btn btn--small" }, "Save");
+    done.addEventListener("click", finish);
+    const row = make(
+      "div", { class: "rich__ask", role: "group", "aria-label": "Picture" }, field, done,
+      button("Small", resize(240)), button("Medium", resize(600)), button("Original size", resize(4000)),
+      button("Remove picture", () => {
+        image?.remove();
+        finish();
+      }),
+    );
+    row.hidden = true;
+    row.addEventListener("keydown", (event) => {
+      const isEnter = event.key === "Enter" && event.target === field && !event.ctrlKey && !event.metaKey;
+      if (!isEnter && event.key !== "Escape") return;
+      event.preventDefault();
+      if (isEnter) save();
+      else field.value = image?.alt ?? "";
+      finish();
+    });
+    row.ask = (asked) => {
+      image = asked;
+      row.hidden = false;
+      field.value = image.alt;
+    };
+    row.write = () => {
+      field.focus();
+      field.select();
+    };
+    return row;
+  };
+
+  // No wider than that, nor than the picture itself.
+  rich.resize = (image, most) => {
+    if (!image.naturalWidth) return;
+    const width = Math.min(image.naturalWidth, most);
+    image.setAttribute("width", width);
+    image.setAttribute("height", Math.max(1, Math.round((image.naturalHeight * width) / image.naturalWidth)));
   };
 })();

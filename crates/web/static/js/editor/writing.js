@@ -9,6 +9,8 @@
   const NO_KEYS = [`${mod}Shift-5`, `${mod}Shift-6`, `${mod}Shift-7`, `${mod}d`, "PageUp", "PageDown"];
   // From so many letters on, what is written waits for a pause.
   const LONG = 20_000, PAUSE = 150;
+  // Pictures that mail programs show. Without a choice of their writer they are as wide as a mail's text.
+  const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"], WIDEST = 600;
   // What Squire does for a button, and what it does if that was done.
   const ACTS = {
     B: ["bold", "removeBold"],
@@ -30,8 +32,13 @@
       const leave = () => this.focus();
       this.bar = rich.toolbar({ act: (tag) => this.act(tag), leave });
       this.row = rich.linkRow({ set: (to) => this.link(to), remove: () => this.unlink(), leave, say: (sentence) => this.say(sentence) });
-      const sealed = make("p", { class: "rich__sealed" }, "A secure link sends your text without formatting.");
-      this.parts = [this.bar, this.row, sealed, this.box, this.said];
+      this.pictureRow = rich.pictureRow({ leave });
+      this.chooser = make("input", { type: "file", accept: PICTURES.join(), multiple: "" });
+      // Files of this draft, and by the numbers of pictures those that came since: "" for one that did not.
+      this.pictures = new Set();
+      this.came = new Map();
+      const sealed = make("p", { class: "rich__sealed" }, "A secure link sends your text without formatting. Attach pictures as files.");
+      this.parts = [this.bar, this.row, this.pictureRow, sealed, this.box, this.said];
       // Whoever was in the field already, or was to be, goes on in the box.
       const at = document.activeElement;
       const goesOn = at === this.words || (at === document.body && this.words.autofocus);
@@ -56,6 +63,8 @@
         sanitizeToDOMFragment: (html) => this.cleaned(html),
         didError: (error) => console.error(error),
       });
+      // Its frame around a picture is drawn with style attributes, which the page's policy refuses. We have buttons.
+      this.squire._imageResizer.destroy();
       for (const key of NO_KEYS) this.squire.setKeyHandler(key, null);
       this.squire.setKeyHandler(`${mod}k`, (_, event) => {
         event.preventDefault();
@@ -67,6 +76,23 @@
       on(this.box, "click", (event) => {
         const link = event.target.closest("a");
         if (link && (event.ctrlKey || event.metaKey)) window.open(link.href, "_blank", "noopener");
+        if (event.target.nodeName === "IMG") this.choose(event.target);
+        else this.pictureRow.hidden = true;
+      });
+      on(this.box, "load", (event) => {
+        if (event.target.nodeName === "IMG" && !event.target.hasAttribute("width")) rich.resize(event.target, WIDEST);
+      }, true);
+      // On the way down: Squire and the files beside the text hear of it only if there is no picture.
+      on(this.box, "paste", (event) => {
+        if (!event.clipboardData?.getData("text/plain")) this.dropped(event, event.clipboardData);
+      }, true);
+      on(this.box, "drop", (event) => this.dropped(event, event.dataTransfer), true);
+      on(this.chooser, "change", () => {
+        const put = this.take([...this.chooser.files]);
+        this.chooser.value = "";
+        if (put.length !== 1) return;
+        this.pictureRow.ask(put[0]);
+        this.pictureRow.write();
       });
       on(this.form, "formdata", (event) => {
         this.flush();
@@ -119,6 +145,7 @@
     }
 
     changed() {
+      this.place();
       this.mark();
       clearTimeout(this.timer);
       if (this.box.textContent.length < LONG) this.write();
@@ -139,14 +166,109 @@
     }
 
     mark() {
-      const says = this.box.textContent.replaceAll("\u200b", "") || this.box.querySelector("li, blockquote, hr, table") || this.box.children.length > 1;
+      const says = this.box.textContent.replaceAll("\u200b", "") || this.box.querySelector("li, blockquote, hr, table, img") || this.box.children.length > 1;
       this.box.toggleAttribute("data-empty", !says);
     }
 
     cleaned(html) {
-      const { fragment, pictures } = rich.clean(html, this.isOwn);
-      this.say(pictures ? "Pictures weren’t pasted. Attach them as files." : "");
+      const { fragment, pictures, near } = rich.clean(html, (file) => this.pictures.has(file), this.isOwn);
+      for (const image of this.isOwn ? fragment.querySelectorAll("img") : []) this.pictures.add(rich.pictureOf(image));
+      for (const one of near) this.fetch(one);
+      this.say(pictures ? "Pictures weren’t pasted. Save them to your computer, then use Picture to add them." : "");
       return document.importNode(fragment, true);
+    }
+
+    // ---- pictures ----
+
+    get isSealed() { return !!this.form.elements.secure?.checked; }
+
+    // Pictures of what was dropped or pasted go into the text, other files beside it.
+    dropped(event, data) {
+      const files = [...(data?.files ?? [])];
+      if (this.isSealed || !files.some((file) => PICTURES.includes(file.type))) return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      delete this.form.dataset.over;
+      const at = event.type === "drop" && document.caretPositionFromPoint?.(event.clientX, event.clientY);
+      if (at && this.box.contains(at.offsetNode)) {
+        const range = document.createRange();
+        range.setStart(at.offsetNode, at.offset);
+        this.squire.setSelection(range);
+      }
+      this.take(files);
+    }
+
+    // The pictures among these files, each where it will be seen.
+    take(files) {
+      this.say("");
+      const pictures = files.filter((file) => PICTURES.includes(file.type)), rest = files.filter((file) => !pictures.includes(file));
+      if (rest.length) this.form.querySelector("file-drop").take(rest);
+      return pictures.map((file) => {
+        const marks = rich.waitingPicture(file.name.replace(/\.\w+$/, "").replace(/^image$/, ""));
+        this.squire.saveUndoState();
+        const image = this.squire.insertImage(undefined, marks);
+        this.upload(marks["data-waits"], file);
+        return image;
+      });
+    }
+
+    // The file of a picture that was pasted: it came as data, or is on a page of ours.
+    async fetch({ number, source }) {
+      const [, kind, bytes] = /^data:(image\/\w+);base64,(.*)$/is.exec(source) ?? [];
+      try {
+        const blob = bytes === undefined
+          ? await (await fetch(new URL(source.replace(/^cid:/, rich.pictureAt("")), location.origin))).blob()
+          : new Blob([Uint8Array.from(atob(bytes), (letter) => letter.charCodeAt(0))], { type: kind });
+        if (!PICTURES.includes(blob.type)) throw new TypeError(blob.type);
+        await this.upload(number, new File([blob], `picture.${blob.type.slice(6)}`, { type: blob.type }));
+      } catch {
+        this.came.set(number, "");
+        this.changed();
+        this.say("A picture wasn’t pasted. Save it to your computer, then use Picture to add it.");
+      }
+    }
+
+    async upload(number, file) {
+      const called = this.isSealed ? "" : await this.form.querySelector("file-drop").add(file, true);
+      if (called) this.pictures.add(called);
+      this.came.set(number, called);
+      if (this.ends.signal.aborted) return;
+      this.place();
+      this.write();
+    }
+
+    // Pictures whose file came, also those that undo brought back as they were before.
+    place() {
+      for (const image of this.box.querySelectorAll("img[data-waits]")) {
+        const called = this.came.get(image.dataset.waits);
+        if (called === undefined) continue;
+        image.removeAttribute("data-waits");
+        if (called) image.setAttribute("src", rich.pictureAt(called));
+        else image.remove();
+      }
+    }
+
+    // The one picture that is selected.
+    pictureHere() {
+      const range = this.squire.getSelection();
+      if (range.collapsed || range.toString().replaceAll("\u200b", "").trim()) return null;
+      const selected = [...this.box.querySelectorAll("img")].filter((image) => range.intersectsNode(image));
+      return selected.length === 1 ? selected[0] : null;
+    }
+
+    // The button: what the selected picture shows, or another picture.
+    picture() {
+      const image = this.pictureHere();
+      if (!image) return this.chooser.click();
+      this.pictureRow.ask(image);
+      this.pictureRow.write();
+    }
+
+    choose(image) {
+      const range = document.createRange();
+      range.selectNode(image);
+      this.squire.setSelection(range);
+      this.pictureRow.ask(image);
     }
 
     say(sentence) { this.said.textContent = sentence; }
@@ -166,6 +288,7 @@
 
     act(tag) {
       if (tag === "A") return this.row.ask(this.linkHere()?.getAttribute("href") ?? "");
+      if (tag === "IMG") return this.picture();
       const [put, take] = ACTS[tag];
       this.squire[take && this.has(tag) ? take : put]();
       this.focus();
