@@ -155,6 +155,7 @@ const OWNERS: &[(&str, &[&str])] = &[
             "erased_bans",
             "automatic_mail",
             "auto_replied",
+            "away_replied",
             "written_drafts",
             "written_draft_copies",
             "written_draft_files",

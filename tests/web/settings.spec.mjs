@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import test, { after } from 'node:test';
-import { finish, story, until, workspace } from './world.mjs';
+import { violations } from './axe.mjs';
+import { finish, PHONE, story, until, workspace } from './world.mjs';
 
 after(finish);
 
@@ -25,4 +26,27 @@ story(test, 'a dark theme is dark at once, and another session can be ended', as
   });
   await page.goto('/inbox');
   assert.match(page.url(), /inbox/);
+});
+
+story(test, 'someone says that they are away, colleagues see it, and they come back', async () => {
+  const world = await workspace();
+  const mia = await world.person('Mia Brandt');
+  const [own, { page: olgas }] = [await world.browser(mia), await world.browser(world.owner)];
+  const { page } = own;
+  await page.goto('/profile');
+  const away = page.locator('#away');
+  const day = (days) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 16);
+  await away.getByLabel('Until').fill(day(5));
+  await away.getByLabel('Automatic reply').fill('I am away.');
+  await away.getByRole('button', { name: 'Save dates' }).click();
+  await away.getByText(/^You’re away until/).waitFor();
+  assert.deepEqual(await violations(page), []);
+  await page.setViewportSize(PHONE);
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  assert.ok(wide <= 0, `${wide} px too wide`);
+  await olgas.goto('/settings/people');
+  await olgas.getByText(/^Away until/).waitFor();
+  await away.getByRole('button', { name: 'I’m back' }).click();
+  await page.getByText('Out of office is off.').waitFor();
+  assert.equal(await away.getByLabel('Until').inputValue(), '');
 });

@@ -238,6 +238,16 @@ pub struct TeamMember {
     /// `user:usr_…` or `agent:agt_…`, as assigning takes it.
     pub id: String,
     pub name: String,
+    /// Out of office now. Left out when they are not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Away")]
+    pub away: Option<Away>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Away {
+    pub from: Timestamp,
+    pub until: Timestamp,
 }
 
 impl From<list::ListedConversation> for ConversationSummary {
@@ -330,7 +340,13 @@ impl From<Vec<conversation::Member>> for Team {
         let named = |members: Vec<conversation::Member>| {
             members
                 .into_iter()
-                .map(|member| TeamMember { id: member.id.to_string(), name: member.name })
+                .map(|member| TeamMember {
+                    id: member.id.to_string(),
+                    away: member
+                        .absence
+                        .map(|away| Away { from: Timestamp(away.from), until: Timestamp(away.until) }),
+                    name: member.name,
+                })
                 .collect()
         };
         Self { people: named(people), agents: named(agents) }

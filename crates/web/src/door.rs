@@ -320,6 +320,7 @@ pages! {
     POST "/settings/rules/{id}/remove"       Admin settings::rules::remove::remove;
     GET  "/profile"                     Member settings::profile::show;
     POST "/profile"                     Member settings::profile::save;
+    POST "/profile/away"                Member settings::profile::save_away;
     POST "/profile/password"            Member settings::password::change;
     POST "/profile/sessions/end-others" Member settings::sessions::end_others;
     GET  "/settings/inboxes"                     Admin settings::inboxes::list;

@@ -102,6 +102,18 @@ impl Times {
         self.write(&form, at)
     }
 
+    /// `16:00` of today, else `3 Dec`, with the year when it is another.
+    pub fn until(&self, at: &DateTime<Utc>) -> String {
+        let form = if self.write("%F", at) == self.write("%F", &self.now) {
+            self.minute()
+        } else if self.write("%Y", at) == self.write("%Y", &self.now) {
+            self.short_dated()
+        } else {
+            self.dated()
+        };
+        self.write(form, at)
+    }
+
     /// The same as an element, with the whole date when pointed at.
     pub fn at(&self, at: &DateTime<Utc>) -> Safe<String> {
         let (brief, whole) = (self.brief(at), self.whole(at));

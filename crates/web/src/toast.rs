@@ -37,6 +37,7 @@ macro_rules! toasts {
 
 toasts! {
     Saved "saved" "Saved." None;
+    OutOfOfficeEnded "away-ended" "Out of office is off." None;
     LinkRevoked "link-revoked" "Link revoked." None;
     LinkOver "link-over" "The link had already expired." None;
     SecureForAgents "secure-agents" "Saved. Agents read secure words from now on." None;

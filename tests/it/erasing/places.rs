@@ -279,6 +279,7 @@ async fn fill(acme: &Workspace<'_>, help: MailboxId, key: &Key<'_>) -> Conversat
                  select {w}, min(id), 1, 'm', '[{{\"kind\": \"saved-reply\", \"name\": \"{CANARY}\"}}]', {now} from messages
                  where conversation_id = {own_id} and direction = 'inbound';
              insert into auto_replied values ({w}, {inbox}, '{ADA}', now() + interval '10 years');
+             insert into away_replied values ({w}, {owner}, '{ADA}', now(), now() + interval '10 years');
              insert into one_time_codes (workspace_id, purpose, subject_id, address, code_hash, sent_at, expires_at, mailed_at)
                  values ({w}, 'secure', 1, '{ADA}', decode(repeat('00', 32), 'hex'), now(), now() + interval '15 minutes', now());
              insert into notices (workspace_id, id, recipient, kind, subject, body, created_at, due_at)
@@ -410,6 +411,7 @@ async fn a_replay_finds_whom_it_means_wherever_they_stand() {
         let (w, inbox, owner) = (acme.id.0, help.0, acme.owner.0);
         let odd = [
             format!("insert into auto_replied values ({w}, {inbox}, '{ADA}', now() + interval '10 years')"),
+            format!("insert into away_replied values ({w}, {owner}, '{ADA}', now(), now() + interval '10 years')"),
             format!(
                 "insert into saved_views (workspace_id, person_id, id, place, name, kind, query, created_at)
                  values ({w}, {owner}, 1, 1, 'Hers', 'search', 'q=ada%40{CANARY}.example', now())"

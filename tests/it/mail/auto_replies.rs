@@ -1,5 +1,7 @@
 //! What an inbox answers by itself: once a day to each person, by its hours, and never to a machine (RFC 3834).
 
+mod away;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::future::join_all;
 use rookery_base::ids::MailboxId;

@@ -5,7 +5,7 @@ use rookery_core::workspace::people::Role;
 use rookery_core::workspace::preferences;
 
 use rookery_world::pages::sign_in::{PASSWORD, by_password, link, set_password, with_cookie_of};
-use rookery_world::story;
+use rookery_world::{Mode, story};
 
 const NEW: &str = "another horse another staple";
 
@@ -202,6 +202,88 @@ async fn dates_are_written_as_the_person_reads_them() {
         let old = [("name", "Olga"), ("zone", "UTC"), ("theme", "auto")];
         assert_eq!(owner.post("/profile", &old).await.status, 303);
         assert!(owner.get("/profile").await.page().contains("Monday 2031-01-06, 09:00"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn colleagues_see_who_is_out_of_office_until_they_are_back() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.example", "Help").await;
+        let mia = acme.person("Mia", Role::Member).await;
+        let conversation = acme.mail(help, "ada@x.example", "Parcel", "Hello").await;
+        let (mias, olgas) = (world.browser(acme.id, mia).await, world.browser(acme.id, acme.owner).await);
+        let key = acme.key("reader", "read", Mode::Live).await;
+        let day = |days| (world.now() + TimeDelta::days(days)).format("%Y-%m-%dT17:00").to_string();
+        let form = "/profile/away";
+        let (long, coming, over) = ("x".repeat(5001), day(2), day(5));
+        for (fields, says) in [
+            (vec![("text", "Kept words")], "until: is required"),
+            (vec![("until", "never"), ("text", "Kept words")], "until: must be a day and a time"),
+            (vec![("until", "2001-01-01T09:00"), ("text", "Kept words")], "until: must be in the future"),
+            (vec![("until", "9990-01-01T09:00"), ("text", "Kept words")], "until: must be within five years"),
+            (
+                vec![("until", over.as_str()), ("text", long.as_str())],
+                "text: must be at most 5000 characters",
+            ),
+        ] {
+            let refused = mias.post(form, &fields).await;
+            assert!(refused.status == 400 && refused.html.contains(says), "{says}: {}", refused.html);
+            assert!(refused.html.contains(fields.last().unwrap().1), "what was typed stays");
+        }
+
+        assert_eq!(
+            mias.post(form, &[("from", coming.as_str()), ("until", over.as_str()), ("text", "I am away.")])
+                .await
+                .status,
+            303
+        );
+        let pages = [
+            format!("/conversations/{conversation}"),
+            format!("/conversations/{conversation}?compose=note"),
+            "/settings/people".to_owned(),
+        ];
+        for page in &pages {
+            assert!(!olgas.get(page).await.page().contains("Away until"), "{page}: not yet");
+        }
+        let people = key.conversation(conversation).await["team"]["people"].clone();
+        assert!(people.as_array().unwrap().iter().all(|person| person.get("away").is_none()), "{people}");
+
+        // Sessions end without use.
+        world.wait(TimeDelta::days(3));
+        let (mias, olgas) = (world.browser(acme.id, mia).await, world.browser(acme.id, acme.owner).await);
+        for page in &pages {
+            let shown = olgas.get(page).await.page();
+            assert!(shown.contains("Away until") && !shown.contains("I am away."), "{page}: {shown}");
+        }
+        let people = key.conversation(conversation).await["team"]["people"].clone();
+        let away: Vec<_> =
+            people.as_array().unwrap().iter().filter(|person| person.get("away").is_some()).collect();
+        assert!(
+            away.len() == 1 && away[0]["name"] == "Mia" && away[0]["away"]["until"].is_string(),
+            "{people}"
+        );
+        let own = mias.get("/profile").await.page();
+        assert!(own.contains("You’re away until") && own.contains("I am away."), "{own}");
+
+        // Another workspace's people are theirs, and the dates are Mia's alone to change.
+        let other = world.workspace("Other").await;
+        assert!(
+            !world
+                .browser(other.id, other.owner)
+                .await
+                .get("/settings/people")
+                .await
+                .page()
+                .contains("Away until")
+        );
+        let ended = mias.post(form, &[("do", "end")]).await;
+        assert!(ended.location().contains("done=away-ended"), "{}", ended.location());
+        for page in &pages {
+            assert!(!olgas.get(page).await.page().contains("Away until"), "{page}: she is back");
+        }
+        assert!(mias.get("/profile").await.page().contains("I am away."), "the text stays for the next time");
     })
     .await;
 }

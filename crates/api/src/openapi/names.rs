@@ -27,6 +27,7 @@ const ANSWERS: &[(&str, &str, &str)] = &[
     ("Attachment", "get_conversation", "timeline/[]/0/attachments/[]"),
     ("Team", "get_conversation", "team"),
     ("TeamMember", "get_conversation", "team/people/[]"),
+    ("Away", "get_conversation", "team/people/[]/away"),
     ("AppSent", "get_conversation", "appSent"),
     ("Done", "add_note", ""),
     ("ChangedConversations", "change_conversations", ""),

@@ -13,6 +13,7 @@ use crate::events::event::{Assignee, Turn};
 use crate::events::record::EventContext;
 use crate::workspace::access::{Actor, MemberId, SANDBOX};
 use crate::workspace::mailboxes::Mailbox;
+use crate::workspace::people::away::Absence;
 use rookery_base::error::{Error, NO_CONVERSATION, Result};
 use rookery_base::ids::{ConversationId, MailboxId, WorkspaceId};
 
@@ -63,9 +64,20 @@ impl Contact {
 pub struct Member {
     pub id: MemberId,
     pub name: String,
+    /// Known of the team. Of whom a conversation names it is not asked.
+    pub absence: Option<Absence>,
 }
 
 impl Member {
+    pub fn named(id: MemberId, name: String) -> Self {
+        Self { id, name, absence: None }
+    }
+
+    /// Their absence, while it holds.
+    pub fn away(&self, now: &DateTime<Utc>) -> Option<Absence> {
+        self.absence.filter(|absence| absence.holds(*now))
+    }
+
     pub fn is_agent(&self) -> bool {
         matches!(self.id, MemberId::Agent(_))
     }
@@ -200,7 +212,7 @@ pub(super) async fn fetch(
         status: row.status,
         snoozed_until: row.snoozed_until,
         announced_turn: row.announced_turn,
-        assignee: assignee.map(|id| Member { id, name: row.assignee.unwrap_or_default() }),
+        assignee: assignee.map(|id| Member::named(id, row.assignee.unwrap_or_default())),
         tags: row.tags,
         topic: row.topic,
         urgency: row.urgency,

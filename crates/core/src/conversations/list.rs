@@ -145,7 +145,7 @@ impl From<ListRow> for ListedConversation {
             mailbox_name: row.mailbox,
             last_message_at: row.last_message_at,
             message_count: row.message_count,
-            assignee: assignee.map(|id| Member { id, name: row.assignee.unwrap_or_default() }),
+            assignee: assignee.map(|id| Member::named(id, row.assignee.unwrap_or_default())),
             tags: row.tags,
             topic: row.topic,
             urgency: row.urgency,

@@ -20,7 +20,7 @@ pub struct WholeConversation {
     pub conversation: Conversation,
     /// The newest of it, oldest first.
     pub timeline: timeline::TimelinePage,
-    /// Whom it can be given to, by name.
+    /// Whom it can be given to, by name; of absences those that hold.
     pub team: Vec<Member>,
     pub app_sent: Option<AppSent>,
 }
@@ -51,7 +51,9 @@ pub async fn whole(
             .await?;
     }
     name_documents(snapshot, workspace, &conversation, &mut timeline.items).await?;
-    let team = team::for_conversation(snapshot, workspace, &conversation).await?;
+    let mut team = team::for_conversation(snapshot, workspace, &conversation).await?;
+    let now = snapshot.now();
+    team.iter_mut().for_each(|member| member.absence = member.away(&now));
     let app_sent = app_sent(snapshot, workspace, conversation.id).await?;
     Ok(WholeConversation { conversation, timeline, team, app_sent })
 }

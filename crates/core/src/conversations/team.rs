@@ -5,6 +5,7 @@ use sqlx::PgConnection;
 
 use crate::conversations::conversation::{Conversation, Member};
 use crate::workspace::access::{Actor, MemberId, SANDBOX, TEAM};
+use crate::workspace::people::away::Absence;
 use rookery_base::error::Result;
 use rookery_base::ids::WorkspaceId;
 
@@ -30,10 +31,10 @@ pub async fn beside(conn: &mut PgConnection, who: &Actor) -> Result<Vec<Member>>
 
 async fn seeing(conn: &mut PgConnection, workspace: WorkspaceId, audience: i64) -> Result<Vec<Member>> {
     let rows = sqlx::query!(
-        r#"select 'user' as "kind!", id as "id!", name as "name!" from people
+        r#"select 'user' as "kind!", id as "id!", name as "name!", away_from, away_until from people
            where workspace_id = $1 and removed_at is null and ($2::bigint = $3::bigint or id = $2)
            union all
-           select 'agent', agents.id, agents.name from agents
+           select 'agent', agents.id, agents.name, null, null from agents
            join people makers on makers.workspace_id = agents.workspace_id and makers.id = maker_id
            where agents.workspace_id = $1 and revoked_at is null and livemode = ($2 <> $4::bigint)
              and makers.removed_at is null and ($2 in ($3, $4) or maker_id = $2)"#,
@@ -44,8 +45,11 @@ async fn seeing(conn: &mut PgConnection, workspace: WorkspaceId, audience: i64) 
     )
     .fetch_all(conn)
     .await?;
-    let member = |kind: &str, id, name| MemberId::stored(Some(kind), id).map(|id| Member { id, name });
-    let mut team: Vec<_> = rows.into_iter().filter_map(|row| member(&row.kind, row.id, row.name)).collect();
+    let members = rows.into_iter().filter_map(|row| {
+        let absence = Absence::stored(row.away_from, row.away_until);
+        MemberId::stored(Some(row.kind.as_str()), row.id).map(|id| Member { id, name: row.name, absence })
+    });
+    let mut team: Vec<_> = members.collect();
     team.sort_by_cached_key(|member| (member.name.to_lowercase(), member.name.clone()));
     Ok(team)
 }

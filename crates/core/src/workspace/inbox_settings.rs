@@ -5,6 +5,7 @@
 pub mod auto_reply;
 pub mod hours;
 pub mod keep_days;
+pub mod period;
 
 use serde_json::{Value, json};
 use sqlx::PgConnection;

@@ -237,8 +237,8 @@ pub async fn hand_over(tx: &mut Tx<'_>, from: PersonId, to: Option<PersonId>) ->
     let (workspace, now) = (tx.workspace().0, tx.now());
     // Nobody goes on answering in the words of who left.
     sqlx::query!(
-        "update auto_replies set is_on = false
-         where workspace_id = $1 and is_on and mailbox_id in (
+        "update auto_replies set is_on = false, dated_at = null
+         where workspace_id = $1 and (is_on or dated_at is not null) and mailbox_id in (
              select id from mailboxes where workspace_id = $1 and owner_id = $2 and closed_at is null)",
         workspace,
         from.0

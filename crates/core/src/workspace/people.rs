@@ -1,6 +1,7 @@
 //! The people of a workspace and their roles.
 //! Owners and admins make keys and inboxes; members work on mail.
 
+pub mod away;
 pub mod invitations;
 pub mod list;
 pub mod roles;
@@ -198,7 +199,8 @@ pub async fn remove(tx: &mut Tx<'_>, person: PersonId) -> Result<()> {
               accounts as (delete from sso_accounts where workspace_id = $1 and person_id = $2),
               passkeys as (delete from passkeys where workspace_id = $1 and person_id = $2),
               passwords as (delete from passwords where workspace_id = $1 and person_id = $2)
-         update people set removed_at = $3 where workspace_id = $1 and id = $2 and removed_at is null",
+         update people set removed_at = $3, away_from = null, away_until = null, away_text = ''
+         where workspace_id = $1 and id = $2 and removed_at is null",
         workspace,
         person.0,
         now

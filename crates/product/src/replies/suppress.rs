@@ -282,7 +282,8 @@ pub async fn unsuppress(tx: &mut Tx<'_>, address: &str) -> Result<bool> {
 pub async fn erase(tx: &mut Tx<'_>, address: &str, hasher: &Hasher) -> Result<()> {
     let (workspace, mark, hash) = (tx.workspace().0, hasher.mark(address), hasher.hash(address));
     sqlx::query!(
-        "with answered as (delete from auto_replied where workspace_id = $1 and address = $2)
+        "with answered as (delete from auto_replied where workspace_id = $1 and address = $2),
+              away as (delete from away_replied where workspace_id = $1 and address = $2)
          delete from automatic_mail where workspace_id = $1 and address = $2",
         workspace,
         address

@@ -18,7 +18,7 @@ use rookery_core::workspace::single_sign_on::attempts;
 use rookery_core::workspace::{notices, one_time_codes, passkeys, sessions, sign_in_links};
 use rookery_mail::incoming::quota;
 use rookery_product::app_mail::told;
-use rookery_product::replies::automatic::answer as auto_reply;
+use rookery_product::replies::automatic::{answer as auto_reply, away};
 use rookery_webhooks::{health, remove};
 
 pub async fn keep_days(app: &App) -> Result<()> {
@@ -44,6 +44,7 @@ pub async fn keep_days(app: &App) -> Result<()> {
     let ended = ended.and(stranger_mail::forget(&mut conn, now).await);
     let ended = ended.and(grants::forget(&mut conn, now).await).and(clients);
     let forgotten = forgotten.and(auto_reply::forget(&mut conn, now).await);
+    let forgotten = forgotten.and(away::forget(&mut conn, now).await);
     let forgotten = forgotten.and(told::forget(&mut conn, now).await);
     kept.and(forgotten).and(counted).and(webhooks).and(ended).and(quota::forget(&mut conn, now).await)
 }

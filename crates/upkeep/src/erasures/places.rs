@@ -67,6 +67,7 @@ const PLACES: &str = "
                union all select 'suppression_changes.address', address from suppression_changes where workspace_id = $1
                union all select 'automatic_mail.address', address from automatic_mail where workspace_id = $1
                union all select 'auto_replied.address', address from auto_replied where workspace_id = $1
+               union all select 'away_replied.address', address from away_replied where workspace_id = $1
                union all select 'bookings.email', email from bookings where workspace_id = $1
                union all select 'bookings.note', note from bookings where workspace_id = $1
                union all select 'bookings.answers', answers::text from bookings where workspace_id = $1

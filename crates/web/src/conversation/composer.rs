@@ -56,8 +56,8 @@ pub struct Composer {
     pub problems: Vec<Problem>,
     /// Whether the same draft was saved from another page meanwhile.
     pub newer: bool,
-    /// Names that a note can mention with `@`.
-    pub team: Vec<String>,
+    /// Whom a note can mention with `@`.
+    pub team: Vec<Member>,
     pub inboxes: Vec<(String, String, bool)>,
     pub has_reply: bool,
     pub has_note: bool,
@@ -178,7 +178,7 @@ impl Composer {
         composer.words.seen = conversation.last_item;
         if kind == DraftKind::Note {
             let people = beside.team.iter().filter(|member| !member.is_agent());
-            composer.team = people.map(|member| member.name.clone()).collect();
+            composer.team = people.cloned().collect();
         } else {
             let mailbox = conversation.mailbox();
             let values = ready::values(person, Some(conversation), &mailbox, &Recipients::default());

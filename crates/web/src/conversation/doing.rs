@@ -2,6 +2,7 @@
 //! them; each is a job of one (bulk), so each can be undone. The menus are parts of the conversation's page.
 
 use axum::response::Response;
+use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::bulk::asked_action::{self, here, path_in, toast_for};
@@ -18,6 +19,7 @@ use rookery_core::conversations::snooze::times::{self, SnoozeChoice};
 use rookery_core::conversations::status::Status;
 use rookery_core::conversations::tags;
 use rookery_core::workspace::access::MemberId;
+use rookery_core::workspace::people::away::Absence;
 
 /// Tags that stand under the subject, so that many of them do not push the mail away.
 const SHOWN_TAGS: usize = 3;
@@ -108,6 +110,11 @@ impl Doing {
 
     pub fn has(&self, member: &MemberId) -> bool {
         self.assignee.as_ref().is_some_and(|assignee| assignee.id == *member)
+    }
+
+    /// Of whom it is assigned to.
+    pub fn assignee_away(&self, now: &DateTime<Utc>) -> Option<Absence> {
+        self.team.iter().find(|member| self.has(&member.id))?.away(now)
     }
 
     pub fn is_agent(&self, member: &Member) -> bool {

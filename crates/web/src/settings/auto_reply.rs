@@ -4,6 +4,8 @@
 use jiff::tz::TimeZone;
 use sqlx::PgConnection;
 
+use crate::settings::period::PeriodFields;
+use crate::show::Times;
 use crate::visit::{FormFields, MemberRequest};
 use rookery_base::error::Result;
 use rookery_base::ids::MailboxId;
@@ -19,7 +21,10 @@ pub struct AutoReplyForm {
     pub subject: String,
     pub text: String,
     pub days: Vec<AutoReplyDay>,
-    /// The zone of the hours.
+    pub period: PeriodFields,
+    /// The period that is saved ended.
+    pub is_over: bool,
+    /// The zone of the hours and the period.
     pub zone: String,
     /// Whether the hours that are saved are open now.
     pub is_open: bool,
@@ -39,7 +44,8 @@ pub async fn load(conn: &mut PgConnection, asked: &MemberRequest, inbox: Mailbox
     let workspace = asked.person.workspace;
     let saved = auto_reply::load(conn, workspace, inbox).await?;
     let zone = auto_reply::zone(conn, workspace).await?;
-    let is_open = saved.hours.is_open(asked.times().now, &TimeZone::get(&zone).unwrap_or(TimeZone::UTC));
+    let times = times_in(asked, &zone);
+    let is_open = saved.hours.is_open(times.now, &times.zone);
     let days = DAYS.into_iter().zip(&saved.hours.0).enumerate().map(|(n, (name, span))| AutoReplyDay {
         n,
         name,
@@ -53,10 +59,17 @@ pub async fn load(conn: &mut PgConnection, asked: &MemberRequest, inbox: Mailbox
         subject: saved.subject,
         text: saved.text,
         days: days.collect(),
+        period: PeriodFields::saved(&times, saved.period.from, saved.period.until),
+        is_over: saved.period.until.is_some_and(|until| until <= times.now),
         zone,
         is_open,
         problem: None,
     })
+}
+
+/// Times as they are in the workspace's zone.
+pub fn times_in(asked: &MemberRequest, zone: &str) -> Times {
+    Times { zone: TimeZone::get(zone).unwrap_or(TimeZone::UTC), ..asked.times() }
 }
 
 impl AutoReplyForm {
@@ -70,13 +83,14 @@ impl AutoReplyForm {
             day.is_open = form.flag(&format!("open-{n}"));
             (day.from, day.to) = (field(&format!("from-{n}")), field(&format!("to-{n}")));
         }
+        self.period = PeriodFields::typed(form);
         self.problem = Some(problem);
         self
     }
 }
 
 /// What the form says.
-pub fn read(form: &FormFields) -> Result<AutoReply> {
+pub fn read(form: &FormFields, times: &Times) -> Result<AutoReply> {
     let field = |name: &str| form.get(name).unwrap_or_default();
     let mut days = [None; 7];
     for (n, day) in days.iter_mut().enumerate() {
@@ -91,5 +105,6 @@ pub fn read(form: &FormFields) -> Result<AutoReply> {
         subject: field("subject").to_owned(),
         text: field("text").to_owned(),
         hours: Hours(days),
+        period: PeriodFields::typed(form).read(times)?,
     })
 }

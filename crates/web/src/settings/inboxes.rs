@@ -172,8 +172,9 @@ pub async fn set_auto_reply(asked: MemberRequest) -> Result<Response> {
 }
 
 async fn save_auto_reply(asked: &MemberRequest, id: MailboxId, form: &Form) -> Result<()> {
-    let reply = auto_reply::read(form)?;
     let mut tx = asked.tx().await?;
+    let zone = inbox_settings::auto_reply::zone(&mut tx, asked.person.workspace).await?;
+    let reply = auto_reply::read(form, &auto_reply::times_in(asked, &zone))?;
     inbox_settings::auto_reply::set(&mut tx, &asked.person, id, &reply).await?;
     tx.commit().await
 }
@@ -183,6 +184,8 @@ fn sentence(error: &Error) -> String {
     let told = problems.iter().map(|problem| match problem.field.as_str() {
         "subject" => format!("The subject {}.", problem.what),
         "text" => format!("The text {}.", problem.what),
+        "from" => format!("The first day {}.", problem.what),
+        "until" => format!("The last day {}.", problem.what),
         day => format!("{day} {}.", problem.what),
     });
     told.collect::<Vec<_>>().join(" ")

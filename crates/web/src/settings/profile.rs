@@ -1,5 +1,5 @@
-//! `/profile`: a person's own page: name, zone, dates, theme, keys, signature; the password, passkeys and the sessions stand
-//! on it too, with forms of their own.
+//! `/profile`: a person's own page: name, zone, dates, theme, keys, signature; out of office, the password, passkeys and the
+//! sessions stand on it too, with forms of their own.
 
 use askama::Template;
 use axum::http::StatusCode;
@@ -7,7 +7,9 @@ use axum::response::Response;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::outgoing::clock::undo_time;
+use crate::settings::away::{self, AwayForm};
 use crate::settings::device;
+use crate::settings::period::PeriodFields;
 use crate::shell::{Here, Shell};
 use crate::show::{Times, filters};
 use crate::toast::{Done, Toast};
@@ -51,6 +53,7 @@ struct ProfilePage {
     undo_choices: Vec<(i32, String)>,
     signature: String,
     problem: Option<String>,
+    away: AwayForm,
     /// The workspace takes single sign-on only: a password or a passkey would open nothing.
     sso_only: bool,
     has_password: bool,
@@ -113,6 +116,36 @@ pub async fn save(asked: MemberRequest) -> Result<Response> {
         }
         Err(error) => Err(error),
     }
+}
+
+/// Out of office: the dates and the text, or `do=end`.
+pub async fn save_away(asked: MemberRequest) -> Result<Response> {
+    let form = asked.form().await?;
+    let ends = form.get("do") == Some("end");
+    match change_away(&asked, &form, ends).await {
+        Ok(()) => {
+            let done = if ends { Done::OutOfOfficeEnded } else { Done::Saved };
+            Ok(respond::see_other_with(&format!("{PATH}#away"), Toast::new(done, "")))
+        }
+        Err(error @ Error::Problems(_)) => {
+            let mut page = page(&asked).await?;
+            page.away = page.away.typed(&form, error.sentence());
+            respond::page_with(StatusCode::BAD_REQUEST, &page)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+async fn change_away(asked: &MemberRequest, form: &Form, ends: bool) -> Result<()> {
+    let period = PeriodFields::typed(form);
+    let mut tx = asked.tx().await?;
+    if ends {
+        people::away::end(&mut tx, &asked.person).await?;
+    } else {
+        let period = period.read(&asked.times())?;
+        people::away::set(&mut tx, &asked.person, period, form.get("text").unwrap_or_default()).await?;
+    }
+    tx.commit().await
 }
 
 /// The page with what is wrong with a new password.
@@ -179,6 +212,7 @@ async fn page(asked: &MemberRequest) -> Result<ProfilePage> {
         undo_choices: UNDO_SECONDS.map(|seconds| (seconds, undo_choice(seconds))).to_vec(),
         signature: chosen.signature,
         problem: None,
+        away: away::load(&mut reading, asked, &shell.times).await?,
         sso_only: single_sign_on::is_required(&mut reading, workspace).await?,
         has_password,
         may_set_password: has_password || asked.session.is_fresh(now),

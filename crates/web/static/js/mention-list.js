@@ -20,7 +20,7 @@
     const word = typed ? typed[1].toLowerCase() : "";
     for (const item of list.children) {
       item.setAttribute("role", "option");
-      item.hidden = at >= 0 && !item.textContent.toLowerCase().split(/\s+/).some((part) => part.startsWith(word));
+      item.hidden = at >= 0 && !item.dataset.name.toLowerCase().split(/\s+/).some((part) => part.startsWith(word));
     }
     list.setAttribute("role", "listbox");
     const open = at >= 0 && shown(list).length > 0;
@@ -57,9 +57,9 @@
   }
 
   function write(area, item) {
-    const first = (name) => name.textContent.trim().split(/\s+/)[0].toLowerCase();
+    const first = (item) => item.dataset.name.trim().split(/\s+/)[0].toLowerCase();
     const alone = [...item.parentElement.children].filter((one) => first(one) === first(item)).length === 1;
-    const name = item.textContent.trim();
+    const name = item.dataset.name.trim();
     area.setRangeText(`${alone ? name.split(/\s+/)[0] : name} `, at, area.selectionStart, "end");
     close(item.parentElement);
     area.focus();

@@ -1,5 +1,6 @@
 //! The automatic reply of an inbox in the browser: its words, its hours, and who may set it.
 
+use chrono::TimeDelta;
 use rookery_core::workspace::people::Role;
 
 use rookery_world::story;
@@ -70,6 +71,50 @@ async fn an_owner_writes_the_reply_and_its_hours() {
         assert!(
             told.contains(r#""autoReply":true"#) && !told.contains("closed"),
             "no words in the log: {told}"
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_period_is_in_the_workspaces_zone() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.example", "Help").await;
+        world.sql("update workspaces set time_zone = 'Europe/Berlin'").await;
+        let owner = world.browser(acme.id, acme.owner).await;
+        let (page, form) =
+            (format!("/settings/inboxes/{help}"), format!("/settings/inboxes/{help}/auto-reply"));
+        let day = |days| (world.now() + TimeDelta::days(days)).format("%Y-%m-%d").to_string();
+        let (from, until) = (format!("{}T08:00", day(10)), format!("{}T18:30", day(20)));
+        let basics = [("on", "on"), ("when", "always"), ("text", "We are away.")];
+        for (from, until, says) in [
+            ("soon", until.as_str(), "The first day must be a day and a time."),
+            (until.as_str(), from.as_str(), "The last day must be after"),
+            (from.as_str(), "9990-01-01T00:00", "The last day must be within five years."),
+        ] {
+            let refused =
+                owner.post(&form, &[&basics[..], &[("from", from), ("until", until)]].concat()).await;
+            assert!(refused.status == 400 && refused.html.contains(says), "{says}: {}", refused.html);
+            assert!(refused.html.contains("We are away."), "what was typed stays");
+        }
+        let fields = [&basics[..], &[("from", from.as_str()), ("until", until.as_str())]].concat();
+        assert_eq!(owner.post(&form, &fields).await.status, 303);
+        let shown = owner.get(&page).await.page();
+        assert!(
+            shown.contains(&from) && shown.contains(&until) && shown.contains("In Europe/Berlin time"),
+            "{shown}"
+        );
+        assert!(!shown.contains("This period is over"), "{shown}");
+        // A session ends without use.
+        world.wait(TimeDelta::days(21));
+        let owner = world.browser(acme.id, acme.owner).await;
+        assert!(owner.get(&page).await.page().contains("This period is over"));
+        // Without one it is on all the time again.
+        assert_eq!(owner.post(&form, &basics).await.status, 303);
+        assert_eq!(
+            world.scalar("select count(*) from auto_replies where is_on and ends_at is null").await,
+            1
         );
     })
     .await;

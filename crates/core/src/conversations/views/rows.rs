@@ -222,7 +222,7 @@ pub async fn load(
             mailbox_name: row.mailbox_name,
             last_message_at: row.last_message_at,
             message_count: row.message_count,
-            assignee: assignee.map(|id| Member { id, name: row.assignee.unwrap_or_default() }),
+            assignee: assignee.map(|id| Member::named(id, row.assignee.unwrap_or_default())),
             tags: row.tags,
             urgency: row.urgency,
             risk: row.risk,

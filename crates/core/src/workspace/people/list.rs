@@ -24,6 +24,8 @@ pub struct ListedPerson {
     pub private_inboxes: i64,
     /// The last request, to within some minutes.
     pub seen_at: Option<DateTime<Utc>>,
+    pub away_from: Option<DateTime<Utc>>,
+    pub away_until: Option<DateTime<Utc>>,
 }
 
 /// Owners first, then by name.
@@ -38,7 +40,8 @@ pub async fn list(conn: &mut PgConnection, workspace: WorkspaceId) -> Result<Vec
                    as "has_second_factor!",
                (select count(*) from mailboxes where workspace_id = $1 and owner_id = people.id) as "private_inboxes!",
                greatest(signed_in_at, (select max(seen_at) from sessions
-                                       where workspace_id = $1 and person_id = people.id)) as seen_at
+                                       where workspace_id = $1 and person_id = people.id)) as seen_at,
+               away_from, away_until
            from people where workspace_id = $1 and removed_at is null
            order by role <> 'owner', role <> 'admin', lower(name), id limit $2"#,
         workspace.0,

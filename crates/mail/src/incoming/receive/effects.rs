@@ -11,16 +11,18 @@ use crate::incoming::reports::{apply_report, apply_to_booking, author, lift_supp
 use crate::incoming::stage::stage;
 use crate::incoming::thread::Why;
 use rookery_base::error::Result;
+use rookery_base::ids::PersonId;
 use rookery_base::store::db::Tx;
 use rookery_core::conversations::messages::inbound::Stored;
 use rookery_core::conversations::ruled::engine;
 use rookery_core::conversations::timeline;
 use rookery_core::rules::store::active;
-use rookery_core::workspace::access::By;
+use rookery_core::workspace::access::{By, MemberId};
 use rookery_product::app_mail::sent;
 use rookery_product::bookings::rsvp;
 use rookery_product::documents::filing::{NewDocument, file};
 use rookery_product::replies::automatic::answer::answer;
+use rookery_product::replies::automatic::away::answer_for;
 
 /// Mail that was stored in one transaction.
 pub(super) struct Lot<'m> {
@@ -161,14 +163,24 @@ async fn run_rules(tx: &mut Tx<'_>, lot: &Lot<'_>) -> Result<()> {
 
 async fn reply_automatically(tx: &mut Tx<'_>, lot: &Lot<'_>) -> Result<()> {
     for StoredMail { judged, stored } in lot.mails.iter().filter(|_| lot.is_single) {
+        let Some(sender) = whom(judged) else { continue };
         let mailbox = &judged.classified.delivery.mailbox;
-        if lot.known.answering.contains(&mailbox.id)
-            && let Some(sender) = whom(judged)
-        {
+        let is_answered = match away(lot, judged) {
+            Some(person) => answer_for(tx, person, mailbox, *stored, sender).await?,
+            None => false,
+        };
+        if !is_answered && lot.known.answering.contains(&mailbox.id) {
             answer(tx, mailbox, *stored, sender).await?;
         }
     }
     Ok(())
+}
+
+/// Who is away and had the conversation when the mail came. To whom a rule gives it now, the mail is no reply. Such mail
+/// always comes alone, because what joins a conversation does.
+fn away(lot: &Lot<'_>, judged: &Judged<'_>) -> Option<PersonId> {
+    let assignee = judged.place.joined.as_ref()?.assignee.as_ref()?;
+    lot.known.away.iter().copied().find(|person| assignee.id == MemberId::Person(*person))
 }
 
 /// What an agent's request is answered with is written down with what it did.

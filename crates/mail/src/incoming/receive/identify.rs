@@ -8,7 +8,7 @@ use chrono::NaiveDate;
 use crate::incoming::authenticate::SenderStanding;
 use crate::incoming::delivery::Incoming;
 use rookery_base::error::{Error, NO_MAILBOX, Result};
-use rookery_base::ids::{ConversationId, MailboxId, MessageId};
+use rookery_base::ids::{ConversationId, MailboxId, MessageId, PersonId};
 use rookery_base::secrets::hashes::{number, sha256};
 use rookery_base::store::db::Tx;
 use rookery_base::zone::Zone;
@@ -24,8 +24,10 @@ pub(super) struct Known {
     pub suppressed: bool,
     /// The workspace has rules that are on.
     pub ruled: bool,
-    /// Inboxes that answer by themselves, always or outside their hours.
+    /// Inboxes that answer by themselves, always, outside their hours or in a period.
     pub answering: Vec<MailboxId>,
+    /// People who are away now and have a text for customers.
+    pub away: Vec<PersonId>,
     /// The week it is in the workspace's zone.
     pub week: NaiveDate,
 }
@@ -94,7 +96,7 @@ impl Known {
     }
 
     pub async fn read(tx: &mut Tx<'_>, mails: &[Identity<'_>]) -> Result<Self> {
-        let workspace = tx.workspace().0;
+        let (workspace, now) = (tx.workspace().0, tx.now());
         let mailboxes: Vec<i64> = mails.iter().map(|mail| mail.mailbox.id.0).collect();
         let ids: Vec<i64> = mails.iter().map(|mail| mail.id_hash).collect();
         let plain: Vec<&[u8]> = mails.iter().map(|mail| &mail.plain[..]).collect();
@@ -121,7 +123,11 @@ impl Known {
                                  and mailboxes.audience = mail.audience and closed_at is null)) as "moved!",
                    exists (select from rules where workspace_id = $1 and is_on) as "ruled!",
                    array(select mailbox_id from auto_replies
-                         where workspace_id = $1 and is_on and mailbox_id = any($2)) as "answering!: Vec<MailboxId>",
+                         where workspace_id = $1 and (is_on or dated_at = changed_at)
+                           and mailbox_id = any($2)) as "answering!: Vec<MailboxId>",
+                   array(select id from people
+                         where workspace_id = $1 and away_until > $10 and away_from <= $10 and away_text <> ''
+                           and removed_at is null) as "away!: Vec<PersonId>",
                    looked.conversations as "conversations!: Vec<Option<ConversationId>>",
                    looked.messages as "messages!: Vec<Option<MessageId>>", looked.others as "others!"
                from workspaces us cross join lateral (
@@ -154,7 +160,8 @@ impl Known {
             &hashes as &[&[u8]],
             &confirmed,
             &senders as &[&str],
-            &audiences
+            &audiences,
+            now
         )
         .fetch_one(&mut **tx)
         .await?;
@@ -171,8 +178,8 @@ impl Known {
             return Err(Error::internal("each mail has one answer"));
         }
         let us = Us { name: row.name, team_names: row.team_names, domains: row.domains };
-        let week = Zone::named(&row.time_zone).week(tx.now());
-        let (suppressed, ruled, answering) = (row.suppressed, row.ruled, row.answering);
-        Ok(Self { us, earlier, suppressed, ruled, answering, week })
+        let week = Zone::named(&row.time_zone).week(now);
+        let (suppressed, ruled) = (row.suppressed, row.ruled);
+        Ok(Self { us, earlier, suppressed, ruled, answering: row.answering, away: row.away, week })
     }
 }

@@ -13,11 +13,12 @@ use rookery_base::error::Result;
 use rookery_base::ids::{ConversationId, MailboxId};
 use rookery_base::store::db::Tx;
 use rookery_base::store::forget::forget;
+use rookery_core::conversations::conversation::Locked;
 use rookery_core::conversations::lock::lock_any;
 use rookery_core::conversations::messages::inbound::Stored;
 use rookery_core::conversations::messages::message::Author;
 use rookery_core::conversations::messages::outbound::{self, Addressed, Outbound};
-use rookery_core::workspace::inbox_settings::auto_reply;
+use rookery_core::workspace::inbox_settings::auto_reply::{self, AutoReplyWords};
 use rookery_core::workspace::mailboxes::Mailbox;
 
 /// One mail to an address from an inbox in this time.
@@ -49,14 +50,35 @@ pub async fn answer(tx: &mut Tx<'_>, mailbox: &Mailbox, stored: Stored, sender: 
     let Some(address) = addressee(sender) else { return Ok(()) };
     let Some(words) = auto_reply::due(tx, mailbox.id).await? else { return Ok(()) };
     let conversation = lock_any(tx, stored.conversation).await?;
-    if suppress::is_suppressed(tx, mailbox.livemode(), &address).await?
-        || is_answered(tx, stored.conversation).await?
+    if !is_open_to(tx, mailbox, stored, &address).await?
         || is_tag_of_one(tx, mailbox.id, &address).await?
         || !is_first(tx, mailbox.id, &address).await?
         || limit::count(tx, mailbox.livemode(), &address).await?.is_err()
     {
         return Ok(());
     }
+    send(tx, &conversation, stored, address, words).await
+}
+
+/// Whether the address may get any automatic reply in this conversation now.
+pub(super) async fn is_open_to(
+    tx: &mut Tx<'_>,
+    mailbox: &Mailbox,
+    stored: Stored,
+    address: &str,
+) -> Result<bool> {
+    Ok(!suppress::is_suppressed(tx, mailbox.livemode(), address).await?
+        && !is_answered(tx, stored.conversation).await?)
+}
+
+/// Says it, from the inbox of the conversation.
+pub(super) async fn send(
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    stored: Stored,
+    address: String,
+    words: AutoReplyWords,
+) -> Result<()> {
     let subject = if words.subject.is_empty() { answers(&conversation.subject) } else { words.subject };
     let addressed = Addressed {
         to: vec![address],
@@ -73,7 +95,7 @@ pub async fn answer(tx: &mut Tx<'_>, mailbox: &Mailbox, stored: Stored, sender: 
         sends_at: Some(tx.now()),
         addressed: Some(&addressed),
     };
-    outbound::add_behind(tx, &conversation, reply).await
+    outbound::add_behind(tx, conversation, reply).await
 }
 
 /// The address as it is counted; nothing for one that no person reads.
@@ -116,10 +138,21 @@ async fn is_answered(tx: &mut Tx<'_>, conversation: ConversationId) -> Result<bo
     .await?)
 }
 
+/// How all addresses of a correspondent begin and end who has another tag for each mail.
+pub(super) struct Tagged {
+    pub begins: String,
+    pub ends: String,
+}
+
+pub(super) fn of_one_tag(address: &str) -> Option<Tagged> {
+    let (local, domain) = address.rsplit_once('@')?;
+    let (name, _) = local.split_once('+')?;
+    Some(Tagged { begins: format!("{name}+"), ends: format!("@{domain}") })
+}
+
 /// `reply+1@x` and `reply+2@x` are one correspondent, and most likely a program.
 async fn is_tag_of_one(tx: &mut Tx<'_>, inbox: MailboxId, address: &str) -> Result<bool> {
-    let Some((local, domain)) = address.rsplit_once('@') else { return Ok(false) };
-    let Some((name, _)) = local.split_once('+') else { return Ok(false) };
+    let Some(tagged) = of_one_tag(address) else { return Ok(false) };
     let (workspace, since) = (tx.workspace().0, tx.now() - ONCE_IN);
     Ok(sqlx::query_scalar!(
         r#"select exists (
@@ -129,8 +162,8 @@ async fn is_tag_of_one(tx: &mut Tx<'_>, inbox: MailboxId, address: &str) -> Resu
         workspace,
         inbox.0,
         since,
-        format!("{name}+"),
-        format!("@{domain}"),
+        tagged.begins,
+        tagged.ends,
         address
     )
     .fetch_one(&mut **tx)

@@ -12,6 +12,7 @@ use crate::show::filters;
 use crate::visit::MemberRequest;
 use rookery_base::error::{Error, Result};
 use rookery_base::ids::{InvitationId, PersonId};
+use rookery_core::workspace::people::away::Absence;
 use rookery_core::workspace::people::invitations::{self, WaitingInvitation};
 use rookery_core::workspace::people::list::{self, ListedPerson};
 use rookery_core::workspace::people::{Role, roles};
@@ -51,6 +52,7 @@ struct PersonRow {
     has_second_factor: bool,
     private_inboxes: i64,
     seen_at: Option<DateTime<Utc>>,
+    away: Option<Absence>,
 }
 
 struct Invitation {
@@ -108,7 +110,7 @@ async fn page(asked: &MemberRequest, typed: TypedInvitation, problem: Option<Str
     let sso_only = single_sign_on::is_required(&mut reading, workspace).await?;
     Ok(PeoplePage {
         page: PATH,
-        people: people.into_iter().map(|person| row(asked, person, owners, sso_only)).collect(),
+        people: people.into_iter().map(|person| row(asked, person, owners, sso_only, now)).collect(),
         invitations: waiting.into_iter().map(|waiting| invitation(mine, waiting, now)).collect(),
         offered: Role::ALL.into_iter().rev().filter(|role| roles::manages(mine, *role)).collect(),
         required: second_factor::standing(&mut reading, workspace, asked.person.id).await?.required,
@@ -120,7 +122,14 @@ async fn page(asked: &MemberRequest, typed: TypedInvitation, problem: Option<Str
     })
 }
 
-fn row(asked: &MemberRequest, person: ListedPerson, owners: usize, sso_only: bool) -> PersonRow {
+fn row(
+    asked: &MemberRequest,
+    person: ListedPerson,
+    owners: usize,
+    sso_only: bool,
+    now: DateTime<Utc>,
+) -> PersonRow {
+    let absence = Absence::stored(person.away_from, person.away_until);
     let is_you = person.id == asked.person.id;
     let is_only_owner = person.role == Role::Owner && owners == 1;
     let manages = roles::manages(asked.person.role, person.role);
@@ -138,6 +147,7 @@ fn row(asked: &MemberRequest, person: ListedPerson, owners: usize, sso_only: boo
         has_second_factor: person.has_second_factor,
         private_inboxes: person.private_inboxes,
         seen_at: person.seen_at,
+        away: absence.filter(|absence| absence.holds(now)),
     }
 }
 
