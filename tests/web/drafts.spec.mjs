@@ -165,10 +165,10 @@ story(test, 'a window that another one crossed asks before recipients are replac
   await page.getByText('You wrote on in another window.').waitFor();
   await asks(page).getByText('Cc: boss@customer.test').waitFor({ state: 'attached' });
   await page.getByRole('button', { name: 'Take the other words' }).click();
-  assert.deepEqual([await page.locator('#cc').inputValue(), await words(page)], ['boss@customer.test', '']);
+  assert.deepEqual([await page.locator('#composer-form [name=cc]').inputValue(), await words(page)], ['boss@customer.test', '']);
   await saved(page);
   await page.reload();
-  assert.equal(await page.locator('#cc').inputValue(), 'boss@customer.test');
+  assert.equal(await page.locator('#composer-form [name=cc]').inputValue(), 'boss@customer.test');
 });
 
 story(test, 'what cannot be saved says why and is not tried for ever', async () => {

@@ -122,7 +122,7 @@ story(test, 'the contact stands beside the mail and folds away, and its address 
   await page.keyboard.press(']');
   await contact.getByRole('link', { name: 'priya@customer.test' }).click();
   await page.waitForURL('**/compose?to=*');
-  assert.equal(await page.locator('#to').inputValue(), 'priya@customer.test');
+  assert.equal(await page.locator('#composer-form [name=to]').inputValue(), 'priya@customer.test');
 });
 
 story(test, 'a toast covers no action', async () => {

@@ -136,6 +136,7 @@ pages! {
     GET  "/compose"            Member compose::new::show;
     POST "/compose"            Member conversation::write::new_conversation;
     POST "/compose/files"      Member conversation::write::files_of_new_conversation;
+    GET  "/compose/people"     Member compose::people::suggest;
     GET  "/compose/saved-replies" Member saved_replies::choose::show;
     GET  "/drafts"             Member compose::drafts::show;
     POST "/drafts/{id}/restore" Member conversation::write::restore;

@@ -152,6 +152,7 @@ const PLAIN: &[&str] = &[
     "timeline_events.event",
     "written_draft_copies.page",
     "written_draft_files.blob",
+    "written_drafts.from_address",
     "written_drafts.kind",
     "written_drafts.page",
     "written_drafts.proof",

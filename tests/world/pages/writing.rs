@@ -40,10 +40,12 @@ impl Composer {
             let text = text.strip_prefix('\n').unwrap_or(text);
             fields.push((attribute(head, "name").unwrap().to_owned(), unescaped(text)));
         }
-        if let Some(select) = form.split("name=\"mailbox\"").nth(1) {
+        for name in ["mailbox", "from"] {
+            let Some(select) = form.split(&format!("name=\"{name}\"")).nth(1) else { continue };
+            let select = select.split("</select>").next().unwrap();
             let chosen = select.split("<option ").skip(1).find(|option| option.contains(" selected"));
             let value = chosen.and_then(|option| attribute(option, "value")).unwrap_or_default();
-            fields.push(("mailbox".into(), value.to_owned()));
+            fields.push((name.to_owned(), value.to_owned()));
         }
         Self { html, fields }
     }

@@ -6,6 +6,7 @@ pub mod auto_reply;
 pub mod hours;
 pub mod keep_days;
 pub mod period;
+pub mod senders;
 
 use serde_json::{Value, json};
 use sqlx::PgConnection;

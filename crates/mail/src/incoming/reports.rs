@@ -83,9 +83,12 @@ pub async fn verify_report(
 
 /// What the return path names that a mail came to: a message of ours, or a booking that a mail was about.
 fn returned(app: &App, workspace: WorkspaceId, delivery: &Delivery) -> Option<MessageId> {
-    let (keys, to) = (app.config.secret_key.as_ref()?, delivery.recipient.as_ref()?);
+    let (keys, to) = (app.config.secret_key.as_ref()?, delivery.recipient.as_ref()?.to_lowercase());
+    // The mail may have left from a further address of the inbox.
+    let (local, domain) = to.rsplit_once('@')?;
+    let inbox = format!("{}@{domain}", return_path::inbox_of(local)?);
     // Mail that left before the newest key was added has a return path made with an older key.
-    keys.all().find_map(|(_, key)| return_path::read(key, workspace, to, &delivery.mailbox.address))
+    keys.all().find_map(|(_, key)| return_path::read(key, workspace, &to, &inbox))
 }
 
 /// A booking whose visitor could not be written to.

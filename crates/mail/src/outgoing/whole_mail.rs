@@ -44,9 +44,11 @@ pub async fn of_message(
 ) -> Result<WholeMail> {
     let row = sqlx::query!(
         r#"select m.conversation_id as "conversation: ConversationId", coalesce(m.rfc_message_id, '') as "rfc_message_id!",
-               m.from_name, m.from_email, m.text, m.written, c.contact_email, coalesce(m.subject, c.subject) as "subject!",
+               m.from_name, m.text, m.written, c.contact_email, coalesce(m.subject, c.subject) as "subject!",
                m.to_addresses, m.cc_addresses, m.bcc_addresses, m.channel = 'secure' as "secure!",
-               m.attachments as "attachments: Json<Vec<Attachment>>"
+               m.attachments as "attachments: Json<Vec<Attachment>>",
+               case when m.from_further and m.status in ('draft', 'scheduled')
+                   then leaves_from($1, m.mailbox_id, m.from_email) else m.from_email end as "from_email!"
            from messages m join conversations c on c.workspace_id = $1 and c.id = m.conversation_id
            where m.workspace_id = $1 and m.id = $2 and m.direction = 'outbound'"#,
         workspace.0,

@@ -57,7 +57,7 @@ pub(super) async fn promote(
               copies as (delete from written_draft_copies where workspace_id = $1 and draft_id = $2)
          update written_drafts
          set became = $3, became_at = $4, conversation_id = $5, to_line = '', cc_line = '', bcc_line = '', subject = '',
-             body = '', html = '', documents = ''
+             body = '', html = '', documents = '', from_address = ''
          where workspace_id = $1 and id = $2",
         workspace,
         id.0,

@@ -59,6 +59,8 @@ pub struct DraftWords {
     pub mailbox: Option<MailboxId>,
     /// The message that is answered or passed on.
     pub about: Option<MessageId>,
+    /// The address of the inbox that it leaves from; empty when the service is to choose.
+    pub from: String,
     pub to: String,
     pub cc: String,
     pub bcc: String,
@@ -89,7 +91,7 @@ impl DraftWords {
     /// Whatever page they come from: the same text, from the same inbox, about the same message.
     fn says_the_same(&self, other: &Self) -> bool {
         let said = |words: &Self| {
-            let lines = [&words.to, &words.cc, &words.bcc, &words.documents, &words.body];
+            let lines = [&words.from, &words.to, &words.cc, &words.bcc, &words.documents, &words.body];
             let lines = lines.map(|line| text::lines(line).trim().to_owned());
             let html = words.formatting().to_owned();
             (lines, html, text::line(&words.subject), words.about, words.mailbox, words.way())
@@ -213,6 +215,7 @@ fn check(words: &DraftWords) -> Result<()> {
     };
     at_most("body", &words.body, LONGEST_BODY);
     for (field, line) in [
+        ("from", &words.from),
         ("to", &words.to),
         ("cc", &words.cc),
         ("bcc", &words.bcc),
@@ -302,8 +305,8 @@ async fn insert(
     let inserted = sqlx::query!(
         "insert into written_drafts
              (workspace_id, id, person_id, kind, conversation_id, mailbox_id, about, to_line, cc_line, bcc_line, subject,
-              body, documents, seen, version, page, save, saved_at, secure, proof, html)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 1, $15, $16, $17, $18, $19, $20)
+              body, documents, seen, version, page, save, saved_at, secure, proof, html, from_address)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 1, $15, $16, $17, $18, $19, $20, $21)
          on conflict do nothing",
         workspace,
         save.draft.0,
@@ -324,7 +327,8 @@ async fn insert(
         now,
         words.secure,
         words.proof.as_str(),
-        html
+        html,
+        text::line(&words.from)
     )
     .execute(&mut **tx)
     .await?;
@@ -369,7 +373,7 @@ async fn update(
         "update written_drafts
          set mailbox_id = $3, about = $4, to_line = $5, cc_line = $6, bcc_line = $7, subject = $8, body = $9,
              documents = $10, seen = $11, version = version + 1, page = $12, save = $13, saved_at = $14, secure = $15,
-             proof = $16, html = $17
+             proof = $16, html = $17, from_address = $18
          where workspace_id = $1 and id = $2
          returning version",
         workspace,
@@ -388,7 +392,8 @@ async fn update(
         now,
         words.secure,
         words.proof.as_str(),
-        html
+        html,
+        text::line(&words.from)
     )
     .fetch_one(&mut **tx)
     .await?;
@@ -506,7 +511,7 @@ pub async fn read(
 ) -> Result<Option<Draft>> {
     let row = sqlx::query!(
         r#"select kind as "kind: DraftKind", conversation_id as "conversation: ConversationId",
-               mailbox_id as "mailbox: MailboxId", about as "about: MessageId", to_line, cc_line, bcc_line, subject, body, html,
+               mailbox_id as "mailbox: MailboxId", about as "about: MessageId", from_address, to_line, cc_line, bcc_line, subject, body, html,
                documents, secure, proof as "proof: Way", seen, version, saved_at,
                coalesce((select jsonb_agg(jsonb_build_object('id', f.id, 'filename', filename, 'contentType', content_type,
                              'size', size, 'blob', blob, 'borrowed', borrowed, 'inline', inline) order by f.id)
@@ -536,6 +541,7 @@ pub async fn read(
         words: DraftWords {
             mailbox: row.mailbox,
             about: row.about,
+            from: row.from_address,
             to: row.to_line,
             cc: row.cc_line,
             bcc: row.bcc_line,

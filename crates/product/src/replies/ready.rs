@@ -13,6 +13,7 @@ use rookery_base::ids::{MailboxId, MessageId, WorkspaceId};
 use rookery_base::secrets::key_ring::KeyRing;
 use rookery_core::conversations::conversation::{Contact, Conversation};
 use rookery_core::conversations::messages::outbound::Addressed;
+use rookery_core::workspace::inbox_settings::senders;
 use rookery_core::workspace::mailboxes::{self, Mailbox};
 use rookery_core::workspace::people::Person;
 use rookery_core::workspace::{preferences, signatures};
@@ -134,6 +135,17 @@ pub async fn check(
     if mailbox.is_none() {
         problem("mailbox", "Choose an inbox that you can see to write from.".to_owned());
     }
+    if let Some(mailbox) = mailbox.as_ref().filter(|_| !words.from.is_empty())
+        && !senders::list(conn, person.workspace, mailbox).await?.contains(&words.from)
+    {
+        let (from, own) = (recipients::shown(&words.from), &mailbox.address);
+        problem(
+            "from",
+            format!(
+                "You can’t write from {from} any more. This now leaves from {own}. Check it and send again."
+            ),
+        );
+    }
     let (Some(mailbox), true) = (mailbox, problems.is_empty()) else { return Ok(Err(problems)) };
     let values = values(person, conversation, &mailbox, &recipients);
     let signature = signature(conn, person, mailbox.id, &values).await?;
@@ -144,6 +156,7 @@ pub async fn check(
     }
     let mut body = signed(&body, &signature);
     let mut addressed = Addressed {
+        from: from_of(draft, &mailbox),
         to: recipients.to,
         cc: recipients.cc,
         bcc: recipients.bcc,
@@ -178,6 +191,15 @@ pub async fn check(
     let contact = Contact { name: recipients.first_name, email: addressed.to.first().cloned() };
     let html = words.formatting().to_owned();
     Ok(Ok(Ready { body, html, addressed, asks, contact, mailbox: Some(mailbox) }))
+}
+
+/// Where it leaves from, if that does not follow from the mail that is answered.
+fn from_of(draft: &Draft, mailbox: &Mailbox) -> Option<String> {
+    match draft.words.from.as_str() {
+        "" if draft.kind == DraftKind::Reply => None,
+        "" => Some(mailbox.address.clone()),
+        from => Some(from.to_owned()),
+    }
 }
 
 /// The inbox it leaves from.

@@ -110,7 +110,8 @@ fn is_deliverable(address: &str) -> bool {
         && !domain.starts_with('-')
 }
 
-fn shown(entry: &str) -> String {
+/// As a sentence of a problem may repeat it.
+pub(super) fn shown(entry: &str) -> String {
     let cut: String = entry.chars().take(80).collect();
     cut.replace(';', ",")
 }

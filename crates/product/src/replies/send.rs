@@ -22,7 +22,7 @@ use rookery_core::conversations::messages::{html, outbound};
 use rookery_core::conversations::secure::page::Way;
 use rookery_core::conversations::status::Status;
 use rookery_core::conversations::{notes, start, transitions};
-use rookery_core::workspace::inbox_settings;
+use rookery_core::workspace::inbox_settings::{self, senders};
 use rookery_core::workspace::people::Person;
 use rookery_core::workspace::preferences::undo_window;
 
@@ -99,6 +99,10 @@ pub async fn send(
     let secure = secure.filter(|_| draft.words.secure);
     if draft.words.secure && !secure.is_some_and(|secure| secure.is_of(&draft)) {
         return Ok(SendOutcome::Newer);
+    }
+    if !draft.words.from.is_empty() {
+        // What is found now is still true when the message is written.
+        senders::hold(tx, &draft.words.from).await?;
     }
     let ready =
         match ready::check(tx, app.config.secret_key.as_ref(), person, &draft, conversation.as_deref())

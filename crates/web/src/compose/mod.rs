@@ -3,3 +3,4 @@
 
 pub mod drafts;
 pub mod new;
+pub mod people;

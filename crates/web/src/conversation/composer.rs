@@ -12,12 +12,14 @@ use crate::outgoing::clock::undo_time;
 use crate::show::Times;
 use crate::visit::MemberRequest;
 use rookery_base::error::{Error, Problem, Result};
-use rookery_base::ids::{DraftId, Id, MessageId};
+use rookery_base::ids::{DraftId, Id, MailboxId, MessageId};
 use rookery_core::conversations::conversation::{Conversation, Member};
 use rookery_core::conversations::inboxes;
 use rookery_core::conversations::messages::message::Direction;
+use rookery_core::conversations::messages::sender;
 use rookery_core::conversations::secure::page::Way;
 use rookery_core::conversations::secure::words::is_remembered;
+use rookery_core::workspace::inbox_settings::senders;
 use rookery_core::workspace::mailboxes::Mailbox;
 use rookery_product::bookings::types::{self, BookingType};
 use rookery_product::replies::crossing::{self, CrossingMail};
@@ -59,6 +61,8 @@ pub struct Composer {
     /// Whom a note can mention with `@`.
     pub team: Vec<Member>,
     pub inboxes: Vec<(String, String, bool)>,
+    /// The addresses that an answer may leave from, if there are several, and whether each is chosen.
+    pub senders: Vec<(String, bool)>,
     pub has_reply: bool,
     pub has_note: bool,
     pub has_forward: bool,
@@ -181,6 +185,7 @@ impl Composer {
             composer.team = people.cloned().collect();
         } else {
             let mailbox = conversation.mailbox();
+            composer.senders = composer.senders_of(conn, asked, conversation).await?;
             let values = ready::values(person, Some(conversation), &mailbox, &Recipients::default());
             composer.signature = ready::signature(conn, person, mailbox.id, &values).await?;
         }
@@ -218,14 +223,49 @@ impl Composer {
             let values = ready::values(person, None, &mailbox, &Recipients::default());
             composer.signature = ready::signature(conn, person, mailbox.id, &values).await?;
         }
-        composer.inboxes = inboxes
-            .into_iter()
-            .map(|inbox| {
-                let is_chosen = Some(inbox.id) == chosen;
-                (inbox.id.to_string(), format!("{} <{}>", inbox.name, inbox.address), is_chosen)
-            })
-            .collect();
+        let ids: Vec<MailboxId> = inboxes.iter().map(|inbox| inbox.id).collect();
+        let further = senders::further(conn, person.workspace, &ids).await?;
+        for inbox in inboxes {
+            let is_from = |address: &str| Some(inbox.id) == chosen && composer.words.from == address;
+            let of_inbox = further.iter().filter(|one| one.mailbox == inbox.id);
+            let others: Vec<(String, String, bool)> = of_inbox
+                .map(|one| {
+                    let shown = format!("{} <{}>", inbox.name, one.address);
+                    (format!("{} {}", inbox.id, one.address), shown, is_from(&one.address))
+                })
+                .collect();
+            let is_own = Some(inbox.id) == chosen && !others.iter().any(|(_, _, is_chosen)| *is_chosen);
+            let own = (inbox.id.to_string(), format!("{} <{}>", inbox.name, inbox.address), is_own);
+            composer.inboxes.push(own);
+            composer.inboxes.extend(others);
+        }
         Ok(composer)
+    }
+
+    /// An answer begins with the address that the answered mail was written to.
+    async fn senders_of(
+        &self,
+        conn: &mut PgConnection,
+        asked: &MemberRequest,
+        conversation: &Conversation,
+    ) -> Result<Vec<(String, bool)>> {
+        let workspace = asked.person.workspace;
+        let all = senders::list(conn, workspace, &conversation.mailbox()).await?;
+        if all.len() == 1 {
+            return Ok(Vec::new());
+        }
+        let from = match &self.words.from {
+            chosen if all.contains(chosen) => chosen.clone(),
+            // What is refused names the inbox's own address.
+            chosen if !chosen.is_empty() => conversation.mailbox_address.clone(),
+            _ if self.kind == DraftKind::Forward => conversation.mailbox_address.clone(),
+            _ => sender::answering(conn, workspace, conversation, self.words.about).await?,
+        };
+        let each = all.into_iter().map(|address| {
+            let is_chosen = address == from;
+            (address, is_chosen)
+        });
+        Ok(each.collect())
     }
 
     fn blank(asked: &MemberRequest, kind: DraftKind, here: String) -> Self {
@@ -254,6 +294,7 @@ impl Composer {
             newer: asked.query("check") == Some("newer"),
             team: Vec::new(),
             inboxes: Vec::new(),
+            senders: Vec::new(),
             has_note: false,
             has_forward: false,
             has_reply: false,

@@ -12,8 +12,8 @@ use crate::inbox::reading::{list_in, list_path};
 use crate::respond::{self, see_other, see_other_with};
 use crate::toast::{Done, Toast};
 use crate::visit::{FormFields, MemberRequest};
-use rookery_base::error::{Error, Result};
-use rookery_base::ids::{BookingTypeId, ConversationId, DraftFileId, DraftId, SavedReplyId};
+use rookery_base::error::{Error, NO_MAILBOX, Result};
+use rookery_base::ids::{BookingTypeId, ConversationId, DraftFileId, DraftId, MailboxId, SavedReplyId};
 use rookery_base::store::db::Tx;
 use rookery_core::conversations::conversation::{Conversation, find_visible};
 use rookery_core::conversations::secure::page::Way;
@@ -135,8 +135,10 @@ impl<'a> Filled<'a> {
         let formatted = self.formatted().await?;
         let too_formatted = formatted.is_none();
         let formatted = formatted.unwrap_or_default();
+        let (mailbox, from) = self.sender()?;
         let words = DraftWords {
-            mailbox: self.form.parse("mailbox")?,
+            mailbox,
+            from,
             about: self.form.parse("about")?,
             to: self.text("to"),
             cc: self.text("cc"),
@@ -151,6 +153,19 @@ impl<'a> Filled<'a> {
             seen: self.number("seen"),
         };
         Ok(Typed { words, too_formatted })
+    }
+
+    /// The inbox of a new conversation, and the address that it is written from: one choice of the form has both. That of an answer
+    /// has an address of its inbox.
+    fn sender(&self) -> Result<(Option<MailboxId>, String)> {
+        let plain = |address: &str| address.trim().to_lowercase();
+        match self.form.get("mailbox").unwrap_or_default().split_once(' ') {
+            Some((inbox, address)) => {
+                let inbox = inbox.parse().map_err(|_| NO_MAILBOX)?;
+                Ok((Some(inbox), plain(address)))
+            }
+            None => Ok((self.form.parse("mailbox")?, plain(self.form.get("from").unwrap_or_default()))),
+        }
     }
 
     /// A page without the editor does not know of the formatting: then the text holds. None if it is too much to keep.

@@ -5,10 +5,10 @@
   "use strict";
   const { area, copies, clock, ask, refusal, make } = window.rookery;
   const PAUSE = 1000, AGAIN = 5000;
-  const FIELDS = ["mailbox", "to", "cc", "bcc", "subject", "body", "html", "documents", "due"];
+  const FIELDS = ["mailbox", "from", "to", "cc", "bcc", "subject", "body", "html", "documents", "due"];
   // How it goes: a box that is ticked, and what opens it then.
   const CHOICES = ["secure", "proof"];
-  const LABELS = { to: "To", cc: "Cc", bcc: "Bcc", subject: "Subject", documents: "Asks for", due: "Due" };
+  const LABELS = { from: "From", to: "To", cc: "Cc", bcc: "Bcc", subject: "Subject", documents: "Asks for", due: "Due" };
   const random = () => [...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   const valueOf = (field) => (field?.type === "checkbox" ? (field.checked ? field.value : "") : field?.value ?? "");
   const wordsOf = (form) => Object.fromEntries([...FIELDS, ...CHOICES].map((name) => [name, valueOf(form.elements[name])]));
@@ -242,6 +242,7 @@
         else field.value = words[name];
       }
       if (isText) this.querySelector("rich-body")?.read?.();
+      this.querySelectorAll("recipient-chips").forEach((line) => line.read?.());
       this.seal(this.isSecure);
     }
 

@@ -70,9 +70,9 @@
         node.scrollTop = 0;
         return false;
       }
-      // The editor is on no page: it only takes over what its fields have. One that was just made is still empty.
-      if (node.localName === "rich-body" && node.firstChild) {
-        if (visit && ![...node.querySelectorAll("textarea")].some(isKept)) node.take?.(newNode);
+      // The editor and the chips are on no page: they only take over what their fields have. One that was just made is still empty.
+      if (node.matches("rich-body, recipient-chips") && node.firstChild) {
+        if (visit && ![...node.querySelectorAll("textarea, input[name]:not([type=hidden])")].some(isKept)) node.take?.(newNode);
         return false;
       }
       if (isKept(node)) return false;

@@ -2,6 +2,7 @@
 //! late.
 
 mod own_mail;
+mod senders;
 
 use chrono::TimeDelta;
 use rookery_base::relay::mailer::{Handover, Refusal};

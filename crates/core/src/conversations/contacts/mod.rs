@@ -1,7 +1,8 @@
 //! Contacts: whoever a conversation is with, by their address. Rows of `contacts` follow the conversations by triggers, one for
 //! each audience in which somebody has a conversation, so whoever sees none of these does not see the contact
-//! (docs/decisions/contacts.md). `words` brings their words in.
+//! (docs/decisions/contacts.md). `words` brings their words in, `suggest` completes what somebody types.
 
+pub mod suggest;
 pub mod words;
 
 use chrono::{DateTime, Utc};

@@ -8,5 +8,6 @@ pub mod message;
 pub mod outbound;
 pub mod reply_context;
 pub mod revision;
+pub mod sender;
 pub mod sending;
 pub mod shown;

@@ -10,6 +10,7 @@ use crate::conversations::conversation::Locked;
 use crate::conversations::lock::lock_visible;
 use crate::conversations::messages::inbound::SNIPPET;
 use crate::conversations::messages::message::{Author, Channel, MessageStatus, Origin};
+use crate::conversations::messages::sender;
 use crate::conversations::notifications::follows;
 use crate::conversations::search::pending;
 use crate::conversations::secure::files;
@@ -42,6 +43,8 @@ pub struct Outbound<'a> {
 /// Whom a message goes to and what it is about, as its writer chose it.
 #[derive(Clone, Debug, Default)]
 pub struct Addressed {
+    /// The address of the inbox that it leaves from. Without it, the one that the answered mail was written to.
+    pub from: Option<String>,
     pub to: Vec<String>,
     pub cc: Vec<String>,
     pub bcc: Vec<String>,
@@ -73,9 +76,13 @@ async fn insert(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>, 
         days::written(tx, agent, audience, conversation.id, outbound.message, scheduled).await?;
     }
     let (author_type, author_id) = outbound.author.member().map(MemberId::columns).unzip();
+    let from = match outbound.addressed {
+        Some(given) => sender::choose(tx, conversation, given.from.as_deref(), given.answers).await?,
+        None => sender::choose(tx, conversation, None, None).await?,
+    };
     // Fixed now, so that every later try of this message carries the same one; and unguessable, so that
     // only who got the mail can answer it.
-    let domain = conversation.mailbox_address.rsplit('@').next().unwrap_or_default();
+    let domain = from.address.rsplit('@').next().unwrap_or_default();
     let rfc_message_id = format!("{}.{}@{domain}", outbound.message, tx.frame().random.hex(32));
     let addressed = outbound.addressed;
     let empty = Vec::new();
@@ -92,9 +99,10 @@ async fn insert(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>, 
          insert into messages
              (workspace_id, conversation_id, id, mailbox_id, item, at, direction, status, sends_at, due_at,
               from_name, from_email, text, rfc_message_id, author_type, author_id, summary, written,
-              origin, sandbox, to_addresses, cc_addresses, bcc_addresses, subject, answers, forwards, attachments, signature)
+              origin, sandbox, to_addresses, cc_addresses, bcc_addresses, subject, answers, forwards, attachments, signature,
+              from_further)
          select $1, $2, $3, mailbox_id, last_item, $5, 'outbound', case when $4 then 'scheduled' else 'draft' end,
-             $7, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, audience = $17, $18, $19, $20, $21, $22, $23, $24, $25
+             $7, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, audience = $17, $18, $19, $20, $21, $22, $23, $24, $25, $27
          from numbered",
         workspace,
         conversation.id.0,
@@ -104,7 +112,7 @@ async fn insert(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>, 
         text::snippet(outbound.text, SNIPPET),
         outbound.sends_at,
         conversation.mailbox_name,
-        conversation.mailbox_address,
+        from.address,
         outbound.text,
         rfc_message_id,
         author_type,
@@ -121,7 +129,8 @@ async fn insert(tx: &mut Tx<'_>, conversation: &Locked, outbound: Outbound<'_>, 
         addressed.and_then(|addressed| addressed.forwards).map(|message| message.0),
         Json(attachments) as _,
         addressed.and_then(|addressed| addressed.signature.as_deref()),
-        scheduled && is_told
+        scheduled && is_told,
+        from.is_further
     )
     .execute(&mut **tx)
     .await?;

@@ -58,6 +58,7 @@ struct Failed {
     conversation: ConversationId,
     item: i32,
     status: Option<MessageStatus>,
+    from: String,
     to: Option<Vec<String>>,
     cc: Option<Vec<String>>,
     bcc: Option<Vec<String>>,
@@ -74,7 +75,7 @@ async fn read(conn: &mut PgConnection, person: &Person, message: MessageId) -> R
     sqlx::query_as!(
         Failed,
         r#"select conversation_id as "conversation: ConversationId", item, status as "status: MessageStatus",
-               to_addresses as to, cc_addresses as cc, bcc_addresses as bcc, subject, answers as "answers: MessageId",
+               from_email as "from", to_addresses as to, cc_addresses as cc, bcc_addresses as bcc, subject, answers as "answers: MessageId",
                forwards as "forwards: MessageId", attachments as "attachments: Json<Vec<Attachment>>", text, written,
                signature
            from messages where workspace_id = $1 and id = $2 and direction = 'outbound'"#,
@@ -173,10 +174,11 @@ pub async fn send_again(
 }
 
 impl Failed {
-    /// To whom it was; what named nobody was for the contact.
+    /// From where and to whom it was; what named nobody was for the contact.
     fn addressed(&self, conversation: &Conversation) -> Addressed {
         let contact = || conversation.contact.email.clone().into_iter().collect();
         Addressed {
+            from: Some(self.from.clone()),
             to: self.to.clone().unwrap_or_else(contact),
             cc: self.cc.clone().unwrap_or_default(),
             bcc: self.bcc.clone().unwrap_or_default(),

@@ -82,7 +82,7 @@ pub async fn take_over(
     let documents =
         asked.map(|asked| asking::write(asked.items.iter().map(|listed| &listed.item), asked.due));
     let row = sqlx::query!(
-        r#"select to_addresses, cc_addresses, bcc_addresses, m.subject, answers as "answers: MessageId",
+        r#"select m.from_email, to_addresses, cc_addresses, bcc_addresses, m.subject, answers as "answers: MessageId",
                forwards as "forwards: MessageId", signature, c.last_item, p.proof as "proof?: Way"
            from messages m join conversations c on c.workspace_id = $1 and c.id = $2
            left join secure_pages p on p.workspace_id = $1 and p.message_id = m.id
@@ -105,6 +105,7 @@ pub async fn take_over(
     let words = DraftWords {
         mailbox: None,
         about: row.forwards.or(row.answers),
+        from: row.from_email,
         // What an agent wrote goes to the contact.
         to: line(row.to_addresses.or_else(|| conversation.contact.email.clone().map(|email| vec![email]))),
         cc: line(row.cc_addresses),

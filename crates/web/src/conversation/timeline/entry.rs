@@ -42,7 +42,7 @@ pub struct Message {
     pub state: Option<(&'static str, &'static str)>,
     pub who: String,
     pub is_agent: bool,
-    /// The sender's address, if `who` is a name.
+    /// The sender's address, if `who` is a name. Of a message of ours only one that is not the inbox's own.
     pub email: Option<String>,
     /// Whether the sender's domain vouches for the mail; None if it does so for none.
     pub is_confirmed: Option<bool>,

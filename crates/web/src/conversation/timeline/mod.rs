@@ -300,7 +300,8 @@ impl<'a> TimelineReader<'a> {
             state,
             who: who.clone(),
             is_agent: matches!(author, Some(Author::Agent(_) | Author::Assistant)),
-            email: Some(message.from_email.clone()).filter(|email| inbound && *email != who),
+            email: Some(message.from_email.clone())
+                .filter(|email| *email != who && (inbound || *email != self.conversation.mailbox_address)),
             is_confirmed: shown
                 .filter(|_| inbound)
                 .and_then(|shown| shown.verdict.as_ref())
