@@ -8,7 +8,7 @@ import { createServer } from 'node:net';
 import path from 'node:path';
 import test, { after } from 'node:test';
 import { violations } from './axe.mjs';
-import { bin, DESK, finish, PHONE, story, until, work, workspace } from './world.mjs';
+import { bin, DESK, finish, PHONE, sql, story, until, work, workspace } from './world.mjs';
 
 const port = await new Promise((done) => {
   const listening = createServer().listen(0, '127.0.0.1', () => {
@@ -52,6 +52,22 @@ for (const size of [DESK, PHONE]) {
     await page.getByText('Passkey added.').waitFor();
     await page.getByText('Blue laptop', { exact: true }).first().waitFor();
     assert.deepEqual(await violations(page), []);
+    // Who is there is confirmed by a finger, over the form that waits.
+    await page.goto('/settings/people');
+    await page.getByLabel('Addresses, one or more').fill('lea@larkfield.test');
+    await sql(`update sessions set proved_at = now() - interval '2 hours'
+      where person_id = (select person_id from passkeys where name = 'Blue laptop' order by id desc limit 1)`);
+    await page.getByRole('button', { name: 'Send invitations' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Confirm it’s you' });
+    await dialog.getByRole('button', { name: 'Use a passkey' }).waitFor();
+    assert.deepEqual(await violations(page), []);
+    await finger.knows(false);
+    await dialog.getByRole('button', { name: 'Use a passkey' }).click();
+    await dialog.getByText('Nothing was done').waitFor();
+    await finger.knows(true);
+    await dialog.getByRole('button', { name: 'Use a passkey' }).click();
+    await page.getByText('Invitation sent.').waitFor();
+    await page.goto('/profile');
     // The same device does not get a second one.
     await page.getByRole('button', { name: 'Add a passkey' }).click();
     await page.getByText('This device has a passkey of yours already.').waitFor();

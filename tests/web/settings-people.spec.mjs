@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import test, { after } from 'node:test';
 import { violations } from './axe.mjs';
-import { finish, PHONE, sql, story, until, url, workspace } from './world.mjs';
+import { DESK, finish, PHONE, sql, story, until, url, workspace } from './world.mjs';
 
 after(finish);
 
@@ -99,12 +99,102 @@ story(test, 'a second factor is set up by its QR code and asked for at the next 
   await page.waitForURL('**/inbox*');
 });
 
-for (const script of [true, false]) {
-  story(test, `who signed in a while ago signs in again beside what was typed, ${script ? 'with' : 'without'} script`, async () => {
+const PASSWORD = 'correct horse battery staple';
+
+/** Somebody with a password, whose last proof is a while ago whenever `time_passes`. */
+async function someone(world, name, options = {}) {
+  const olga = await world.person(name, 'admin');
+  const visit = await world.browser(olga, { allow: [/401 \(Unauthorized\)/, /403 \(Forbidden\)/], ...options });
+  if (options.password !== false) {
+    await visit.page.goto('/profile');
+    await visit.page.getByLabel('New password').fill(PASSWORD);
+    await visit.page.getByRole('button', { name: 'Set a password' }).click();
+    await visit.page.getByText('Password saved.').waitFor();
+  }
+  const time_passes = () => sql(`update sessions set proved_at = now() - interval '2 hours' where person_id = (select id from people where name = '${name}')`);
+  return { olga, time_passes, ...visit };
+}
+
+for (const size of [DESK, PHONE]) {
+  story(test, `who signed in a while ago invites somebody with a password, in a dialog over the form, ${size.width} px`, async () => {
     const world = await workspace();
-    const olga = await world.person(`Olga ${process.pid}${script ? 'a' : 'b'}`, 'admin');
-    const time_passes = () => sql(`update sessions set proved_at = now() - interval '1 hour' where person_id = (select id from people where name = '${olga.name}')`);
-    const { page, context } = await world.browser(olga, { script, allow: [/403 \(Forbidden\)/] });
+    const { page, time_passes } = await someone(world, `Olga ${process.pid}d${size.width}`, { size });
+    await page.goto('/settings/people');
+    await page.getByLabel('Addresses, one or more').fill('lea@larkfield.test');
+    await time_passes();
+    const sent = [];
+    page.on('request', (request) => { if (request.url().endsWith('/settings/people/invite')) sent.push(request.method()); });
+    const invite = page.getByRole('button', { name: 'Send invitations' });
+    await invite.click();
+    const dialog = page.getByRole('dialog', { name: 'Confirm it’s you' });
+    await dialog.getByText('“Send invitations”').waitFor();
+    await until('the field has the focus', async () => (await page.evaluate(() => document.activeElement.name)) === 'password');
+    assert.deepEqual(await violations(page), []);
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true, 'nothing is pushed out');
+
+    // Turned away from: nothing is lost, nothing is sent, and the focus is where it was.
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    assert.equal(await page.getByLabel('Addresses, one or more').inputValue(), 'lea@larkfield.test');
+    await until('the focus is back', () => invite.evaluate((button) => button === document.activeElement));
+    await invite.click();
+    await dialog.getByLabel('Password').fill('not my password at all');
+    await page.keyboard.press('Enter');
+    await dialog.getByText('Incorrect password.').waitFor();
+    await until('the field has the focus again', async () => (await page.evaluate(() => document.activeElement.name)) === 'password');
+    assert.deepEqual(await violations(page), []);
+    assert.deepEqual(sent, [], 'nothing left before the proof');
+    await dialog.getByLabel('Password').fill(PASSWORD);
+    await dialog.getByRole('button', { name: 'Confirm', exact: true }).click();
+    await page.getByText('Invitation sent.').waitFor();
+    await page.getByRole('row', { name: /lea@larkfield\.test/ }).waitFor();
+    assert.deepEqual(sent, ['POST'], 'once');
+    assert.ok(!page.url().includes('lea') && !page.url().includes('password'), page.url());
+
+    // It is known now, and nobody is asked.
+    await page.getByLabel('Addresses, one or more').fill('sam@larkfield.test');
+    await invite.click();
+    await page.getByRole('row', { name: /sam@larkfield\.test/ }).waitFor();
+    // A link is gone to after the same question.
+    await page.goto('/settings/keys');
+    await time_passes();
+    await page.locator('a[href="/settings/keys/new"]').first().click();
+    await dialog.getByLabel('Password').fill(PASSWORD);
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**/settings/keys/new');
+  });
+}
+
+story(test, 'who signed in a while ago invites somebody with a password, without script', async () => {
+  const world = await workspace();
+  const { page, time_passes } = await someone(world, `Olga ${process.pid}n`, { script: false, size: PHONE });
+  await page.goto('/settings/people');
+  await page.getByLabel('Addresses, one or more').fill('lea@larkfield.test');
+  await time_passes();
+  await page.getByRole('button', { name: 'Send invitations' }).click();
+  await page.getByRole('heading', { name: 'Confirm it’s you' }).waitFor();
+  await page.getByLabel('Password').fill('not my password at all');
+  await page.getByRole('button', { name: 'Confirm', exact: true }).click();
+  await page.getByText('Incorrect password.').waitFor();
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Confirm', exact: true }).click();
+  await page.getByRole('heading', { name: 'It is you' }).waitFor();
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByText('Invitation sent.').waitFor();
+  await page.getByRole('row', { name: /lea@larkfield\.test/ }).waitFor();
+  // A page leads there and back at once.
+  await page.goto('/settings/keys');
+  await time_passes();
+  await page.locator('a[href="/settings/keys/new"]').first().click();
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Confirm', exact: true }).click();
+  await page.waitForURL('**/settings/keys/new');
+});
+
+for (const script of [true, false]) {
+  story(test, `who has only email signs in again beside what was typed, ${script ? 'with' : 'without'} script`, async () => {
+    const world = await workspace();
+    const { olga, page, context, time_passes } = await someone(world, `Olga ${process.pid}${script ? 'a' : 'b'}`, { script, password: false });
     await page.goto('/settings/people');
     await page.getByLabel('Addresses, one or more').fill('lea@larkfield.test');
     await time_passes();
@@ -121,15 +211,8 @@ for (const script of [true, false]) {
     await beside.getByRole('heading', { name: 'It is you' }).waitFor();
     if (script) assert.deepEqual(await violations(beside), []);
     await beside.close();
-    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByText('Invitation sent.').waitFor();
     await page.getByRole('row', { name: /lea@larkfield\.test/ }).waitFor();
-    // A page leads there and back.
-    await page.goto('/settings/keys');
-    await time_passes();
-    await page.locator('a[href="/settings/keys/new"]').first().click();
-    await page.getByRole('heading', { name: 'Confirm it’s you' }).waitFor();
-    await page.getByRole('link', { name: 'Sign in again' }).click();
-    await page.waitForURL(/\/sign-in\?again=on&next=%2Fsettings%2Fkeys%2Fnew/);
   });
 }

@@ -154,6 +154,9 @@ pages! {
     GET  "/sign-in/sso/{id}"          Anyone sign_in::sso::show;
     POST "/sign-in/sso/{id}"          Anyone sign_in::sso::begin;
     GET  "/sign-in/sso/{id}/callback" Anyone sign_in::sso::come_back;
+    GET  "/sign-in/again"         Member sign_in::again::show;
+    POST "/sign-in/again"         Member sign_in::proof::prove;
+    POST "/sign-in/again/passkey" Member sign_in::proof::begin;
     GET  "/sign-in/{token}"    Anyone sign_in::link::show;
     POST "/sign-in/{token}"    Anyone sign_in::link::sign_in;
     GET  "/signed-in"          Member sign_in::again::done;
@@ -294,7 +297,7 @@ pages! {
     POST "/settings/data/conversation"       Admin settings::data::conversation::erase;
     POST "/settings/data/exports"            Admin settings::data::exports::make;
     GET  "/settings/data/exports/{id}"       Admin settings::data::exports::show;
-    POST "/settings/data/exports/{id}/download" Admin settings::data::exports::download;
+    POST "/settings/data/exports/{id}/download" Fresh settings::data::exports::download;
     POST "/settings/data/exports/{id}/end"   Admin settings::data::exports::end;
     POST "/settings/data/keep"               Admin settings::data::keep::save;
     POST "/settings/data/trash/{id}/back"    Admin settings::data::keep::bring_back;

@@ -23,7 +23,7 @@ use rookery_http::answers::insert;
 
 /// Longest path to go on to after signing in. It has to hold the addresses that OAuth clients open.
 const LONGEST_NEXT: usize = 2000;
-const FIRST_PAGE: &str = "/inbox";
+pub const FIRST_PAGE: &str = "/inbox";
 /// Most bytes of the cookie that keeps where a sign-in link leads on to.
 const LONGEST_KEPT: usize = 3000;
 
@@ -84,7 +84,7 @@ pub async fn complete(
 }
 
 /// What to tell somebody who is in, but whose last proof of who they are is too old for what they want.
-pub const NOT_FRESH: &str = "Sign in again first: that was more than 15 minutes ago.";
+pub const NOT_FRESH: &str = "Confirm it’s you first: reload the page, and it will ask you.";
 
 /// Whether this person has just proved who they are. It guards everything that gives somebody power or takes it.
 pub fn is_fresh(asked: &MemberRequest) -> bool {
@@ -96,19 +96,25 @@ pub fn must_be_fresh(asked: &MemberRequest) -> Result<()> {
     if is_fresh(asked) { Ok(()) } else { Err(Error::Forbidden(NOT_FRESH.into())) }
 }
 
-/// The address at which somebody who is signed in proves again who they are: the way they signed in, or the only one there
-/// is.
-pub async fn again(conn: &mut PgConnection, asked: &MemberRequest, next: &str) -> Result<String> {
-    let workspace = asked.person.workspace;
+/// The address at which somebody who is signed in confirms that it is them, and then goes on.
+pub fn again(next: &str) -> String {
+    format!("/sign-in/again?next={}", form_urlencoded::byte_serialize(next.as_bytes()).collect::<String>())
+}
+
+/// Whether this person confirms who they are at the workspace's provider: they came by it, or there is no other way.
+pub async fn is_by_sso(conn: &mut PgConnection, asked: &MemberRequest) -> Result<bool> {
+    let connection = single_sign_on::load(conn, asked.person.workspace).await?;
+    Ok(connection.is_some_and(|connection| connection.required || asked.session.with == SignedInWith::Sso))
+}
+
+/// The page at which somebody who is signed in does so once more: that of the provider, or the one with every other way.
+pub fn sign_in_again(asked: &MemberRequest, by_sso: bool, next: &str) -> String {
     let next: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
-    let by_sso = single_sign_on::load(conn, workspace)
-        .await?
-        .is_some_and(|connection| connection.required || asked.session.with == SignedInWith::Sso);
-    Ok(if by_sso {
-        format!("/sign-in/sso/{workspace}?again=on&next={next}")
+    if by_sso {
+        format!("/sign-in/sso/{}?again=on&next={next}", asked.person.workspace)
     } else {
         format!("/sign-in?again=on&next={next}")
-    })
+    }
 }
 
 /// The name of the cookie between password or link and the code of two-step verification.

@@ -107,7 +107,7 @@ async fn only_owners_and_admins_who_just_showed_who_they_are_let_a_program_in() 
         assert!(form.contains("name=\"next\"") && form.contains("code_challenge"), "{form}");
 
         let admin = world.browser(acme.id, ada).await;
-        world.wait(chrono::TimeDelta::minutes(16));
+        world.wait(chrono::TimeDelta::minutes(61));
         let stale = admin.get(&program.address()).await;
         assert!(stale.status == 403 && stale.html.contains("Confirm it’s you"), "{}", stale.html);
         assert_eq!(program.allowed_by(&admin, &[("name", "x")]).await.status, 403);

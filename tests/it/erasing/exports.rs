@@ -5,7 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use rookery_core::workspace::people::Role;
 use rookery_upkeep::exports::make;
 
-use rookery_world::pages::sign_in::{PASSWORD, set_password};
+use rookery_world::pages::sign_in::{PASSWORD, set_password, with_cookie_of};
 use rookery_world::verbs::erasing::{erases, made, unpacked};
 use rookery_world::{Mode, World, story};
 
@@ -44,14 +44,15 @@ async fn an_export_has_what_the_asker_sees_and_is_theirs_alone_for_seven_days() 
         assert_eq!(admin.post(&path, &[]).await.status, 404);
         assert_eq!(admin.post(&format!("/settings/data/exports/{id}/end"), &[]).await.status, 404);
 
-        // A session that is a while old has to show the password.
-        world.wait(TimeDelta::minutes(20));
-        assert_eq!(owner.post(&path, &[]).await.status, 403);
+        // Somebody whose session is a while old has to show who they are.
+        world.wait(TimeDelta::minutes(61));
         set_password(world, acme.id, acme.owner, PASSWORD).await;
-        let asks = owner.get(&format!("/settings/data/exports/{id}")).await.page();
-        assert!(asks.contains("type=\"password\""), "{asks}");
-        assert_eq!(owner.post(&path, &[("password", "wrong wrong wrong")]).await.status, 403);
-        unpacked(world, &owner, &path, &[("password", PASSWORD)]).await;
+        let asks = owner.post(&path, &[("password", PASSWORD)]).await;
+        assert!(asks.status == 403 && asks.html.contains("type=\"password\""), "{}", asks.html);
+        assert_eq!(owner.post("/sign-in/again", &[("password", "wrong wrong wrong")]).await.status, 401);
+        assert_eq!(owner.post(&path, &[]).await.status, 403);
+        let owner = with_cookie_of(world, &owner.post("/sign-in/again", &[("password", PASSWORD)]).await);
+        unpacked(world, &owner, &path, &[]).await;
 
         // The whole workspace, as Adam sees it.
         let admin = world.browser(acme.id, adam).await;
@@ -317,24 +318,29 @@ async fn a_password_is_not_enough_with_a_second_factor_nor_where_only_single_sig
         owner.post("/settings/data/exports", &[("what", "workspace")]).await;
         world.work().await;
         let id = made(&owner.get(PATH).await.page());
-        let (page, path) = (format!("/settings/data/exports/{id}"), format!("/settings/data/exports/{id}/download"));
+        let path = format!("/settings/data/exports/{id}/download");
         set_password(world, acme.id, acme.owner, PASSWORD).await;
-        world.wait(TimeDelta::minutes(20));
+        world.wait(TimeDelta::minutes(61));
         let sso = format!(
             "insert into sso_connections (workspace_id, issuer, client_id, client_secret, required, changed_at)
              values ({}, 'https://id.example', 'x', '\\x00', true, now())", acme.id.0);
         let factor = format!(
             "insert into second_factors (workspace_id, person_id, secret, created_at) values ({}, {}, '\\x00', now())",
             acme.id.0, acme.owner.0);
-        for (has, undo, why) in [(&sso, "delete from sso_connections", "only single sign-on"), (&factor, "delete from second_factors", "two-step verification")] {
+        for (has, undo, asks_code) in
+            [(&sso, "delete from sso_connections", false), (&factor, "delete from second_factors", true)]
+        {
             world.sql(has).await;
-            let refused = owner.post(&path, &[("password", PASSWORD)]).await;
-            assert_eq!(refused.status, 403, "{why}");
-            let asks = owner.get(&page).await.page();
-            assert!(asks.contains(why) && !asks.contains("type=\"password\""), "{asks}");
+            let asks = owner.post(&path, &[]).await;
+            assert_eq!(asks.status, 403, "{has}");
+            assert_eq!(asks.html.contains("name=\"password\""), asks_code, "{}", asks.html);
+            assert_eq!(asks.html.contains("name=\"code\""), asks_code, "{}", asks.html);
+            assert_ne!(owner.post("/sign-in/again", &[("password", PASSWORD)]).await.status, 303, "{has}");
+            assert_eq!(owner.post(&path, &[]).await.status, 403, "{has}");
             world.sql(undo).await;
         }
-        unpacked(world, &owner, &path, &[("password", PASSWORD)]).await;
+        let owner = with_cookie_of(world, &owner.post("/sign-in/again", &[("password", PASSWORD)]).await);
+        unpacked(world, &owner, &path, &[]).await;
     })
     .await;
 }

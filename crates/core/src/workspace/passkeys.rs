@@ -15,7 +15,7 @@ use crate::workspace::notices::{self, Notice};
 use crate::workspace::people::{self, a_name};
 use rookery_base::config::Config;
 use rookery_base::error::{Error, Result};
-use rookery_base::ids::{PasskeyId, PersonId, WorkspaceId};
+use rookery_base::ids::{PasskeyId, PersonId, SessionId, WorkspaceId};
 use rookery_base::random::Random;
 use rookery_base::secrets::hashes::sha256;
 use rookery_base::secrets::key_ring::KeyRing;
@@ -47,6 +47,8 @@ fn has_a_name(public_url: &Url) -> bool {
 #[derive(Clone, Copy)]
 pub enum For {
     SigningIn,
+    /// Confirming in this session who is there.
+    Confirming(WorkspaceId, SessionId),
     Adding(WorkspaceId, PersonId),
 }
 
@@ -54,6 +56,7 @@ impl For {
     fn context(self) -> String {
         match self {
             Self::SigningIn => "signing in".to_owned(),
+            Self::Confirming(workspace, session) => format!("confirming {workspace} {session}"),
             Self::Adding(workspace, person) => sealed::place(workspace, person),
         }
     }

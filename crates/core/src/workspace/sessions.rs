@@ -23,9 +23,9 @@ use rookery_reading::text;
 
 const IDLE: TimeDelta = TimeDelta::hours(12);
 pub const WHOLE: TimeDelta = TimeDelta::days(30);
-/// Who has just read their mail may set a password without the old one; what gives others power is changed only by who has
-/// just shown who they are.
-const FRESH: TimeDelta = TimeDelta::minutes(15);
+/// How long a proof lasts. Who has just read their mail may set a password without the old one; what gives others power is
+/// changed only by who has just shown who they are.
+const FRESH: TimeDelta = TimeDelta::minutes(60);
 /// How stale `seen_at` may become before a request writes it anew.
 const SEEN: TimeDelta = TimeDelta::minutes(5);
 const MOST_BROWSER: usize = 200;
@@ -74,9 +74,10 @@ impl Session {
         is_recent(self.proved_at, now)
     }
 
-    /// Whether this person has just read a mail to their address.
+    /// Whether this person has just read a mail to their address. What they proved since then, by something else, says
+    /// nothing about that.
     pub fn is_fresh_from_mail(&self, now: DateTime<Utc>) -> bool {
-        self.with == SignedInWith::Link && self.is_fresh(now)
+        self.with == SignedInWith::Link && self.is_fresh(now) && is_recent(Some(self.began_at), now)
     }
 
     /// Whether this person has just come in by the provider as it has been since then.
@@ -331,6 +332,25 @@ pub async fn renew(tx: &mut Tx<'_>, session: SessionId) -> Result<String> {
     .execute(&mut **tx)
     .await?;
     Ok(text)
+}
+
+/// Notes that the person of a session has just shown who they are, and gives it a new token: a copy of the old one that
+/// somebody took opens nothing any more. None if the session ended meanwhile.
+pub async fn prove(tx: &mut Tx<'_>, person: PersonId, session: SessionId) -> Result<Option<String>> {
+    let (token, text) = Token::mint(tx.workspace(), &tx.frame().random);
+    let now = tx.now();
+    let proved = sqlx::query!(
+        "update sessions set token_hash = $4, proved_at = $5, seen_at = $5
+         where workspace_id = $1 and id = $2 and person_id = $3 and ends_at > $5",
+        token.workspace.0,
+        session.0,
+        person.0,
+        token.hash.as_slice(),
+        now
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok((proved.rows_affected() == 1).then_some(text))
 }
 
 /// Deletes sessions that have ended.

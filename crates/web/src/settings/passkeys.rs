@@ -1,5 +1,5 @@
 //! `/profile/passkeys`: adding, naming and removing one's own. They stand on the profile. Adding and removing asks for a
-//! sign-in of the last quarter of an hour, so that a browser that was left open is not enough.
+//! proof of the last 60 minutes, so that a browser that was left open is not enough.
 
 use askama::Template;
 use axum::http::StatusCode;
@@ -32,7 +32,7 @@ struct RemovePage {
     page: &'static str,
     passkey: ListedPasskey,
     is_fresh: bool,
-    /// Where to sign in again.
+    /// Where to confirm who they are.
     again: String,
 }
 
@@ -150,7 +150,7 @@ pub async fn ask(asked: MemberRequest) -> Result<Response> {
     let listed = passkeys::list(&mut reading, asked.person.workspace, asked.person.id).await?;
     let passkey = listed.into_iter().find(|one| one.id == id).ok_or(NO_ENDPOINT)?;
     let is_fresh = session::is_fresh(&asked);
-    let again = session::again(&mut reading, &asked, profile::PATH).await?;
+    let again = session::again(asked.here());
     respond::page(&RemovePage { shell, page: profile::PATH, passkey, is_fresh, again })
 }
 

@@ -48,7 +48,7 @@ async fn hash(asked: &MemberRequest, current: &str, new: &str) -> Result<String>
     let has_one = passwords::has_one(&mut reading, who).await?;
     drop(reading);
     if !has_one && !asked.session.is_fresh(now) {
-        let what = "needs a new session: sign out and in again, then set it within 15 minutes";
+        let what = "needs a new session, or reload the page and confirm it’s you";
         return Err(Error::problem("New password", what));
     }
     if has_one && !asked.session.is_fresh_from_mail(now) {

@@ -69,7 +69,7 @@ struct ProfilePage {
     passkey_problem: Option<String>,
     /// Whether one can be added now.
     is_fresh: bool,
-    /// Where to sign in again.
+    /// Where to confirm who they are.
     again: String,
     /// What a new one is called, unless somebody says otherwise.
     this_device: String,
@@ -223,7 +223,7 @@ async fn page(asked: &MemberRequest) -> Result<ProfilePage> {
         passkeys: passkeys::list(&mut reading, workspace, person).await?,
         passkey_problem: None,
         is_fresh: asked.session.is_fresh(now),
-        again: session::again(&mut reading, asked, PATH).await?,
+        again: session::again(PATH),
         this_device: device::named(asked.header("user-agent").unwrap_or_default()),
         sessions: listed
             .into_iter()

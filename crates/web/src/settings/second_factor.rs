@@ -24,7 +24,7 @@ use rookery_core::workspace::{sessions, single_sign_on};
 
 pub const PATH: &str = "/profile/second-factor";
 
-const AGAIN: &str = "Sign out and in again, then turn it on within 15 minutes.";
+const AGAIN: &str = "Sign in again, then turn it on within 60 minutes.";
 const WRONG: &str = "That code is incorrect. Wait for the next one and try again.";
 
 #[derive(Template)]
@@ -36,6 +36,8 @@ struct FactorPage {
     /// What setting it up needs; None if it is on.
     setting_up: Option<ShownSecret>,
     proof: TurnOnProof,
+    /// Where to sign in again.
+    again: String,
     problem: Option<String>,
     /// The recovery codes, which are shown once.
     codes: Option<Vec<String>>,
@@ -213,6 +215,8 @@ async fn page(
     let shell = Shell::frame(asked, Here::Settings);
     let standing = second_factor::standing(&mut reading, person.workspace, person.id).await?;
     let email = people::email_of(&mut reading, person.workspace, person.id).await?;
+    let by_sso = session::is_by_sso(&mut reading, asked).await?;
+    let again = session::sign_in_again(asked, by_sso, PATH);
     drop(reading);
     let setting_up = match standing.since {
         Some(_) => None,
@@ -231,7 +235,7 @@ async fn page(
         }
     };
     let proof = proof(asked).await?;
-    Ok(FactorPage { shell, page: profile::PATH, standing, setting_up, proof, problem: None, codes })
+    Ok(FactorPage { shell, page: profile::PATH, standing, setting_up, proof, again, problem: None, codes })
 }
 
 fn drawn(setting_up: SettingUp, workspace: &str, email: &str) -> Result<ShownSecret> {

@@ -33,7 +33,7 @@ struct SignInPage {
     /// Whether something can be changed now.
     is_fresh: bool,
     is_fresh_from_sso: bool,
-    /// Where to sign in again.
+    /// Where to confirm who they are.
     again: String,
     typed: TypedProvider,
     problem: Option<String>,
@@ -188,7 +188,7 @@ async fn page(
         is_fresh_from_sso: connection
             .as_ref()
             .is_some_and(|connection| asked.session.is_fresh_from_sso(connection.changed_at, now)),
-        again: session::again(&mut reading, asked, PATH).await?,
+        again: session::again(PATH),
         typed: typed.or(stored).unwrap_or_default(),
         connection,
         problem,

@@ -10,4 +10,5 @@ pub mod link;
 mod onward;
 pub mod out;
 pub mod passkey;
+pub mod proof;
 pub mod sso;

@@ -27,7 +27,8 @@
         const made = this.dataset.does === "create" ? await this.#create() : await this.#get();
         if (!made) return;
         for (const [name, value] of Object.entries(made)) form.elements[name].value = value;
-        form.submit();
+        // A dialog sends it by itself.
+        if (this.dispatchEvent(new CustomEvent("pass-key:made", { bubbles: true, cancelable: true, detail: { form } }))) form.submit();
       } catch (error) {
         this.#say(this.#sentence(error));
       } finally {
@@ -39,7 +40,8 @@
       const answer = await fetch(this.dataset.begin, { method: "POST", headers: { accept: "application/json" } });
       const said = await answer.json().catch(() => ({}));
       if (!answer.ok) throw new Error(said.error ?? "The service did not answer. Try again.");
-      return { ...said, challenge: bytes(said.challenge) };
+      const allowCredentials = said.allowCredentials?.map((one) => ({ ...one, id: bytes(one.id) }));
+      return { ...said, challenge: bytes(said.challenge), ...(allowCredentials && { allowCredentials }) };
     }
 
     async #get() {

@@ -12,7 +12,7 @@ use rookery_core::workspace::people::Role;
 use serde_json::{Value, json};
 
 use rookery_world::browser::{Browser, Shown};
-use rookery_world::pages::sign_in::with_cookie_of;
+use rookery_world::pages::sign_in::{PASSWORD, set_password, with_cookie_of};
 use rookery_world::{World, story};
 
 const ORIGIN: &str = "https://rookery.example";
@@ -386,15 +386,77 @@ async fn a_passkey_is_added_only_by_its_person_who_has_just_signed_in() {
         assert_eq!(olgas.post(&format!("{path}/remove"), &[]).await.status, 404);
         assert_eq!(olgas.post(&format!("{path}/name"), &[("name", "x")]).await.status, 404);
 
-        world.wait(TimeDelta::minutes(16));
+        world.wait(TimeDelta::minutes(61));
         let stale = mias.post("/profile/passkeys/begin", &[]).await;
         assert_eq!(stale.status, 403);
         assert_eq!(
             serde_json::from_str::<Value>(&stale.html).unwrap()["error"],
-            "Sign in again first: that was more than 15 minutes ago."
+            "Confirm it’s you first: reload the page, and it will ask you."
         );
         assert_eq!(mias.post(&format!("{path}/remove"), &[]).await.status, 403);
-        assert!(mias.get("/profile").await.page().contains("Sign in again to add a passkey"));
+        assert!(mias.get("/profile").await.page().contains("Confirm it’s you to add a passkey"));
+    })
+    .await;
+}
+
+/// Somebody who is signed in confirms who they are: with a passkey of their own, for this session, once.
+#[tokio::test]
+async fn a_passkey_confirms_who_is_there_in_this_session_once() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let mia = acme.person("Mia", Role::Admin).await;
+        let (olgas, mias) = (world.browser(acme.id, acme.owner).await, world.browser(acme.id, mia).await);
+        let (mut phone, mut other) = (Device::new(b"phone"), Device::new(b"other"));
+        assert_eq!(add(&olgas, &mut phone, "Phone").await.status, 303);
+        assert_eq!(add(&mias, &mut other, "Mia's").await.status, 303);
+        let beside = world.browser(acme.id, acme.owner).await;
+        world.wait(TimeDelta::minutes(61));
+        let begin =
+            async |browser: &Browser<'_>| Asked::of(browser.post("/sign-in/again/passkey", &[]).await);
+        let fresh = "/settings/keys/new";
+        let page = olgas.get(fresh).await;
+        assert!(page.status == 403 && page.html.contains("/sign-in/again/passkey"), "{}", page.html);
+
+        let asked = begin(&olgas).await;
+        let allowed = asked.options["allowCredentials"].as_array().unwrap().clone();
+        assert_eq!(allowed.len(), 1, "hers alone: {allowed:?}");
+        assert_eq!(allowed[0]["id"], encoded(b"phone"));
+        // Mia's passkey, a challenge for signing in, and one of another session of Olga's.
+        let fields = other.sign(&asked);
+        assert_eq!(send(&olgas, "/sign-in/again", &fields, &asked.cookie).await.status, 401);
+        let signing_in = asked_to_sign(world).await;
+        let fields = phone.sign(&signing_in);
+        assert_eq!(send(&olgas, "/sign-in/again", &fields, &signing_in.cookie).await.status, 401);
+        let elsewhere = begin(&beside).await;
+        let fields = phone.sign(&elsewhere);
+        let refused = send(&olgas, "/sign-in/again", &fields, &elsewhere.cookie).await;
+        assert!(
+            refused.status == 401 && refused.html.contains("That passkey did not work here"),
+            "{}",
+            refused.html
+        );
+        assert_eq!(olgas.get(fresh).await.status, 403, "nothing was proven");
+
+        // The device says nothing of its person when it was asked for one passkey.
+        let mut fields = phone.sign(&asked);
+        fields.iter_mut().filter(|(name, _)| *name == "user_handle").for_each(|(_, value)| value.clear());
+        assert_eq!(
+            send(&world.browser_with(""), "/sign-in/passkey", &fields, &asked.cookie).await.status,
+            401,
+            "it signs nobody in"
+        );
+        let proven = send(&olgas, "/sign-in/again", &fields, &asked.cookie).await;
+        assert_eq!((proven.status, proven.location()), (303, "/inbox"), "{}", proven.html);
+        let olgas = with_cookie_of(world, &proven);
+        assert_eq!(olgas.get(fresh).await.status, 200);
+        assert_eq!(beside.get(fresh).await.status, 403, "in this session only");
+        assert_eq!(send(&olgas, "/sign-in/again", &fields, &asked.cookie).await.status, 401, "replayed");
+
+        // She has not read her mail: a new password still takes the old one.
+        set_password(world, acme.id, acme.owner, PASSWORD).await;
+        let new = olgas.post("/profile/password", &[("password", "another good long one")]).await;
+        assert_eq!(new.status, 400, "{}", new.html);
+        assert!(olgas.get("/profile").await.page().contains(r#"name="current""#));
     })
     .await;
 }

@@ -145,13 +145,13 @@ async fn an_old_session_alone_does_not_turn_it_on() {
         let acme = world.workspace("Acme").await;
         let mia = acme.person("Mia", Role::Member).await;
         let left_open = world.browser(acme.id, mia).await;
-        world.wait(TimeDelta::minutes(16));
+        world.wait(TimeDelta::minutes(61));
         let turn_on = async |browser: &Browser<'_>, sealed: &str, secret: &[u8], current: &str| {
             let code = totp::code(secret, world.now());
             browser.post(PAGE, &[("setting_up", sealed), ("code", &code), ("current", current)]).await
         };
         let page = left_open.get(PAGE).await.page();
-        assert!(page.contains("Sign out and in again") && !page.contains("name=\"code\""), "{page}");
+        assert!(page.contains("Sign in again") && !page.contains("name=\"code\""), "{page}");
         let secret = unbase32(between(&page, r#"<code class="break">"#, "</code>"));
         let sealed = between(&page, r#"name="setting_up" value=""#, "\"");
         assert_eq!(turn_on(&left_open, sealed, &secret, "").await.status, 400, "she has no password");
@@ -163,6 +163,69 @@ async fn an_old_session_alone_does_not_turn_it_on() {
             assert!(refused.status == 400 && refused.html.contains("Incorrect password"), "{wrong}");
         }
         assert_eq!(turn_on(&left_open, sealed, &secret, PASSWORD).await.status, 200);
+    })
+    .await;
+}
+
+/// Somebody who is signed in confirms who they are: it takes the password and a code, as signing in does.
+#[tokio::test]
+async fn a_proof_takes_the_code_with_the_password_and_each_code_once() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        set_password(world, acme.id, acme.owner, PASSWORD).await;
+        let (app, on) = set_up(world, &world.browser(acme.id, acme.owner).await).await;
+        let owner = with_cookie_of(world, &on);
+        world.wait(TimeDelta::minutes(61));
+        let asked = owner.get("/settings/keys/new").await;
+        assert!(
+            asked.html.contains(r#"name="password""#) && asked.html.contains(r#"name="code""#),
+            "{}",
+            asked.html
+        );
+        let prove = async |browser: &Browser<'_>, password: &str, code: &str| {
+            browser.post("/sign-in/again", &[("password", password), ("code", code)]).await
+        };
+        let code = app.code(world);
+        for (password, given, wrong) in [
+            (PASSWORD, "", "That code"),
+            ("", &*code, "Incorrect password"),
+            (PASSWORD, "000000", "That code"),
+        ] {
+            let refused = prove(&owner, password, given).await;
+            assert!(refused.status == 401 && refused.html.contains(wrong), "{given}: {}", refused.html);
+            assert_eq!(owner.get("/settings/keys/new").await.status, 403, "{given}");
+        }
+        // A code that came with a wrong password is not used up.
+        let proven = prove(&owner, PASSWORD, &code).await;
+        assert_eq!(proven.status, 303, "{}", proven.html);
+        let owner = with_cookie_of(world, &proven);
+        assert_eq!(owner.get("/settings/keys/new").await.status, 200);
+        assert_eq!(prove(&owner, PASSWORD, &code).await.status, 401, "replayed");
+        let half = by_password(world, "olga@rookery.example", PASSWORD).await;
+        assert_eq!(with_code(world, &half, &code).await.status, 401, "at the door too");
+        let recovered = prove(&owner, PASSWORD, &app.recovery[0]).await;
+        let owner = with_cookie_of(world, &recovered);
+        assert_eq!(prove(&owner, PASSWORD, &app.recovery[0]).await.status, 401, "once");
+        let noted: Vec<String> =
+            sqlx::query_scalar("select data from audit_entries where did = 'person.signed_in' order by n")
+                .fetch_all(&world.app.pool)
+                .await
+                .unwrap();
+        let as_noted = |second: &str| {
+            format!(r#"{{"with":"password","second":"{second}","network":"127.0.0.0/24","again":true}}"#)
+        };
+        assert_eq!(noted, [as_noted("code"), as_noted("recovery code")]);
+
+        // Guesses are counted with those at the door.
+        world.wait(TimeDelta::minutes(16));
+        for guess in 0..9 {
+            // Longer than the pause that grows with each.
+            world.wait(TimeDelta::seconds(40));
+            assert_eq!(prove(&owner, PASSWORD, &format!("00002{guess}")).await.status, 401, "{guess}");
+        }
+        assert_eq!(prove(&owner, PASSWORD, "000029").await.status, 429, "a pause");
+        let half = by_password(world, "olga@rookery.example", PASSWORD).await;
+        assert_eq!(with_code(world, &half, "000029").await.status, 429, "the same pause");
     })
     .await;
 }

@@ -298,7 +298,7 @@ pub async fn require(tx: &mut Tx<'_>, by: &By, session: &Session, required: bool
         if !session.is_fresh_from_sso(changed_at, now) {
             return Err(Error::problem(
                 "required",
-                "Sign in by SSO first, then turn this on within 15 minutes",
+                "Sign in by SSO first, then turn this on within 60 minutes",
             ));
         }
         // What sign-ins take before they begin a session goes first, in their order.

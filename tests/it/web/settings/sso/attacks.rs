@@ -207,9 +207,9 @@ async fn only_owners_who_have_just_signed_in_say_who_the_provider_is() {
         let (owner, admin) = (world.browser(acme.id, acme.owner).await, world.browser(acme.id, ada).await);
         assert_eq!(provider.connect(&admin).await.status, 403);
         assert!(admin.get(PAGE).await.page().contains("Only owners can change this"));
-        world.wait(TimeDelta::minutes(16));
+        world.wait(TimeDelta::minutes(61));
         let stale = provider.connect(&owner).await;
-        assert!(stale.status == 403 && stale.html.contains("Sign in again first"), "{}", stale.html);
+        assert!(stale.status == 403 && stale.html.contains("Confirm it’s you first"), "{}", stale.html);
         assert!(!stale.html.contains(SECRET), "what was typed comes back but for the secret");
         assert_eq!(provider.asked("configuration"), 0, "nobody was asked");
         assert_eq!(owner.get("/sign-in").await.location(), "/inbox");
