@@ -110,7 +110,7 @@ async fn a_page_of_the_app_asks_no_more_than_it_needs() {
             ("/notices".into(), 5),
             ("/outgoing".into(), 10),
             ("/approvals".into(), 6),
-            ("/search?q=hello".into(), 9),
+            ("/search?q=hello".into(), 10),
             ("/settings".into(), 1),
             ("/profile".into(), 9),
         ];

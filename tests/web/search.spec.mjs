@@ -31,3 +31,27 @@ story(test, 'a word finds its conversations and is marked; markup in subjects is
   await page.goto('/search?q=nosuchword');
   assert.match(await page.locator('main').innerText(), /no|nothing/i);
 });
+
+story(test, 'a word is found by its beginning, and results stay at the left of what is opened from them', async () => {
+  const { page } = await world.browser(world.owner);
+  await page.goto('/search');
+  await page.locator('#q').fill('bicyc');
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**/search?**');
+  await until('two hits', async () => (await page.locator('#hits .hit').count()) === 2);
+  await page.locator('#hits .hit').first().click();
+  await page.waitForURL('**/conversations/cnv_*?q=bicyc*');
+  const list = page.getByRole('region', { name: 'Results for “bicyc”' });
+  await list.waitFor();
+  assert.equal(await list.locator('.item').count(), 2);
+  assert.deepEqual((await list.locator('mark').allInnerTexts()).map((text) => text.toLowerCase()).filter((text) => text !== 'bicycle'), []);
+  const read = () => list.locator('[aria-current=true] .item__subject').innerText();
+  const first = await read();
+  await page.keyboard.press('j');
+  await until('J opens the next result', async () => (await read()) !== first);
+  await page.keyboard.press('k');
+  await until('K opens the one before', async () => (await read()) === first);
+  await page.keyboard.press('Escape');
+  await page.waitForURL('**/search?q=bicyc*');
+  assert.equal(await page.locator('#hits .hit').count(), 2);
+});

@@ -133,6 +133,28 @@ pub fn query_words(query: &str) -> BTreeSet<String> {
     words
 }
 
+/// Letters that a word must begin with to be looked for by its beginning.
+const SHORTEST_BEGINNING: usize = 3;
+
+/// The end of a text as the beginning of a word, folded. Chinese and Japanese have no words that could begin.
+pub fn beginning(text: &str) -> Option<String> {
+    let folded = fold(text);
+    let last = folded.rsplit(|letter: char| !letter.is_alphanumeric()).next()?;
+    let is_long = (SHORTEST_BEGINNING..=LONGEST_WORD).contains(&last.chars().count());
+    (is_long && !last.chars().any(is_unspaced)).then(|| last.to_owned())
+}
+
+/// The longer words of a text that begin so, folded.
+pub fn begun_by(text: &str, beginning: &str) -> BTreeSet<String> {
+    let mut words = BTreeSet::new();
+    each_word(text, |word| {
+        if word.len() > beginning.len() && word.starts_with(beginning) && !words.contains(word) {
+            words.insert(word.to_owned());
+        }
+    });
+    words
+}
+
 /// Where words of a query stand in a text, as byte ranges in order that do not touch.
 pub fn marks(text: &str, words: &BTreeSet<String>) -> Vec<Range<usize>> {
     let mut marks: Vec<Range<usize>> = Vec::new();
@@ -230,6 +252,16 @@ mod tests {
         assert_eq!(marked("水 と 火", "水"), ["水"]);
         assert_eq!(marked("<mark>", "mark"), ["mark"]);
         assert_eq!(marked("", "mark"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn words_are_found_by_their_beginning() {
+        let begun = |text, beginning| begun_by(text, beginning).into_iter().collect::<Vec<_>>();
+        let text = "Your DÉPOSIT, the deposits; a depot (depos). Redeposit!";
+        assert_eq!(begun(text, "depos"), ["deposit", "deposits"]);
+        assert_eq!(begun(text, "deposits"), Vec::<String>::new());
+        assert_eq!(beginning("my lease Dépos").as_deref(), Some("depos"));
+        assert_eq!(beginning(&"a".repeat(65)), None);
     }
 
     /// Rows hold these numbers.

@@ -5,6 +5,7 @@ use rookery_base::search_terms;
 use rookery_base::store::db::pool;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
+use axum::http::{Method, StatusCode};
 use rookery_world::load::buffers::Reader;
 use rookery_world::{Mode, story_of_one_role};
 
@@ -12,6 +13,8 @@ use rookery_world::{Mode, story_of_one_role};
 const WAITING: i64 = 2_000;
 /// Two thousand hits, one of which is open. To look at the others takes two thousand more.
 const CLOSED: i64 = 6_000;
+/// Two hundred conversations, each found, held and its messages read.
+const BEGUN: i64 = 5_000;
 
 /// Every mail that opens a conversation looks its sender up, and a new installation has no statistics yet.
 #[tokio::test]
@@ -197,6 +200,34 @@ async fn hits_that_are_closed_are_not_read_by_a_search_of_what_is_open() {
         assert!(buffers <= CLOSED, "{buffers} buffers");
         let (found, _) = reader.statements(&key, "/conversations?view=closed&q=parcel&limit=100").await;
         assert_eq!(found.as_array().unwrap().len(), 100);
+    })
+    .await;
+}
+
+/// However large the workspace is: it looks at so many of the newest conversations and no further.
+#[tokio::test]
+async fn words_that_begin_so_are_looked_for_in_a_bounded_part_of_the_mail() {
+    story_of_one_role(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.example", "Help").await;
+        acme.many(help, 20_000, "common").await;
+        world.wait(chrono::TimeDelta::hours(1));
+        for n in 0..220 {
+            acme.mail(help, &format!("c{n}@customer.example"), "Parcel", "Where is my deposit?").await;
+        }
+        world.work().await;
+        world.sql("vacuum (analyze) conversations, conversation_words, messages").await;
+        let token = world.browser(acme.id, acme.owner).await.token;
+        let reader = Reader::explained(&world.app.config.database_url.0, Clock::set_to(world.now()));
+        for path in ["/search?q=depos", "/search?q=parcel+depos&status=open", "/search?q=zzz"] {
+            reader.page(Method::GET, &token, path).await;
+            let (status, statements) = reader.page(Method::GET, &token, path).await;
+            assert_eq!(status, StatusCode::OK, "{path}");
+            let begun = statements.iter().find(|one| one.text.contains("string_agg(concat_ws"));
+            let buffers = begun.expect("words that begin so").buffers;
+            println!("{path}: {buffers} buffers of {BEGUN}");
+            assert!(buffers <= BEGUN, "{path}: {buffers} buffers");
+        }
     })
     .await;
 }

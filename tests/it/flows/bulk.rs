@@ -139,7 +139,7 @@ async fn all_that_a_search_finds_in_an_inbox_can_be_changed() {
         acme.mail(help, "ada@x.example", "Umbrella", "Two.").await;
         acme.mail(sales, "ada@x.example", "Lantern", "Three.").await;
         world.work().await;
-        let words = Some(rookery_base::search_terms::hash_terms(acme.id, ["lantern"]));
+        let words = Some(rookery_base::search_terms::hash_terms(acme.id, ["lantern"]).into());
         let filter = ConversationFilter { mailbox: Some(help), words, ..OPEN };
         starts_with_all(world, &olga, Action::tag(" Light ").unwrap(), &filter).await.unwrap();
         world.work().await;

@@ -257,7 +257,7 @@ async fn people_neither_find_the_sandboxs_mail_nor_approve_or_stop_it() {
         world.work().await;
         let mut conn = world.app.connection().await.unwrap();
         let olga = people::teammate(&mut conn, acme.id, acme.owner).await.unwrap();
-        let words = Some(search_terms::hash_terms(acme.id, ["zebra"]));
+        let words = Some(search_terms::hash_terms(acme.id, ["zebra"]).into());
         let filter = ConversationFilter {
             view: View::Open,
             mailbox: None,

@@ -305,7 +305,7 @@ async fn found(
     let conn = world.app.connection().await.unwrap();
     let mut reading = Reading::begin(conn, world.app.frame(who.workspace)).await.unwrap();
     assert!(index::catch_up(&world.app, &mut reading, Searched::Mail).await, "everything is indexed");
-    let words = Some(search_terms::hash_query(who.workspace, query));
+    let words = Some(search_terms::hash_query(who.workspace, query).into());
     let filter = ConversationFilter {
         view: View::All,
         mailbox: None,

@@ -147,3 +147,114 @@ async fn a_search_that_is_behind_says_so() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn the_last_word_is_found_by_its_beginning_too() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.example", "Help").await;
+        let mia = acme.person("Mia Member", Role::Member).await;
+        let private = acme.private_mailbox("mia@acme.example", "Mia", mia).await;
+        let text = "Could the DÉPOSIT go to my new account?";
+        let priya = acme.mail(help, "Priya <priya@customer.example>", "Flat 7", text).await.to_string();
+        world.wait(TimeDelta::seconds(1));
+        let ben = acme.mail(help, "ben@customer.example", "Deposits held", "There are 41.").await.to_string();
+        world.wait(TimeDelta::seconds(1));
+        let hidden = acme.mail(private, "anna@customer.example", "Hers", "A depository").await.to_string();
+        let olga = world.browser(acme.id, acme.owner).await;
+        let found = async |query: &str| hits(&olga.get(&format!("/search?q={query}")).await.page());
+
+        let html = olga.get("/search?q=depos").await.page();
+        assert_eq!(hits(&html), [ben.clone(), priya.clone()]);
+        assert!(html.contains("Could the <mark>DÉPOSIT</mark> go to"), "{html}");
+        assert!(html.contains("<mark>Deposits</mark> held") && !html.contains(&hidden), "{html}");
+        assert_eq!(found("DEPÓS").await, [ben.clone(), priya.clone()], "accents and case do not matter");
+        assert_eq!(found("account+depos").await, [priya.clone()], "every other word must be there");
+        assert_eq!(found("depos+is:open").await.len(), 2, "an operator may follow");
+        assert_eq!(
+            found("deposit").await,
+            [ben.clone(), priya.clone()],
+            "a whole word may begin a longer one"
+        );
+        for nothing in ["depos+account", "%22depos%22", "de", "xdepos", "zebra+depos"] {
+            assert_eq!(found(nothing).await, [] as [&str; 0], "{nothing}");
+        }
+        let hers = world.browser(acme.id, mia).await;
+        assert_eq!(hits(&hers.get("/search?q=depos").await.page()), [hidden, ben.clone(), priya.clone()]);
+        // A program sends whole words.
+        let key = acme.key("bot", "read", Mode::Live).await;
+        assert_eq!(key.get("/conversations?q=depos").await.json(), json!([]));
+        assert_eq!(key.get("/conversations?q=deposit").await.json()[0]["id"], priya);
+    })
+    .await;
+}
+
+/// The words are those of recent mail, and then they are found however old it is.
+#[tokio::test]
+async fn what_a_beginning_may_be_is_read_from_recent_mail_and_found_in_all() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.example", "Help").await;
+        let old = acme.mail(help, "priya@customer.example", "Flat 7", "The deposit").await.to_string();
+        world.wait(TimeDelta::hours(1));
+        acme.many(help, 300, "common").await;
+        let olga = world.browser(acme.id, acme.owner).await;
+        let html = olga.get("/search?q=depos").await.page();
+        assert!(hits(&html).is_empty() && html.contains("only of words in recent messages"), "{html}");
+        assert_eq!(hits(&olga.get("/search?q=deposit").await.page()), [old.clone()]);
+        world.wait(TimeDelta::hours(1));
+        let new = acme.mail(help, "ben@customer.example", "Moving", "Which deposit?").await.to_string();
+        assert_eq!(hits(&olga.get("/search?q=depos").await.page()), [new, old]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn results_stay_beside_what_is_opened_from_them() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.example", "Help").await;
+        let mut made = Vec::new();
+        for name in ["one", "two", "three"] {
+            let id = acme.mail(help, "ada@customer.example", &format!("Lantern {name}"), "<i>Dark</i>").await;
+            made.insert(0, id.to_string());
+            world.wait(TimeDelta::seconds(1));
+        }
+        let other = acme.mail(help, "bob@other.example", "Umbrella", "Rain").await.to_string();
+        let olga = world.browser(acme.id, acme.owner).await;
+        let query = "q=dark+lant&status=open";
+        let html = olga.get(&format!("/search?{query}")).await.page().replace("&#38;", "&");
+        assert_eq!(hits(&html), made);
+        assert!(html.contains(&format!("href=\"/conversations/{}?{query}\"", made[1])), "{html}");
+
+        let html =
+            olga.get(&format!("/conversations/{}?{query}", made[1])).await.page().replace("&#38;", "&");
+        assert!(html.contains("Results for “<bdi>dark lant</bdi>”"), "{html}");
+        assert!(
+            html.contains("<mark>Lantern</mark> one") && html.contains("&#60;i&#62;<mark>Dark</mark>"),
+            "{html}"
+        );
+        assert!(!html.contains(&other), "{html}");
+        for (id, is) in [(&made[0], "Previous"), (&made[2], "Next")] {
+            let link = format!("href=\"/conversations/{id}?{query}\" aria-label=\"{is} conversation\"");
+            assert!(html.contains(&link), "{is}: {html}");
+        }
+        assert!(
+            html.contains(&format!("href=\"/search?{query}\" aria-label=\"Back to the list\"")),
+            "{html}"
+        );
+        assert!(html.contains(&format!("name=\"list\" value=\"{query}\"")), "{html}");
+        let marked = olga.post(&format!("/conversations/{}/unread", made[1]), &[("list", query)]).await;
+        assert_eq!(marked.location(), format!("/search?{query}&done=unread&of={}", made[1]));
+        // What is not among the results leads to the first of them, and a search of nothing is none.
+        let html = olga.get(&format!("/conversations/{other}?{query}")).await.page().replace("&#38;", "&");
+        let next = format!("href=\"/conversations/{}?{query}\" aria-label=\"Next conversation\"", made[0]);
+        assert!(html.contains(&next), "{html}");
+        let html = olga.get(&format!("/conversations/{other}?q=zebra")).await.page();
+        assert!(html.contains("Nothing matches this search now."), "{html}");
+        let html = olga.get(&format!("/conversations/{other}?q=+")).await.page();
+        assert!(!html.contains("Results for"), "{html}");
+        assert_eq!(olga.get(&format!("/conversations/{other}?q=x&inbox=mbx_x")).await.status, 404);
+    })
+    .await;
+}

@@ -12,6 +12,7 @@ use rookery_base::error::{Error, Problem, Result};
 use rookery_base::store::db::Reading;
 use rookery_core::conversations::filter::{Assigned, ConversationCursor, ConversationFilter, View};
 use rookery_core::conversations::list::{self};
+use rookery_core::conversations::search::find::SoughtWords;
 use rookery_core::conversations::search::index;
 use rookery_core::conversations::search::narrowing::Narrowing;
 use rookery_core::conversations::search::pending::Searched;
@@ -117,7 +118,7 @@ impl Operation for ListConversations {
                 AssignedName::Unassigned => Assigned::ToNobody,
             }),
             reference,
-            words,
+            words: words.map(SoughtWords::from),
             before,
             since: query.since(),
             // One more tells whether there is a next page.

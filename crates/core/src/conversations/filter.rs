@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use chrono::{DateTime, Utc};
 
+use crate::conversations::search::find::SoughtWords;
 use crate::workspace::access::MemberId;
 use rookery_base::ids::{ConversationId, MailboxId, NotAnId};
 
@@ -16,8 +17,7 @@ pub struct ConversationFilter {
     pub mailbox: Option<MailboxId>,
     pub assigned: Option<Assigned>,
     pub reference: Option<String>,
-    /// Hashes of the words that must all occur (terms.rs).
-    pub words: Option<Vec<i64>>,
+    pub words: Option<SoughtWords>,
     /// Goes on behind this conversation.
     pub before: Option<ConversationCursor>,
     /// Ends where the newest mail is older than this. Only of what is newest first.
@@ -94,7 +94,7 @@ macro_rules! branches {
                     and ($10::bigint is null or assignee_id = $10)
                     and " + $place + " order by " + $order + " limit $5"],
                 $order,
-                ["$11" "$12"],
+                ["$11" "$12" "$13"],
                 workspace, $now, &audiences, view, $depth, at, id, reference, mailbox, assignee $(, $more)*
             ),
             (None, mailbox, Some(assignee)) => $form!(
@@ -122,7 +122,7 @@ macro_rules! branches {
                    where audience = any($3) and assignee_id = $8 and ($9::bigint is null or mailbox_id = $9)
                      and " + $place + ")"],
                 $order,
-                ["$10" "$11"],
+                ["$10" "$11" "$12"],
                 workspace, $now, &audiences, view, $depth, at, id, assignee, mailbox $(, $more)*
             ),
             (None, Some(mailbox), None) => $form!(
@@ -149,7 +149,7 @@ macro_rules! branches {
                    where audience = any($3) and mailbox_id = $8
                      and " + $place + ")"],
                 $order,
-                ["$9" "$10"],
+                ["$9" "$10" "$11"],
                 workspace, $now, &audiences, view, $depth, at, id, mailbox $(, $more)*
             ),
             (None, None, None) => $form!(
@@ -175,7 +175,7 @@ macro_rules! branches {
                    where audience = any($3)
                      and " + $place + ")"],
                 $order,
-                ["$8" "$9"],
+                ["$8" "$9" "$10"],
                 workspace, $now, &audiences, view, $depth, at, id $(, $more)*
             ),
         }

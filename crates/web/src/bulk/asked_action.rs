@@ -73,7 +73,7 @@ pub fn where_from(asked: &MemberRequest) -> Option<String> {
 
 /// Whether it is a path of this service. Two slashes at the start would name another host.
 fn is_path(text: &str) -> bool {
-    let sound = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/?=&._:-%+".contains(&byte));
+    let sound = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/?=&._:-%+*".contains(&byte));
     sound && text.starts_with('/') && !text.starts_with("//")
 }
 

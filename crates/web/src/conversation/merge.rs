@@ -98,18 +98,18 @@ async fn find(
     let found: Vec<i64> = match TypedSearch::read(reading, asked, q).await? {
         TypedSearch::Nothing => merging::of_contact(reading, workspace, conversation, MOST).await?,
         TypedSearch::TooLong | TypedSearch::NoWord | TypedSearch::Mistake(_) => Vec::new(),
-        TypedSearch::Words(words) => {
+        TypedSearch::Words(mut words) => {
             let filter = ConversationFilter {
                 view: View::All,
                 mailbox: None,
                 assigned: None,
                 reference: None,
-                words: words.hashes,
+                words: None,
                 before: words.place,
                 since: words.since,
                 limit: MOST,
             };
-            match words.narrowing.narrow(filter, None) {
+            match words.narrow(reading, asked, filter, None).await? {
                 None => Vec::new(),
                 Some(filter) if words.narrowing.tags.is_empty() => {
                     rows::all(reading, &asked.person, now, &filter).await?

@@ -13,6 +13,7 @@ use crate::conversation::{explain, words};
 use crate::inbox::list_column::{self, ListColumn};
 use crate::inbox::reading;
 use crate::respond;
+use crate::search::beside;
 use crate::shell::Shell;
 use crate::show::filters;
 use crate::visit::MemberRequest;
@@ -55,6 +56,10 @@ impl ConversationPage {
 
 pub async fn show(asked: MemberRequest) -> Result<Response> {
     let id = asked.param("id").unwrap_or_default();
+    // A page that stands open and hears of something else does not ask for the conversation again.
+    let is_wanted = asked.wants(&format!("conversation:{id}"));
+    let is_list_shown = is_wanted || asked.wants("list");
+    let found = beside::load(&asked, is_list_shown).await?;
     let mut snapshot = asked.snapshot().await?;
     let now = snapshot.now();
     let conversation = conversation::find_visible(&mut snapshot, &asked.person, now, id).await?;
@@ -62,9 +67,10 @@ pub async fn show(asked: MemberRequest) -> Result<Response> {
         // It became part of another one.
         return Ok(respond::see_other(&format!("/conversations/{}", conversation.id)));
     }
-    // A page that stands open and hears of something else does not ask for the conversation again.
-    let is_wanted = asked.wants(&format!("conversation:{}", conversation.id));
-    let column = list_column::load(&mut snapshot, &asked, is_wanted || asked.wants("list")).await?;
+    let column = match found {
+        Some(found) => ListColumn::of_search(found, is_list_shown),
+        None => list_column::load(&mut snapshot, &asked, is_list_shown).await?,
+    };
     let column = column.beside(conversation.id);
     let shell = Shell::load(&mut snapshot, &asked, column.here()).await?;
     if !is_wanted {

@@ -8,6 +8,8 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::inbox::item::InboxItem;
+use crate::inbox::reading;
+use crate::search::beside::FoundColumn;
 use crate::shell::{Here, Shell};
 use crate::show::{capped_of, grouped_of};
 use crate::visit::{FormFields, MemberRequest};
@@ -29,6 +31,8 @@ pub const PAGE: i64 = 50;
 /// Templates that include `inbox/_list.html` have one of these as `column`, beside `shell`.
 pub struct ListColumn {
     pub asked: view::AskedView,
+    /// The results that are shown instead of a view, when the conversation was opened from a search.
+    pub found: Option<FoundColumn>,
     /// Whether its rows were read. A page that is brought up to date may not want them.
     pub is_shown: bool,
     /// The inbox it is narrowed to.
@@ -84,6 +88,7 @@ pub async fn load(conn: &mut PgConnection, asked: &MemberRequest, is_shown: bool
         inbox,
         tag,
         asked: wanted,
+        found: None,
         is_shown,
         current: None,
         previous: None,
@@ -188,27 +193,63 @@ impl ListColumn {
     /// Beside this conversation.
     pub fn beside(mut self, conversation: ConversationId) -> Self {
         self.current = Some(conversation);
-        if let Some(at) = self.rows.iter().position(|row| row.id == conversation) {
+        let shown = self.shown();
+        if let Some(at) = shown.iter().position(|id| *id == conversation) {
             // It is being read.
-            self.rows[at].0.unread = false;
-            self.previous = at.checked_sub(1).and_then(|at| self.rows.get(at)).map(|row| row.id);
-            self.following = self.rows.get(at + 1).map(|row| row.id);
+            if let Some(row) = self.rows.get_mut(at) {
+                row.0.unread = false;
+            }
+            self.previous = at.checked_sub(1).and_then(|at| shown.get(at)).copied();
+            self.following = shown.get(at + 1).copied();
         }
         self
+    }
+
+    /// Results of a search, instead of a view.
+    pub fn of_search(found: FoundColumn, is_shown: bool) -> Self {
+        Self {
+            asked: view::AskedView::default(),
+            query: found.asked.query(),
+            found: Some(found),
+            is_shown,
+            inbox: None,
+            tag: None,
+            tags: Vec::new(),
+            rows: Vec::new(),
+            next: None,
+            further: false,
+            current: None,
+            previous: None,
+            following: None,
+        }
+    }
+
+    /// The conversations of its rows, from top to bottom.
+    fn shown(&self) -> Vec<ConversationId> {
+        match &self.found {
+            Some(found) => found.hits.iter().map(|hit| hit.row.id).collect(),
+            None => self.rows.iter().map(|row| row.id).collect(),
+        }
+    }
+
+    /// The address of the list without a conversation beside it.
+    pub fn back(&self) -> String {
+        reading::list_path(&self.query)
     }
 
     /// The address to go to after the current conversation: the next one, or the list.
     pub fn onward(&self) -> String {
         match self.following.or(self.previous) {
             Some(id) => format!("/conversations/{id}?{}", self.query),
-            None => format!("/inbox?{}", self.query),
+            None => self.back(),
         }
     }
 
     /// The conversation that J opens. From one that is not in the list, it is the first of the list.
     pub fn below(&self) -> Option<ConversationId> {
-        let stands = self.rows.iter().any(|row| self.is_current(&row.id));
-        if stands { self.following } else { self.rows.first().map(|row| row.id) }
+        let shown = self.shown();
+        let is_here = shown.iter().any(|id| self.is_current(id));
+        if is_here { self.following } else { shown.first().copied() }
     }
 
     pub fn is_current(&self, id: &ConversationId) -> bool {
@@ -217,6 +258,9 @@ impl ListColumn {
 
     /// The link of the side bar that leads here.
     pub fn here(&self) -> Here {
+        if self.found.is_some() {
+            return Here::Search;
+        }
         match (self.asked.assignee, self.asked.mailbox) {
             (Some(member), _) => Here::Member(member),
             (None, Some(inbox)) => Here::Inbox(inbox),

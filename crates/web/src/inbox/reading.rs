@@ -74,11 +74,16 @@ fn back(form: &Form, done: Done, conversation: &Conversation) -> Response {
 /// The list that stood beside a form, as its field `list` says: a query, and nothing that could lead elsewhere.
 pub fn list_in(form: &FormFields) -> &str {
     let query = form.get("list").unwrap_or_default();
-    let sound = query.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_=&.:-%".contains(&byte));
+    let sound = query.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_=&.:-%+*".contains(&byte));
     if sound { query.trim_end_matches('&') } else { "" }
 }
 
 /// Where that list is.
 pub fn list_path(list: &str) -> String {
-    if list.is_empty() { "/inbox".into() } else { format!("/inbox?{list}") }
+    match list {
+        "" => "/inbox".into(),
+        // The results of a search.
+        _ if list.starts_with("q=") => format!("/search?{list}"),
+        _ => format!("/inbox?{list}"),
+    }
 }

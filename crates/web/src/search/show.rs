@@ -1,4 +1,4 @@
-//! `/search?q=…`: conversations that have all words, or files whose names do, newest first, with the words marked.
+//! `/search?q=…`: conversations that have all words, the last perhaps begun only, or files whose names do, newest first, with the words marked.
 //!
 //! Marks are pieces of text that the template escapes one by one. What the search could not do, it says: mail that is
 //! not indexed yet, and a search that was given up.
@@ -53,19 +53,20 @@ struct SearchPage {
 
 /// What was asked for, as the address has it.
 pub struct SearchRequest {
-    q: String,
+    pub q: String,
     status: View,
     inbox: Option<MailboxId>,
     assigned: Option<Assigned>,
     tag: Option<(TagId, String)>,
-    files: bool,
+    pub files: bool,
     before: Option<ConversationCursor>,
 }
 
-struct Hit {
-    row: InboxItem,
-    subject: Vec<ExcerptPiece>,
-    excerpt: Option<Excerpt>,
+/// A conversation that was found, with the words marked.
+pub struct Hit {
+    pub row: InboxItem,
+    pub subject: Vec<ExcerptPiece>,
+    pub excerpt: Option<Excerpt>,
 }
 
 struct FileHit {
@@ -112,7 +113,7 @@ pub async fn show(asked: MemberRequest) -> Result<Response> {
         shell,
         asked: wanted,
     };
-    let typed = match typed {
+    let mut typed = match typed {
         TypedSearch::Words(typed) => typed,
         TypedSearch::Mistake(what) => {
             page.mistake = what;
@@ -124,11 +125,8 @@ pub async fn show(asked: MemberRequest) -> Result<Response> {
         page.files = files(&mut reading, &asked, &page.asked.q, &typed.plain).await?;
         return respond::page(&page);
     }
-    match find(&mut reading, &asked, &page.asked, &typed).await {
-        Ok(found) => {
-            page.next = found.next;
-            page.hits = hits(&mut reading, &asked, found, &typed.plain).await?;
-        }
+    match find(&mut reading, &asked, &page.asked, &mut typed).await {
+        Ok((hits, next)) => (page.hits, page.next) = (hits, next),
         // The database gives a statement up that takes too long.
         Err(error) if error.may_pass() && !error.is_outage() => page.state = SearchState::Stopped,
         Err(error) => return Err(error),
@@ -136,33 +134,36 @@ pub async fn show(asked: MemberRequest) -> Result<Response> {
     respond::page(&page)
 }
 
-async fn find(
+/// A page of what is found, and where the next one begins.
+pub async fn find(
     conn: &mut PgConnection,
     asked: &MemberRequest,
     wanted: &SearchRequest,
-    typed: &SearchWords,
-) -> Result<RowsPage> {
+    typed: &mut SearchWords,
+) -> Result<(Vec<Hit>, Option<ConversationCursor>)> {
     let filter = ConversationFilter {
         view: wanted.status,
         mailbox: wanted.inbox,
         assigned: wanted.assigned,
         reference: None,
-        words: typed.hashes.clone(),
+        words: None,
         before: [wanted.before, typed.place].into_iter().flatten().min_by_key(|place| (place.at, place.id)),
         since: typed.since,
         limit: PAGE,
     };
-    let Some(filter) = typed.narrowing.narrow(filter, Some(wanted.status)) else {
-        return Ok(RowsPage::default());
+    let Some(filter) = typed.narrow(conn, asked, filter, Some(wanted.status)).await? else {
+        return Ok((Vec::new(), None));
     };
     let now = asked.app().clock.now();
     let tags: Vec<TagId> =
         wanted.tag.iter().map(|(tag, _)| *tag).chain(typed.narrowing.tags.iter().copied()).collect();
-    if tags.is_empty() {
-        rows::page(conn, &asked.person, now, &filter, Order::Newest).await
+    let found = if tags.is_empty() {
+        rows::page(conn, &asked.person, now, &filter, Order::Newest).await?
     } else {
-        tagged::page(conn, &asked.person, now, &filter, Order::Newest, &tags, false).await
-    }
+        tagged::page(conn, &asked.person, now, &filter, Order::Newest, &tags, false).await?
+    };
+    let next = found.next;
+    Ok((hits(conn, asked, found, &typed.plain).await?, next))
 }
 
 async fn hits(
@@ -282,8 +283,15 @@ impl SearchRequest {
         address.split_once('?').map(|(_, query)| query.to_owned()).unwrap_or_default()
     }
 
-    fn next(&self, place: &ConversationCursor) -> String {
+    pub fn next(&self, place: &ConversationCursor) -> String {
         self.with("before", &place.to_string())
+    }
+
+    /// The query of this very page of it.
+    pub fn query(&self) -> String {
+        let place = self.before.map(|place| place.to_string()).unwrap_or_default();
+        let address = self.with("before", &place);
+        address.split_once('?').map(|(_, query)| query.to_owned()).unwrap_or_default()
     }
 
     fn status_title(&self) -> Option<&'static str> {
@@ -383,7 +391,7 @@ impl Hit {
         status::name(self.row.status, self.row.snoozed_until.is_some())
     }
 
-    fn is_ours(&self) -> bool {
+    pub fn is_ours(&self) -> bool {
         self.excerpt.as_ref().is_some_and(|excerpt| excerpt.direction == Direction::Outbound)
     }
 }

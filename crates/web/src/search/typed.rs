@@ -1,15 +1,18 @@
-//! What somebody typed to search for, read in one way wherever a page searches mail: whole words and operators, of bounded
-//! length, as the API has them, and after what came a moment ago was indexed.
+//! What somebody typed to search for, read in one way wherever a page searches mail: words and operators, of bounded length, as
+//! the API has them, and after what came a moment ago was indexed. Other than there, the last word may be a beginning.
 
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
 
 use crate::visit::MemberRequest;
 use rookery_base::error::{Error, Problem, Result};
 use rookery_base::search_terms;
 use rookery_base::store::db::Reading;
-use rookery_core::conversations::filter::ConversationCursor;
+use rookery_core::conversations::filter::{ConversationCursor, ConversationFilter, View};
+use rookery_core::conversations::search::beginnings;
+use rookery_core::conversations::search::find::SoughtWords;
 use rookery_core::conversations::search::index;
 use rookery_core::conversations::search::narrowing::Narrowing;
 use rookery_core::conversations::search::pending::Searched;
@@ -29,15 +32,17 @@ pub enum TypedSearch {
 }
 
 pub struct SearchWords {
-    /// The hashes of the words; None if only operators are searched for.
-    pub hashes: Option<Vec<i64>>,
+    /// None if only operators are searched for.
+    pub sought: Option<SoughtWords>,
+    /// The last word, if it may be the beginning of one.
+    beginning: Option<String>,
     /// What the operators name.
     pub narrowing: Narrowing,
     /// Where the list begins, if `before:` is searched for.
     pub place: Option<ConversationCursor>,
     /// Where it ends, if `after:` is searched for.
     pub since: Option<DateTime<Utc>>,
-    /// The words as they were typed, which results mark.
+    /// The words, which results mark.
     pub plain: BTreeSet<String>,
     /// Mail that came just now may be missing.
     pub is_behind: bool,
@@ -69,13 +74,44 @@ impl TypedSearch {
             hashes = Some(Vec::new());
         }
         Ok(Self::Words(SearchWords {
-            hashes,
+            sought: hashes.map(SoughtWords::from),
+            beginning: Query::beginning(q),
             narrowing: narrowing.unwrap_or_default(),
             place: query.place(),
             since: query.since(),
             plain: search_terms::query_words(&query.words),
             is_behind: !index::catch_up(asked.app(), reading, Searched::Mail).await,
         }))
+    }
+}
+
+impl SearchWords {
+    /// The filter with what was typed; nothing when both contradict each other. The last word is also what it may be the
+    /// beginning of, as the newest mail of the filter has it, on every page of the results.
+    pub async fn narrow(
+        &mut self,
+        conn: &mut PgConnection,
+        asked: &MemberRequest,
+        filter: ConversationFilter,
+        chosen: Option<View>,
+    ) -> Result<Option<ConversationFilter>> {
+        let Some(mut filter) = self.narrowing.narrow(filter, chosen) else { return Ok(None) };
+        if let (Some(beginning), Some(sought)) = (&self.beginning, &mut self.sought)
+            && !sought.all.is_empty()
+        {
+            let (person, now) = (&asked.person, asked.app().clock.now());
+            let within = ConversationFilter { before: self.place, ..filter.clone() };
+            let words = beginnings::complete(conn, person, now, &within, beginning).await?;
+            if !words.is_empty() {
+                let of_them = [beginning].into_iter().chain(&words).map(String::as_str);
+                sought.any = search_terms::hash_terms(person.workspace, of_them);
+                let typed = search_terms::hash_terms(person.workspace, [beginning.as_str()]);
+                sought.all.retain(|word| !typed.contains(word));
+                self.plain.extend(words);
+            }
+        }
+        filter.words = self.sought.clone();
+        Ok(Some(filter))
     }
 }
 

@@ -161,7 +161,8 @@
       return [...page.querySelectorAll("#hits .hit")].slice(0, MOST_FOUND).map((hit) => ({
         label: [".hit__sub", ".hit__meta bdi"].map((part) => hit.querySelector(part)?.textContent.trim()).filter(Boolean).join(" · "),
         icon: "mail",
-        href: hit.getAttribute("href"),
+        // A jump to one conversation, not a walk through the results.
+        href: hit.getAttribute("href").split("?")[0],
       }));
     } catch {
       return [];

@@ -1,5 +1,5 @@
 //! Search by words (specification 4.2): the newest conversations of a filter that have all of them, anywhere in
-//! their mail. index.rs writes the words.
+//! their mail, and one of those that the last may be the beginning of. index.rs writes the words.
 //!
 //! A common word is found by a walk over the newest conversations, a rare one by the word index. Most
 //! conversations have all their words in one row; the words of a long one are stored in additional segments.
@@ -19,15 +19,36 @@ const WALKS: [(i64, usize); 3] = [(250, 1), (SECOND_WALK, usize::MAX), (8_000, 0
 const SECOND_WALK: i64 = 4_000;
 const MANY: i64 = 7_000;
 
+/// Hashes of words that a conversation must have. With none at all, nothing is found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SoughtWords {
+    pub all: Vec<i64>,
+    /// At least one of these, if there are any.
+    pub any: Vec<i64>,
+}
+
+impl From<Vec<i64>> for SoughtWords {
+    fn from(all: Vec<i64>) -> Self {
+        Self { all, any: Vec::new() }
+    }
+}
+
+impl SoughtWords {
+    /// Never empty, so that the index always has something to look up: of words that must all occur, one does.
+    fn some(&self) -> &[i64] {
+        if self.any.is_empty() { &self.all[..1] } else { &self.any }
+    }
+}
+
 /// The newest conversations of a filter that have all words.
 pub async fn find(
     conn: &mut PgConnection,
     who: &Actor,
     now: DateTime<Utc>,
     filter: &ConversationFilter,
-    words: &[i64],
+    words: &SoughtWords,
 ) -> Result<Vec<i64>> {
-    if words.is_empty() {
+    if words.all.is_empty() && words.any.is_empty() {
         return Ok(Vec::new());
     }
     let found = newest(conn, who, now, filter, words).await?;
@@ -62,7 +83,7 @@ async fn newest(
     who: &Actor,
     now: DateTime<Utc>,
     filter: &ConversationFilter,
-    words: &[i64],
+    words: &SoughtWords,
 ) -> Result<Vec<i64>> {
     let mut many = false;
     for (depth, hardly) in WALKS {
@@ -92,15 +113,19 @@ async fn newest(
 /// A materialised part keeps the order of its rows; ordering again would make PostgreSQL test all of them before
 /// it sorts.
 macro_rules! walked {
-    ($conn:expr, [$($page:tt)+], $order:tt, [$limit:tt $words:tt], $($argument:expr),+) => {{
+    ($conn:expr, [$($page:tt)+], $order:tt, [$limit:tt $all:tt $any:tt], $($argument:expr),+) => {{
         let row = sqlx::query!(
             r#"with walk as materialized (
                    select id, last_message_at from ("# + $($page)+ + r#") branches
                    order by "# + $order + r#" limit $5)
                select array(select id from walk
-                            where (select words @> "# + $words + r#"::bigint[] or (segments > 0 and "# + $words + r#" <@ (
-                                       words || array(select unnest(beside.words) from conversation_words_segments beside
-                                                      where workspace_id = $1 and conversation_id = walk.id)))
+                            where (select (words @> "# + $all + r#"::bigint[] and words && "# + $any + r#"::bigint[])
+                                       or (segments > 0 and (
+                                           select "# + $all + r#" <@ whole.words and "# + $any + r#" && whole.words
+                                           from (select words || array(
+                                                     select unnest(beside.words) from conversation_words_segments beside
+                                                     where workspace_id = $1 and conversation_id = walk.id) as words
+                                                 offset 0) whole))
                                    from conversation_words
                                    where workspace_id = $1 and conversation_id = walk.id)
                             limit "# + $limit + r#") as "found!",
@@ -118,10 +143,10 @@ async fn walk(
     who: &Actor,
     now: DateTime<Utc>,
     filter: &ConversationFilter,
-    words: &[i64],
+    words: &SoughtWords,
     depth: i64,
 ) -> Result<(Vec<i64>, i64)> {
-    Ok(branches!(newest first, walked, conn, who, now, filter, depth, filter.limit, words))
+    Ok(branches!(newest first, walked, conn, who, now, filter, depth, filter.limit, &words.all, words.some()))
 }
 
 /// Looks rare words up in the index. Counts the conversations of the workspace that have them, up to `most`, and
@@ -133,22 +158,28 @@ async fn by_index(
     who: &Actor,
     now: DateTime<Utc>,
     filter: &ConversationFilter,
-    words: &[i64],
+    words: &SoughtWords,
     most: i64,
 ) -> Result<(Vec<i64>, i64)> {
+    // Of a long conversation, any row that has one of the words.
+    let either = [&words.all[..], &words.any[..]].concat();
     let row = sqlx::query!(
         r#"with whole as materialized (
-               select conversation_id, last_message_at from conversation_words where words @> $5 limit $10),
+               select conversation_id, last_message_at from conversation_words where words @> $5 and words && $13 limit $10),
            beside as materialized (
-               select conversation_id from conversation_words_segments where words && $5 limit $10),
+               select conversation_id from conversation_words_segments where words && $14 limit $10),
            spread as materialized (
                select w.conversation_id, w.last_message_at
                from (select distinct conversation_id from beside) long
                cross join lateral (
                    select conversation_id, last_message_at from conversation_words
-                   where workspace_id = $1 and conversation_id = long.conversation_id and not words @> $5
-                     and $5 <@ (words || array(select unnest(beside.words) from conversation_words_segments beside
-                                               where workspace_id = $1 and conversation_id = long.conversation_id))
+                   where workspace_id = $1 and conversation_id = long.conversation_id
+                     and not (words @> $5 and words && $13)
+                     and (select $5 <@ joined.words and $13 && joined.words
+                          from (select words || array(
+                                    select unnest(beside.words) from conversation_words_segments beside
+                                    where workspace_id = $1 and conversation_id = long.conversation_id) as words
+                                offset 0) joined)
                    offset 0) w),
            hits as materialized (
                select conversation_id, coalesce(last_message_at, (
@@ -186,14 +217,16 @@ async fn by_index(
         now,
         &who.audiences(),
         filter.view.as_str(),
-        words,
+        &words.all,
         filter.mailbox.map(|mailbox| mailbox.0),
         filter.assigned.map(|assigned| assigned.stored()),
         filter.reference.as_deref(),
         filter.limit,
         most,
         filter.before.map(|place| place.at),
-        filter.before.map(|place| place.id.0)
+        filter.before.map(|place| place.id.0),
+        words.some(),
+        &either
     )
     .fetch_one(conn)
     .await?;

@@ -1,8 +1,9 @@
 //! The search for words (specification 4.2): `pending` is what is to be indexed, `index` brings the words of mail in,
-//! `find` looks them up, `query` is what was typed, `narrowing`
+//! `find` looks them up, `query` is what was typed, `beginnings` what its last word may be the beginning of, `narrowing`
 //! what its operators name, `excerpts` shows where they stand. An index that is behind never makes a search fail.
 
 mod again;
+pub mod beginnings;
 pub mod excerpts;
 pub mod find;
 pub mod index;

@@ -137,6 +137,12 @@ impl Query {
         Some(self.after?.and_time(NaiveTime::MIN).and_utc())
     }
 
+    /// The last word, folded, if it may be the beginning of one: it is not in quotes, and nothing follows it but operators.
+    pub fn beginning(text: &str) -> Option<String> {
+        let last = pieces(text).filter(|piece| piece.operator.is_none()).last()?;
+        if last.whole.starts_with('"') { None } else { search_terms::beginning(last.value) }
+    }
+
     /// The same text without an operator.
     pub fn without(text: &str, unwanted: &str) -> String {
         let kept = pieces(text).filter(|piece| piece.operator != Some(unwanted));
@@ -269,6 +275,25 @@ mod tests {
         assert_eq!(Query::without(text, "after"), "lease \"after:x y\" tag:\"a b\" due");
         assert_eq!(Query::without(text, "tag"), "lease after:2026-01-01 \"after:x y\" AFTER:2026-02-01 due");
         assert_eq!(Query::without("", "tag"), "");
+    }
+
+    #[test]
+    fn the_last_word_may_be_a_beginning() {
+        for (text, beginning) in [
+            ("depos", Some("depos")),
+            ("lease DÉPOS is:open in:\"Help Desk\"", Some("depos")),
+            ("priya@exam", Some("exam")),
+            ("\"lease\" dep", Some("dep")),
+            ("de", None),
+            ("depos!", None),
+            ("dep \"lease\"", None),
+            ("dep \"lease", None),
+            ("請求書", None),
+            ("tag:deposit", None),
+            ("", None),
+        ] {
+            assert_eq!(Query::beginning(text).as_deref(), beginning, "{text}");
+        }
     }
 
     #[test]
