@@ -39,6 +39,7 @@ before(async () => {
     'writing a reply': `/conversations/${await of('Whitfield')}?compose=reply`,
     'writing a note': `/conversations/${await of('Whitfield')}?compose=note`,
     merging: `/conversations/${await of('Whitfield')}/merge`,
+    'moving it': `/conversations/${await of('Whitfield')}/move`,
     compose: '/compose',
     drafts: '/drafts',
     'saved replies': '/settings/saved-replies',

@@ -113,6 +113,8 @@ pages! {
     POST "/conversations/{id}/do" Member conversation::doing::act;
     GET  "/conversations/{id}/merge" Member conversation::merge::show;
     POST "/conversations/{id}/merge" Member conversation::merge::merge_them;
+    GET  "/conversations/{id}/move" Member conversation::moving::show;
+    POST "/conversations/{id}/move" Member conversation::moving::move_it;
     POST "/bulk" Member bulk::start::start;
     GET  "/bulk/{id}" Member bulk::job::show;
     POST "/bulk/{id}/cancel" Member bulk::job::cancel;

@@ -165,19 +165,28 @@ impl Shell {
         self.inboxes.iter().map(|inbox| inbox.open).sum()
     }
 
-    pub fn views(&self) -> Vec<SideBarLink> {
-        let view = |name, title, icon, key, count| {
-            let path = format!("/inbox?view={name}");
-            SideBarLink { name, title, icon, path, key, count }
-        };
-        let page = |name, title, icon, key, count| SideBarLink {
-            path: format!("/{name}"),
-            ..view(name, title, icon, key, count)
-        };
+    /// The other inboxes that the same people see as this one: of the team, or the person's own.
+    pub fn inboxes_beside(&self, inbox: &MailboxId) -> Vec<&CountedMailbox> {
+        let own = self.inboxes.iter().find(|one| one.id == *inbox);
+        let alike =
+            |one: &&CountedMailbox| one.id != *inbox && own.is_some_and(|own| own.private == one.private);
+        self.inboxes.iter().filter(alike).collect()
+    }
+
+    /// What is the person's own.
+    pub fn own_links(&self) -> Vec<SideBarLink> {
         let counts = &self.counts;
         vec![
             view("mine", "Mine", "user", "g m", counts.mine),
-            view("mentioned", "Mentioned", "at-sign", "g n", self.counts.mentioned),
+            view("mentioned", "Mentioned", "at-sign", "g n", counts.mentioned),
+            page("drafts", "Drafts", "file-pen-line", "g d", 0),
+        ]
+    }
+
+    /// What the team works through.
+    pub fn team_links(&self) -> Vec<SideBarLink> {
+        let counts = &self.counts;
+        vec![
             view("open", "Open", "inbox", "g o", self.open()),
             view("unassigned", "Unassigned", "user-round-x", "g u", counts.unassigned),
             page("approvals", "To approve", "list-checks", "g a", counts.to_approve),
@@ -185,10 +194,35 @@ impl Shell {
             view("snoozed", "Snoozed", "alarm-clock", "g h", counts.snoozed),
             page("outgoing", "Outgoing", "send", "g t", counts.outgoing),
             view("closed", "Closed", "archive", "g c", 0),
+        ]
+    }
+
+    pub fn workspace_links(&self) -> Vec<SideBarLink> {
+        vec![
             page("documents", "Library", "file-text", "g l", 0),
             page("bookings", "Bookings", "calendar", "g k", 0),
         ]
     }
+}
+
+fn view(
+    name: &'static str,
+    title: &'static str,
+    icon: &'static str,
+    key: &'static str,
+    count: i64,
+) -> SideBarLink {
+    SideBarLink { name, title, icon, path: format!("/inbox?view={name}"), key, count }
+}
+
+fn page(
+    name: &'static str,
+    title: &'static str,
+    icon: &'static str,
+    key: &'static str,
+    count: i64,
+) -> SideBarLink {
+    SideBarLink { path: format!("/{name}"), ..view(name, title, icon, key, count) }
 }
 
 /// Whether the address is that of a saved view, wherever in its list.

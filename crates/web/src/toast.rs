@@ -84,6 +84,7 @@ toasts! {
     TagUndone "tag-undone" "Tag removed. What rules did because of it stays." None;
     NotUndone "not-undone" "Not undone: something happened since." None;
     Merged "merged" "Merged into one conversation." None;
+    MovedToInbox "moved" "Moved to the other inbox. Replies are sent from there." None;
     Released "released" "Marked as not a scam." None;
     Sends "sends" "Sending. You can undo it until it’s sent." Some(("/messages/", "/undo"));
     SentAndClosed "sent-closed" "Sending, and closed." Some(("/messages/", "/undo"));

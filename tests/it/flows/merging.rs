@@ -1,5 +1,6 @@
 //! Two conversations become one: what moves, where later mail goes, what the old id answers, and what keeps two apart.
 
+mod moved;
 mod whom;
 
 use std::collections::BTreeSet;

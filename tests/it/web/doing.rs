@@ -255,3 +255,82 @@ async fn two_conversations_of_a_contact_are_chosen_shown_side_by_side_and_merged
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_conversation_is_moved_to_another_inbox_of_the_same_people() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let mia = acme.person("Mia", Role::Member).await;
+        let (id, key) = desk(&acme).await;
+        let owner = world.browser(acme.id, acme.owner).await;
+        let offered = format!("href=\"/conversations/{id}/move\"");
+        assert!(!owner.get(&format!("/conversations/{id}")).await.page().contains(&offered), "nowhere to");
+        let sales = acme.mailbox("sales@acme.test", "Sales & more").await;
+        let own = acme.private_mailbox("mia@acme.test", "Mia", mia).await;
+        assert!(owner.get(&format!("/conversations/{id}")).await.page().contains(&offered));
+        let hers = world.browser(acme.id, mia).await;
+        let path = format!("/conversations/{id}/move");
+        let page = hers.get(&path).await.page();
+        assert!(page.contains("data-dialog-part") && page.contains(&format!("value=\"{sales}\"")));
+        assert!(page.contains("Sales &#38; more") && !page.contains(&format!("value=\"{own}\"")), "{page}");
+        let refused = hers.post(&path, &[("inbox", &own.to_string())]).await;
+        assert_eq!(refused.status, 404);
+
+        let to = sales.to_string();
+        let back = format!("/conversations/{id}?view=open");
+        let moved = hers.post(&path, &[("inbox", &to), ("back", &back)]).await;
+        assert_eq!(moved.status, 303);
+        assert!(moved.location().starts_with(&format!("{back}&done=moved")), "{}", moved.location());
+        let page = hers.get(moved.location()).await.page();
+        assert!(page.contains("moved it to the inbox") && page.contains("Replies are sent from there"));
+        assert_eq!(key.conversation(id).await["mailbox"], "sales@acme.test");
+        let elsewhere = hers.post(&path, &[("inbox", &to), ("back", "//evil.example")]).await;
+        assert!(elsewhere.location().starts_with(&format!("/conversations/{id}?done=")));
+    })
+    .await;
+}
+
+/// An approver who had the draft on the screen sees whom it is sent from before it is sent.
+#[tokio::test]
+async fn a_draft_that_was_moved_meanwhile_is_read_again_before_it_is_approved() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let (id, key) = desk(&acme).await;
+        let sales = acme.mailbox("sales@acme.test", "Sales").await;
+        let draft = key.drafts(id, "On Monday.").await;
+        let owner = world.browser(acme.id, acme.owner).await;
+        owner.post(&format!("/conversations/{id}/move"), &[("inbox", &sales.to_string())]).await;
+        let fields = [("body", "On Monday."), ("version", ""), ("place", "")];
+        let approved = owner.post(&format!("/messages/{draft}/approve"), &fields).await;
+        assert!(!approved.location().contains("done=approved"), "{}", approved.location());
+        assert_eq!(key.message(id, &draft).await["status"], "draft");
+    })
+    .await;
+}
+
+/// Deleting is for those who administer: they find it in the menu, and go on in the list.
+#[tokio::test]
+async fn the_menu_leads_those_who_administer_to_deleting() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let mia = acme.person("Mia", Role::Member).await;
+        let (id, key) = desk(&acme).await;
+        let question = format!("/settings/data/conversation?id={id}");
+        let hers = world.browser(acme.id, mia).await;
+        assert!(!hers.get(&format!("/conversations/{id}")).await.page().contains(&question));
+        let owner = world.browser(acme.id, acme.owner).await;
+        assert!(owner.get(&format!("/conversations/{id}")).await.page().contains(&question));
+        let from = format!("{}/conversations/{id}?view=unassigned&done=closed&of=x", owner.origin());
+        let asked = owner.request(reqwest::Method::GET, &question).header("referer", from);
+        let page = owner.send(asked).await.page();
+        assert!(
+            page.contains("data-dialog-part") && page.contains("value=\"/inbox?view=unassigned\""),
+            "{page}"
+        );
+        let fields = [("id", &*id.to_string()), ("onward", "/inbox?view=unassigned")];
+        let deleted = owner.post("/settings/data/conversation", &fields).await;
+        assert!(deleted.location().starts_with("/inbox?view=unassigned&done=conversation-deleted"));
+        assert_eq!(key.get(&format!("/conversations/{id}")).await.status, 404);
+    })
+    .await;
+}

@@ -6,6 +6,7 @@ use rookery_core::workspace::people::Role;
 use serde_json::json;
 
 use rookery_world::browser::{Browser, Shown};
+use rookery_world::pages::writing::{Composer, reply, write};
 use rookery_world::{Message, Mode, Workspace, World, story};
 
 /// The ids of the rows of a page, in order.
@@ -438,6 +439,35 @@ async fn a_tag_of_thousands_is_listed_page_by_page() {
             }
         }
         assert_eq!(seen.len(), 2_600 - 2_600 / 7);
+    })
+    .await;
+}
+
+/// What the newest message begins with, and who of us wrote it.
+#[tokio::test]
+async fn a_row_says_who_of_the_team_wrote_what_it_begins_with() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let mia = acme.person("Mia Member", Role::Member).await;
+        let help = acme.mailbox("help@acme.example", "Help").await;
+        let id = acme.mail(help, "anna@customer.example", "Order", "Where is it?").await;
+        let [olga, mia] = [of(world, &acme, acme.owner).await, of(world, &acme, mia).await];
+        let snippet = async |browser: &Browser<'_>| {
+            let html = row(&browser.get("/inbox").await.page(), id);
+            let html = html.split("class=\"item__snippet\" dir=\"auto\">").nth(1).unwrap().to_owned();
+            html.split("</span>").next().unwrap().to_owned()
+        };
+        assert_eq!(snippet(&olga).await, "Where is it?");
+        let composer = Composer::open(&olga, &reply(id)).await.set("body", "On Monday.");
+        let sent = composer.press(&olga, &write(id), ("do", "send")).await;
+        assert_eq!(sent.status, 303, "{}", sent.html);
+        assert_eq!(snippet(&olga).await, "<bdi>You:</bdi> On Monday.");
+        assert_eq!(snippet(&mia).await, "<bdi>Olga:</bdi> On Monday.");
+        let key = acme.key("Lease Helper", "read,write,draft,send", Mode::Live).await;
+        key.drafts(id, "Only a draft.").await;
+        assert_eq!(snippet(&mia).await, "<bdi>Olga:</bdi> On Monday.");
+        key.sends(id, "On Tuesday.").await;
+        assert_eq!(snippet(&mia).await, "<bdi>Lease Helper:</bdi> On Tuesday.");
     })
     .await;
 }

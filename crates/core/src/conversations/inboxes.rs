@@ -1,14 +1,19 @@
 //! The inboxes an actor can see, each with its number of open conversations (specification 2.5, 4.10).
-//! The number agrees with what `view=open` lists. When an inbox gets another owner, its conversations follow.
+//! The number agrees with what `view=open` lists. When an inbox gets another owner, its conversations follow; a person
+//! moves one to another inbox (docs/decisions/merging.md).
 
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
+use serde_json::json;
 use sqlx::PgConnection;
 
+use crate::conversations::lock::lock_visible;
+use crate::conversations::timeline;
 use crate::workspace::access::Actor;
-use rookery_base::error::Result;
-use rookery_base::ids::{MailboxId, PersonId};
+use crate::workspace::people::Person;
+use rookery_base::error::{NO_MAILBOX, Result};
+use rookery_base::ids::{ConversationId, MailboxId, PersonId};
 use rookery_base::live::topic::LiveTopic;
 use rookery_base::store::db::Tx;
 
@@ -89,4 +94,76 @@ pub async fn follow_owner(tx: &mut Tx<'_>, from: PersonId) -> Result<bool> {
         tx.touch(*audience, LiveTopic::List);
     }
     Ok(!moved.is_empty())
+}
+
+/// A person moves a conversation to another inbox of the same people, and where it is already nothing changes. Drafts are sent
+/// from the new inbox, and an approver who had one on the screen is shown it again; what is scheduled keeps its address.
+/// Answers that come to the earlier inbox still join.
+pub async fn move_to(tx: &mut Tx<'_>, person: &Person, id: &str, to: &str) -> Result<ConversationId> {
+    let workspace = tx.workspace().0;
+    let to: MailboxId = to.parse().map_err(|_| NO_MAILBOX)?;
+    // Before the conversation, as whoever hands over an inbox does: its owner stays the same until this is done.
+    let inbox = sqlx::query!(
+        r#"select audience as "audience!", address, name from mailboxes
+           where workspace_id = $1 and id = $2 and audience = any($3) for share"#,
+        workspace,
+        to.0,
+        &person.audiences()
+    )
+    .fetch_optional(&mut **tx)
+    .await?
+    .ok_or(NO_MAILBOX)?;
+    let conversation = lock_visible(tx, person, id).await?;
+    if inbox.audience != conversation.audience {
+        return Err(NO_MAILBOX);
+    }
+    if to == conversation.mailbox_id {
+        return Ok(conversation.id);
+    }
+    sqlx::query!(
+        "with moved as (
+             update conversations set mailbox_id = $3 where workspace_id = $1 and id = $2),
+         binned as (
+             update trash set mailbox_id = $3 where workspace_id = $1 and conversation_id = $2)
+         update messages set mailbox_id = $3, from_name = $4, from_email = $5, edited_by = $6, edited_at = $7
+         where workspace_id = $1 and conversation_id = $2 and direction = 'outbound' and status = 'draft'",
+        workspace,
+        conversation.id.0,
+        to.0,
+        inbox.name,
+        inbox.address,
+        person.id.0,
+        tx.now()
+    )
+    .execute(&mut **tx)
+    .await?;
+    remember(tx, conversation.id, conversation.mailbox_id).await?;
+    let data = json!({
+        "from": { "id": conversation.mailbox_id, "name": conversation.mailbox_name },
+        "to": { "id": to, "name": inbox.name },
+    });
+    timeline::append(tx, conversation.id, &person.by(), "moved", data).await?;
+    tx.touch(conversation.audience, LiveTopic::Messages);
+    Ok(conversation.id)
+}
+
+/// Email to an inbox that a conversation was in goes on joining it: as if it had taken in one there that nobody had seen, under
+/// an id that was never given out. An older node finds it too.
+async fn remember(tx: &mut Tx<'_>, conversation: ConversationId, inbox: MailboxId) -> Result<()> {
+    let (workspace, now) = (tx.workspace().0, tx.now());
+    let unseen: ConversationId = tx.mint();
+    sqlx::query!(
+        "insert into merged_conversations (workspace_id, id, into_id, mailbox_id, subject, merged_at)
+         select $1, $2, $3, $4, '', $5
+         where not exists (select from merged_conversations
+                           where workspace_id = $1 and into_id = $3 and mailbox_id = $4)",
+        workspace,
+        unseen.0,
+        conversation.0,
+        inbox.0,
+        now
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }

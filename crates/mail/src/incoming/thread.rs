@@ -318,9 +318,9 @@ async fn of_app_mail(
     Ok(Bridge::Permitted(Placement { joins, reference: named.reference, answers, answers_in: None, why }))
 }
 
-/// A mail to two inboxes is a conversation in each, so a record's conversation is joined in its own inbox only, and in
-/// those whose conversations it took in.
-async fn in_mailbox(
+/// A mail to two inboxes is a conversation in each, so a record's or a booking's conversation is joined in its own inbox only,
+/// in those it was in before, and in those whose conversations it took in.
+pub async fn in_mailbox(
     tx: &mut Tx<'_>,
     mailbox: MailboxId,
     conversation: ConversationId,

@@ -125,6 +125,7 @@ pub fn event(actor: &str, event: &str, data: &Value, times: &Times) -> TimelineS
         },
         "followed" => told("follows it", None),
         "merged" => told("merged another conversation into this one", name("subject")),
+        "moved" => told("moved it to the inbox", name("to")),
         "merged-into" => told("merged this into another conversation", name("subject")),
         other => told(&other.replace('-', " "), None),
     }

@@ -49,6 +49,8 @@ pub struct Chip {
     pub icon: &'static str,
     /// The address at which the browser shows it, if it is a picture or a PDF.
     pub preview: Option<String>,
+    /// It opens in the viewer of pictures.
+    pub is_picture: bool,
     /// Small enough to be its own thumbnail.
     pub is_thumb: bool,
 }
@@ -154,6 +156,7 @@ pub fn chips(message: MessageId, attachments: &[Attachment]) -> Vec<Chip> {
             content_type: file.content_type.clone(),
             size: file.size,
             icon: icon_of(&file.content_type),
+            is_picture: preview == Some(Preview::Picture) && file.size <= MOST_PREVIEW,
             is_thumb: preview == Some(Preview::Picture) && file.size <= MOST_THUMB,
             preview: preview.map(|_| format!("{address}/preview")),
             address,

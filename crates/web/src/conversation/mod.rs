@@ -12,6 +12,7 @@ pub mod frame;
 pub mod images;
 pub mod later;
 pub mod merge;
+pub mod moving;
 pub mod receive;
 pub mod release;
 pub mod request;

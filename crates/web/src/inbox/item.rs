@@ -3,10 +3,12 @@
 
 use std::ops::Deref;
 
+use crate::shell::Shell;
 use crate::show::{Times, in_words};
 use crate::status;
 use rookery_core::conversations::status::Status;
 use rookery_core::conversations::views::rows::ConversationRow;
+use rookery_core::workspace::access::MemberId;
 
 /// Letters of the newest mail in a row, which is one line and at most as wide as a tablet.
 const ROOM: usize = 120;
@@ -37,6 +39,20 @@ impl InboxItem {
     pub fn start(&self) -> &str {
         let end = self.snippet.char_indices().nth(ROOM).map_or(self.snippet.len(), |(end, _)| end);
         &self.snippet[..end]
+    }
+
+    /// Who of the team wrote what the row begins with: `You`, or a first name. None if the customer did, or somebody who left.
+    pub fn written_by<'s>(&self, shell: &'s Shell) -> Option<&'s str> {
+        match self.by? {
+            MemberId::Person(id) if id.to_string() == shell.whose => Some("You"),
+            id @ MemberId::Person(_) => {
+                let member = shell.team.iter().find(|member| member.id == id)?;
+                member.name.split_whitespace().next()
+            }
+            id @ MemberId::Agent(_) => {
+                shell.team.iter().find(|member| member.id == id).map(|member| member.name.as_str())
+            }
+        }
     }
 
     /// `mixed` lists have conversations of every status, so each tells its own.

@@ -20,6 +20,10 @@
     const part = page.querySelector("[data-dialog-part]");
     if (!part || refusal(page) || document.querySelector("dialog[open]")) return false;
     const name = `dialog-${++names}`;
+    // A menu that it was chosen in is done; it would have Escape.
+    const menu = opener.closest?.("details.menu");
+    if (menu) menu.open = false;
+    const back = menu?.querySelector("summary") ?? opener;
     const close = make("button", { class: "btn btn--quiet btn--icon", type: "button", "aria-label": "Close" }, icon("x"));
     const title = make("h2", { class: "page-dialog__title", id: name }, page.querySelector("main h1")?.textContent.replace(/\s+/g, " ").trim() ?? "");
     const dialog = make("dialog", { class: "page-dialog", "aria-labelledby": name },
@@ -30,7 +34,7 @@
       dialog.remove();
       asking = null;
       document.dispatchEvent(new CustomEvent("dialog:closed"));
-      if (opener.isConnected && opener.checkVisibility()) opener.focus();
+      if (back.isConnected && back.checkVisibility()) back.focus();
     });
     document.body.append(dialog);
     document.dispatchEvent(new CustomEvent("rookery:added", { detail: { part: dialog } }));

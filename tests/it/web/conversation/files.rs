@@ -33,6 +33,14 @@ async fn a_file_is_downloaded_whole_as_an_attachment_of_no_type() {
         let (_, message) = stored(acme.receives(help, &with_file("Look again", header, GIF)).await);
         let shown = owner.get(&format!("/messages/{message}/files/0/preview")).await;
         assert_eq!(shown.headers["content-type"], "image/gif", "by its bytes");
+        let id = acme.receives(help, &with_file("In the viewer", header, GIF)).await;
+        let (id, message) = stored(id);
+        let page = owner.get(&format!("/conversations/{id}")).await.page();
+        let link = format!(
+            "href=\"/messages/{message}/files/0/preview\" target=\"_blank\" rel=\"noopener\" title=\"a.png\" \
+             data-picture=\"/messages/{message}/files/0\""
+        );
+        assert!(page.contains(&link), "{page}");
         assert_eq!(shown.headers["content-security-policy"], "sandbox; default-src 'none'");
         let header = "Content-Type: application/pdf\r\nContent-Disposition: attachment; filename=\"bill.pdf\"";
         let (_, message) = stored(acme.receives(help, &with_file("Bill", header, "JVBERi0xLjQK")).await);

@@ -32,7 +32,9 @@ async fn every_kind_of_entry_is_told_from_the_others() {
             "class=\"entry entry--note\"",
             "<span class=\"mention\">@Olga</span>",
             "<b>Lease Helper</b> added <b>order</b>",
+            "aria-label=\"More actions for this message\"",
             "New: it answers no mail of this inbox.",
+            "title=\"from kim@customer.test to ",
             "<a href=\"https://shop.test/1\" target=\"_blank\" rel=\"noopener noreferrer nofollow\">",
             "data-live=\"conversation:cnv_",
         ] {

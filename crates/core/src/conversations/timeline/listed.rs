@@ -59,6 +59,7 @@ listed! {
     "risk-raised" "the sorting assistant takes a mail for a likely scam" ["risk"];
     "sorted" "a person said topic or urgency" ["field" "from" "to"];
     "merged" "another conversation became part of this one" ["conversationId" "subject"];
+    "moved" "a person moved it to another inbox" ["from" "to"];
     "notified" "a rule notified someone" ["to"];
     "secure-read" "a secure message was read for the first time" ["messageId"];
     "secure-ended" "the link of a secure message ended: a person took it back, or it was guessed at too often" ["messageId" "reason"];

@@ -47,6 +47,8 @@ pub struct ConversationRow {
     pub failed: bool,
     /// Files came with its newest mail.
     pub files: bool,
+    /// Who of the team wrote the newest message; None if the customer did.
+    pub by: Option<MemberId>,
 }
 
 impl ConversationRow {
@@ -179,6 +181,7 @@ pub async fn load(
                      limit 12) as "tags!",
                c.urgency, c.risk, c.held_at is not null as "held!",
                newest.to_approve as "to_approve!", newest.failed as "failed!", newest.files as "files!",
+               newest.author_type, newest.author_id,
                -- As unread::among has it.
                coalesce(seen_to = '-infinity'
                         or (c.last_message_at > coalesce(seen_to, $6)
@@ -195,8 +198,14 @@ pub async fn load(
                       coalesce(max(at) filter (where status = 'failed')
                                > coalesce(max(at) filter (where status in ('scheduled', 'sending', 'sent')), '-infinity'),
                                false) as failed,
-                      coalesce(bool_or(attachments <> '[]'), false) as files
-               from (select at, status, origin, attachments from messages
+                      coalesce(bool_or(attachments <> '[]'), false) as files,
+                      -- Of what the snippet is: never a draft or an automatic reply.
+                      (array_agg(author_type order by at desc, item desc) filter (where is_shown))[1] as author_type,
+                      (array_agg(author_id order by at desc, item desc) filter (where is_shown))[1] as author_id
+               from (select at, item, status, origin, attachments, author_type, author_id,
+                            status is distinct from 'draft'
+                                and not coalesce(origin = 'service' and answers is not null, false) as is_shown
+                     from messages
                      where workspace_id = $1 and conversation_id = c.id and item >= 0
                      order by at desc, item desc limit 20) latest) newest
            order by asked.place"#,
@@ -231,6 +240,7 @@ pub async fn load(
             to_approve: row.to_approve,
             failed: row.failed,
             files: row.files,
+            by: MemberId::stored(row.author_type.as_deref(), row.author_id.unwrap_or_default()),
         }
     });
     Ok(rows.collect())

@@ -11,7 +11,6 @@ use rookery_base::ids::ConversationId;
 use rookery_base::store::db::Tx;
 use rookery_core::conversations::conversation::Locked;
 use rookery_core::conversations::lock::lock_in;
-use rookery_core::workspace::mailboxes::Mailbox;
 
 pub(super) struct Place {
     pub placement: Placement,
@@ -53,7 +52,7 @@ async fn placement(tx: &mut Tx<'_>, app: &App, classified: &Classified<'_>) -> R
     let mailbox = &delivery.mailbox;
     let about = bounced.as_ref().and_then(|bounced| bounced.booking.conversation);
     let booked_in = match rsvp.and_then(|heard| heard.conversation).or(about) {
-        Some(conversation) => is_of(tx, mailbox, conversation).await?.then_some(conversation),
+        Some(conversation) => thread::in_mailbox(tx, mailbox.id, conversation).await?,
         None => None,
     };
     Ok(match (delivery.joins.or(booked_in), report) {
@@ -67,18 +66,4 @@ async fn placement(tx: &mut Tx<'_>, app: &App, classified: &Classified<'_>) -> R
             thread::place(tx, mailbox, recipient, mail, &delivery.verdict, age).await?
         }
     })
-}
-
-/// Whether mail to this inbox can join the conversation of a booking, which may be in another one.
-async fn is_of(tx: &mut Tx<'_>, mailbox: &Mailbox, conversation: ConversationId) -> Result<bool> {
-    let workspace = tx.workspace().0;
-    Ok(sqlx::query_scalar!(
-        r#"select exists (select from conversations
-                          where workspace_id = $1 and id = $2 and mailbox_id = $3) as "is_of!""#,
-        workspace,
-        conversation.0,
-        mailbox.id.0
-    )
-    .fetch_one(&mut **tx)
-    .await?)
 }

@@ -47,6 +47,8 @@ pub struct Message {
     /// Whether the sender's domain vouches for the mail; None if it does so for none.
     pub is_confirmed: Option<bool>,
     pub address: String,
+    /// The same with every address: when pointed at, and in print.
+    pub addresses: String,
     pub at: DateTime<Utc>,
     /// How it begins, for its line while it is folded.
     pub start: String,
@@ -117,6 +119,11 @@ impl Message {
 
     pub fn is_draft(&self) -> bool {
         self.kind == "entry--draft"
+    }
+
+    /// Whether there is something below its text: what it quotes, or its other form.
+    pub fn has_foot(&self) -> bool {
+        self.quoted.is_some() || (matches!(self.body, Body::Text(_)) && self.other.is_some())
     }
 
     /// Whether nothing about it waits for anybody.

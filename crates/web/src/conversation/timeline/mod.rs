@@ -309,6 +309,7 @@ impl<'a> TimelineReader<'a> {
             start: start_of(&message.text),
             is_folded: false,
             address: self.address(&message),
+            addresses: self.addresses(&message),
             at: message.at,
             summary: shown.and_then(|shown| shown.summary.clone()).filter(|_| kind == "entry--draft"),
             whole: whole.filter(|_| matches!(body, Body::Text(_)) && !self.is_whole(message.id)),
@@ -334,6 +335,22 @@ impl<'a> TimelineReader<'a> {
                 told.cloned().unwrap_or_else(|| explain::failure("", ""))
             }),
         }
+    }
+
+    /// From which address it came and to which ones it went, all of them.
+    fn addresses(&self, message: &timeline::Message) -> String {
+        let list = |addresses: &Option<Vec<String>>| {
+            addresses.iter().flatten().cloned().collect::<Vec<_>>().join(", ")
+        };
+        let contact = &self.conversation.contact;
+        let to = match (list(&message.to), message.direction) {
+            (to, _) if !to.is_empty() => to,
+            (_, Direction::Inbound) => self.conversation.mailbox_name.clone(),
+            (_, Direction::Outbound) => contact.email.clone().unwrap_or("nobody".to_owned()),
+        };
+        let cc = list(&message.cc);
+        let cc = if cc.is_empty() { String::new() } else { format!(", cc {cc}") };
+        format!("from {} to {to}{cc}", message.from_email)
     }
 
     /// To whom it went, and who approved it.

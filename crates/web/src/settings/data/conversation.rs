@@ -4,6 +4,7 @@
 use askama::Template;
 use axum::response::Response;
 
+use crate::bulk::asked_action::{path_in, where_from};
 use crate::respond;
 use crate::settings::data::PATH;
 use crate::settings::data::show::{TypedDataForms, refused};
@@ -27,6 +28,9 @@ struct ConversationPage {
     contact: String,
     messages: i64,
     holds: Vec<String>,
+    /// Where one goes on when it is deleted, and where when it is not.
+    onward: String,
+    back: String,
 }
 
 /// `GET /settings/data/conversation?id=cnv_…`
@@ -57,7 +61,12 @@ pub async fn ask(asked: MemberRequest) -> Result<Response> {
     .fetch_one(&mut *reading)
     .await?;
     let shell = Shell::frame(&asked, Here::Settings);
+    // Whoever comes from the conversation goes on in its list.
+    let from = where_from(&asked).filter(|from| from.starts_with("/conversations/"));
+    let list = from.as_deref().map(|from| format!("/inbox{}", from.find('?').map_or("", |at| &from[at..])));
     respond::page(&ConversationPage {
+        onward: list.unwrap_or_else(|| PATH.to_owned()),
+        back: from.unwrap_or_else(|| PATH.to_owned()),
         shell,
         page: PATH,
         id: found.id,
@@ -74,5 +83,6 @@ pub async fn erase(asked: MemberRequest) -> Result<Response> {
     let mut tx = asked.tx().await?;
     delete(&mut tx, &asked.person, form.text("id")?).await?;
     tx.commit().await?;
-    Ok(respond::see_other_with(PATH, Toast::new(Done::ConversationDeleted, "")))
+    let onward = path_in(&form, "onward").unwrap_or(PATH);
+    Ok(respond::see_other_with(onward, Toast::new(Done::ConversationDeleted, "")))
 }
