@@ -105,7 +105,7 @@ async fn a_page_of_the_app_asks_no_more_than_it_needs() {
             ("/inbox".to_owned(), 7),
             ("/inbox?view=unassigned&unread=1".into(), 8),
             (format!("/conversations/{conversation}"), 20),
-            (format!("/conversations/{conversation}?compose=reply"), 26),
+            (format!("/conversations/{conversation}?compose=reply"), 27),
             (format!("/conversations/{conversation}?compose=note"), 22),
             ("/notices".into(), 5),
             ("/outgoing".into(), 10),

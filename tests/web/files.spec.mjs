@@ -65,6 +65,21 @@ story(test, 'a list that could not be asked for does not hold up the next file',
   await listed(page, 'one.txt').waitFor();
 });
 
+story(test, 'a file that was refused takes no room, and room that became free is found', async () => {
+  const { page } = await replying('Room', { allow: [/400/] });
+  const room = async () => Number(await page.locator('file-drop').getAttribute('data-room'));
+  const all = await room();
+  await page.route('**/write/files**', (route) => route.fulfill({ status: 400, body: 'Not this one.' }), { times: 1 });
+  await attach(page, 'one.txt');
+  await page.getByText('Not this one.').waitFor();
+  assert.equal(await room(), all);
+  // As after pictures that were taken out of the text.
+  await page.locator('file-drop').evaluate((drop) => { drop.dataset.room = '0'; });
+  await attach(page, 'two.txt');
+  await listed(page, 'two.txt').waitFor();
+  assert.equal(await room(), all - file('two.txt').buffer.length);
+});
+
 story(test, 'a file from a window that another one crossed overwrites nothing', async () => {
   const { id, page, context } = await replying('Two windows', { allow: [/409/] });
   const other = await context.newPage();

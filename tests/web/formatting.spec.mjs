@@ -392,6 +392,8 @@ story(test, 'a pasted picture stands in the text, is described, sent, seen in th
   const shown = page.locator('.rich img');
   assert.ok(await shown.evaluate((image) => image.naturalWidth === 1), 'it comes from our own origin');
   await shown.click();
+  await page.getByRole('button', { name: 'Small', exact: true }).click();
+  assert.equal(await focused(page), 'div Your message', 'letters are still written');
   await page.getByRole('textbox', { name: 'What the picture shows' }).fill('The blue door');
   await inspect(page, 'editor-picture');
   await page.keyboard.press('Enter');
@@ -437,6 +439,23 @@ story(test, 'pictures are dropped, chosen and pasted with their bytes; other fil
   await until('it is gone', async () => (await written(page)).html === '');
   await page.keyboard.press('Control+z');
   assert.deepEqual(await described(page, 1), ['inside']);
+});
+
+story(test, 'a picture of another draft is fetched and becomes one of this', async () => {
+  const { page } = await replying('Its own picture');
+  await hand(page, 'paste', ['door.png', 'image/png']);
+  await described(page, 1);
+  await saved(page);
+  const { text: body, html } = await written(page);
+  await page.goto(`/conversations/${await conversation('Another draft')}?compose=reply`);
+  await writing(page).waitFor();
+  await page.evaluate((words) => document.querySelector('draft-keeper').fill(words, true), { body, html });
+  assert.deepEqual(await described(page, 1), ['door']);
+  assert.notEqual((await written(page)).html, html, 'it is a file of its own');
+  await saved(page);
+  await page.reload();
+  await writing(page).waitFor();
+  assert.deepEqual(await described(page, 1), ['door']);
 });
 
 story(test, 'a secure link sends text, and says so', async () => {

@@ -58,6 +58,11 @@ story(test, 'the link of a conversation and of a message is copied', async () =>
   await more(page);
   await page.getByRole('button', { name: 'Copy link', exact: true }).click();
   await until('once more', async () => (await copied()).endsWith(`/conversations/${id}`));
+  await page.locator('#more-menu:not([open])').waitFor();
+  await page.keyboard.press('ControlOrMeta+k');
+  await page.getByRole('dialog', { name: 'Command palette' }).getByRole('combobox').fill('copy link');
+  await page.keyboard.press('Enter');
+  await page.locator('#toasts').getByText('Copied.', { exact: true }).waitFor();
 });
 
 story(test, 'why a message is here is asked in its menu, with and without script', async () => {

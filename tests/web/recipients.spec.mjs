@@ -116,6 +116,23 @@ story(test, 'contacts and the team are suggested as one types, and arrows choose
   assert.ok(ring.x + ring.width <= copies.x + 1, `${ring.x + ring.width} ${copies.x}`);
 });
 
+story(test, 'who was found is not who is typed on, and letters beside a chip are written', async () => {
+  const { page } = await composing();
+  await page.keyboard.type('ad');
+  await until('one of them is marked', async () => (await page.locator('[role=option][aria-selected=true]').count()) === 1);
+  await page.keyboard.type('rian@other.test');
+  await page.keyboard.press('Enter');
+  assert.deepEqual(await chips(page), ['adrian@other.test']);
+  await page.keyboard.press('ArrowLeft');
+  assert.match(await focused(page), /Remove adrian@other.test/);
+  await page.keyboard.type('eve@other.test,');
+  assert.equal(await focused(page), '#to');
+  assert.deepEqual(await chips(page), ['adrian@other.test', 'eve@other.test']);
+  await page.getByRole('button', { name: 'Remove adrian@other.test' }).click();
+  assert.equal(await focused(page), '#to', 'a click leads to no other button');
+  assert.equal(await line(page), 'eve@other.test');
+});
+
 story(test, 'a phone has room for fingers, and right-to-left turns the arrows', async () => {
   const { page } = await composing({ size: PHONE });
   await page.locator('#to').fill('one@customer.test,two@customer.test,');

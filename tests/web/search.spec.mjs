@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { finish, focused, story, until, workspace } from './world.mjs';
+import { finish, focused, story, until, workspace, writing } from './world.mjs';
 
 after(finish);
 let world;
@@ -51,6 +51,15 @@ story(test, 'a word is found by its beginning, and results stay at the left of w
   await until('J opens the next result', async () => (await read()) !== first);
   await page.keyboard.press('k');
   await until('K opens the one before', async () => (await read()) === first);
+  await page.keyboard.press('r');
+  await writing(page).waitFor();
+  await page.waitForURL(/\/conversations\/cnv_\w+\?q=bicyc.*compose=reply/);
+  await list.waitFor();
+  assert.equal(await list.locator('.item').count(), 2, 'the results stay while one writes');
+  await page.keyboard.press('Escape');
+  await page.locator('#begin-reply').waitFor();
+  await list.waitFor();
+  assert.equal(await list.locator('.item').count(), 2);
   await page.keyboard.press('Escape');
   await page.waitForURL('**/search?q=bicyc*');
   assert.equal(await page.locator('#hits .hit').count(), 2);

@@ -178,7 +178,7 @@ story(test, 'who signed in a while ago invites somebody with a password, without
   await page.getByText('Incorrect password.').waitFor();
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Confirm', exact: true }).click();
-  await page.getByRole('heading', { name: 'It is you' }).waitFor();
+  await page.getByRole('heading', { name: 'Confirmed' }).waitFor();
   await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByText('Invitation sent.').waitFor();
   await page.getByRole('row', { name: /lea@larkfield\.test/ }).waitFor();
@@ -208,7 +208,7 @@ for (const script of [true, false]) {
     await beside.getByRole('button', { name: 'Send me a sign-in link' }).click();
     await beside.getByRole('heading', { name: /mail/i }).waitFor();
     await world.signIn(beside, olga);
-    await beside.getByRole('heading', { name: 'It is you' }).waitFor();
+    await beside.getByRole('heading', { name: 'Confirmed' }).waitFor();
     if (script) assert.deepEqual(await violations(beside), []);
     await beside.close();
     await page.getByRole('button', { name: 'Continue' }).click();

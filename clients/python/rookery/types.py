@@ -88,9 +88,13 @@ class Attachment(TypedDict):
     documentId: NotRequired[str]
 
 
-class TeamMember(TypedDict):
-    id: str
-    name: str
+Away = TypedDict(
+    'Away',
+    {
+        'from': str,
+        'until': str,
+    },
+)
 
 
 class AppSent(TypedDict):
@@ -664,13 +668,10 @@ Message = TypedDict(
 )
 
 
-class Team(TypedDict):
-    """
-    The people and agents it can be assigned to.
-    """
-
-    people: list[TeamMember]
-    agents: list[TeamMember]
+class TeamMember(TypedDict):
+    id: str
+    name: str
+    away: NotRequired[Away]
 
 
 class ChangedConversations(TypedDict):
@@ -851,6 +852,15 @@ Event: TypeAlias = AskCompletedEvent | ClientRepliedEvent | ConversationAssigned
 
 
 TimelineItem: TypeAlias = Message | Note | TimelineEvent
+
+
+class Team(TypedDict):
+    """
+    The people and agents it can be assigned to.
+    """
+
+    people: list[TeamMember]
+    agents: list[TeamMember]
 
 
 class Document(TypedDict):

@@ -1137,6 +1137,14 @@ export interface components {
             /** @description `user:usr_…` or `agent:agt_…`, as assigning takes it. */
             id: string;
             name: string;
+            away?: components["schemas"]["Away"];
+        };
+        /** @description Out of office now. Left out when they are not. */
+        Away: {
+            /** Format: date-time */
+            from: string;
+            /** Format: date-time */
+            until: string;
         };
         /** @description The email the app sent, when it was recorded. */
         AppSent: {

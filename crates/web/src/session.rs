@@ -84,7 +84,7 @@ pub async fn complete(
 }
 
 /// What to tell somebody who is in, but whose last proof of who they are is too old for what they want.
-pub const NOT_FRESH: &str = "Confirm it’s you first: reload the page, and it will ask you.";
+pub const NOT_FRESH: &str = "Reload this page, then confirm it’s you.";
 
 /// Whether this person has just proved who they are. It guards everything that gives somebody power or takes it.
 pub fn is_fresh(asked: &MemberRequest) -> bool {

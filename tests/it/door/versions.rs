@@ -217,6 +217,7 @@ const NAMES: &[&str] = &[
     "AttachedFile",
     "Attachment",
     "Author",
+    "Away",
     "Booking",
     "BookingCancelledEvent",
     "BookingCreatedEvent",

@@ -81,6 +81,38 @@ async fn whoever_writes_stays_in_their_list_and_closing_leads_to_its_next() {
     .await;
 }
 
+#[tokio::test]
+async fn the_results_of_a_search_stay_beside_what_is_written() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let owner = world.browser(acme.id, acme.owner).await;
+        let id = desk(&acme, &owner).await[0];
+        let beside = format!("/conversations/{id}?q=late+order&status=open&assigned=me");
+        let list = "q=late+order&#38;status=open&#38;assigned=me&#38;";
+        let page = owner.get(&beside).await.page();
+        let link = format!("href=\"/conversations/{id}?{list}compose=reply#composer\"");
+        assert!(page.contains("Results for") && page.contains(&link), "{link}: {page}");
+        let open = format!("{beside}&compose=reply");
+        let composer = Composer::open(&owner, &open).await;
+        assert!(composer.html.contains("Results for"), "{}", composer.html);
+        assert!(composer.html.contains(&format!("saved-replies?{list}kind=reply")), "{}", composer.html);
+        let choose = format!("/conversations/{id}/saved-replies?q=late+order&status=open&assigned=me");
+        let choose = owner.get(&format!("{choose}&kind=reply")).await.page();
+        assert!(choose.contains(&format!("name=\"list\" value=\"{list}\"")), "{choose}");
+        let saved = composer.set("body", "Hello Ada.").press(&owner, &write(id), ("do", "save")).await;
+        assert_eq!(saved.location(), format!("{open}#composer"));
+
+        // Deleting it leads back to the results.
+        let question = format!("/settings/data/conversation?id={id}");
+        let from = format!("{}{beside}", owner.origin());
+        let asked = owner.request(Method::GET, &question).header("referer", from);
+        let page = owner.send(asked).await.page();
+        let onward = "value=\"/search?q=late+order&#38;status=open&#38;assigned=me\"";
+        assert!(page.contains(onward), "{page}");
+    })
+    .await;
+}
+
 /// proves: APP-4
 #[tokio::test]
 async fn a_conversation_is_marked_unread_from_its_page_and_many_as_read_from_the_list() {

@@ -327,7 +327,8 @@ async fn the_menu_leads_those_who_administer_to_deleting() {
             page.contains("data-dialog-part") && page.contains("value=\"/inbox?view=unassigned\""),
             "{page}"
         );
-        let fields = [("id", &*id.to_string()), ("onward", "/inbox?view=unassigned")];
+        let of = id.to_string();
+        let fields = [("id", of.as_str()), ("onward", "/inbox?view=unassigned")];
         let deleted = owner.post("/settings/data/conversation", &fields).await;
         assert!(deleted.location().starts_with("/inbox?view=unassigned&done=conversation-deleted"));
         assert_eq!(key.get(&format!("/conversations/{id}")).await.status, 404);

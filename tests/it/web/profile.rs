@@ -119,7 +119,11 @@ async fn the_first_password_takes_a_new_session() {
         let page = left_open.get("/profile").await.page();
         assert!(page.contains("signed in for a while") && !page.contains(r#"name="password""#), "{page}");
         let refused = left_open.post("/profile/password", &[("password", NEW)]).await;
-        assert!(refused.status == 400 && refused.html.contains("needs a new session"), "{}", refused.html);
+        assert!(
+            refused.status == 403 && refused.html.contains("Confirm it’s you first, then set a password."),
+            "{}",
+            refused.html
+        );
         assert_eq!(by_password(world, "olga@rookery.example", NEW).await.status, 401);
         let fresh = world.browser(acme.id, acme.owner).await;
         assert_eq!(fresh.post("/profile/password", &[("password", NEW)]).await.status, 303);
@@ -219,13 +223,16 @@ async fn colleagues_see_who_is_out_of_office_until_they_are_back() {
         let form = "/profile/away";
         let (long, coming, over) = ("x".repeat(5001), day(2), day(5));
         for (fields, says) in [
-            (vec![("text", "Kept words")], "until: is required"),
-            (vec![("until", "never"), ("text", "Kept words")], "until: must be a day and a time"),
-            (vec![("until", "2001-01-01T09:00"), ("text", "Kept words")], "until: must be in the future"),
-            (vec![("until", "9990-01-01T09:00"), ("text", "Kept words")], "until: must be within five years"),
+            (vec![("text", "Kept words")], "“Until” is required."),
+            (vec![("until", "never"), ("text", "Kept words")], "“Until” must be a day and a time."),
+            (vec![("until", "2001-01-01T09:00"), ("text", "Kept words")], "“Until” must be in the future."),
+            (
+                vec![("until", "9990-01-01T09:00"), ("text", "Kept words")],
+                "“Until” must be within five years.",
+            ),
             (
                 vec![("until", over.as_str()), ("text", long.as_str())],
-                "text: must be at most 5000 characters",
+                "The text must be at most 5000 characters.",
             ),
         ] {
             let refused = mias.post(form, &fields).await;

@@ -169,7 +169,11 @@ async fn the_last_word_is_found_by_its_beginning_too() {
         assert!(html.contains("Could the <mark>DÉPOSIT</mark> go to"), "{html}");
         assert!(html.contains("<mark>Deposits</mark> held") && !html.contains(&hidden), "{html}");
         assert_eq!(found("DEPÓS").await, [ben.clone(), priya.clone()], "accents and case do not matter");
-        assert_eq!(found("account+depos").await, [priya.clone()], "every other word must be there");
+        assert_eq!(
+            found("account+depos").await,
+            std::slice::from_ref(&priya),
+            "every other word must be there"
+        );
         assert_eq!(found("depos+is:open").await.len(), 2, "an operator may follow");
         assert_eq!(
             found("deposit").await,
@@ -201,7 +205,7 @@ async fn what_a_beginning_may_be_is_read_from_recent_mail_and_found_in_all() {
         let olga = world.browser(acme.id, acme.owner).await;
         let html = olga.get("/search?q=depos").await.page();
         assert!(hits(&html).is_empty() && html.contains("only of words in recent messages"), "{html}");
-        assert_eq!(hits(&olga.get("/search?q=deposit").await.page()), [old.clone()]);
+        assert_eq!(hits(&olga.get("/search?q=deposit").await.page()), std::slice::from_ref(&old));
         world.wait(TimeDelta::hours(1));
         let new = acme.mail(help, "ben@customer.example", "Moving", "Which deposit?").await.to_string();
         assert_eq!(hits(&olga.get("/search?q=depos").await.page()), [new, old]);

@@ -12,11 +12,11 @@ use rookery_base::error::{Error, Problem, Result};
 use rookery_base::store::db::Reading;
 use rookery_core::conversations::filter::{Assigned, ConversationCursor, ConversationFilter, View};
 use rookery_core::conversations::list::{self};
-use rookery_core::conversations::search::find::SoughtWords;
 use rookery_core::conversations::search::index;
 use rookery_core::conversations::search::narrowing::Narrowing;
 use rookery_core::conversations::search::pending::Searched;
 use rookery_core::conversations::search::query::Query;
+use rookery_core::conversations::search::sought::SoughtWords;
 use rookery_core::conversations::views::tagged;
 use rookery_core::workspace::mailboxes;
 

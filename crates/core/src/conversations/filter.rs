@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use chrono::{DateTime, Utc};
 
-use crate::conversations::search::find::SoughtWords;
+use crate::conversations::search::sought::SoughtWords;
 use crate::workspace::access::MemberId;
 use rookery_base::ids::{ConversationId, MailboxId, NotAnId};
 

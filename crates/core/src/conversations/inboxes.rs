@@ -105,7 +105,7 @@ pub async fn move_to(tx: &mut Tx<'_>, person: &Person, id: &str, to: &str) -> Re
     // Before the conversation, as whoever hands over an inbox does: its owner stays the same until this is done.
     let inbox = sqlx::query!(
         r#"select audience as "audience!", address, name from mailboxes
-           where workspace_id = $1 and id = $2 and audience = any($3) for share"#,
+           where workspace_id = $1 and id = $2 and audience = any($3) and closed_at is null for share"#,
         workspace,
         to.0,
         &person.audiences()
@@ -125,7 +125,7 @@ pub async fn move_to(tx: &mut Tx<'_>, person: &Person, id: &str, to: &str) -> Re
              update conversations set mailbox_id = $3 where workspace_id = $1 and id = $2),
          binned as (
              update trash set mailbox_id = $3 where workspace_id = $1 and conversation_id = $2)
-         update messages set mailbox_id = $3, from_name = $4, from_email = $5, edited_by = $6, edited_at = $7
+         update messages set mailbox_id = $3, from_name = $4, from_email = $5, from_further = false, edited_by = $6, edited_at = $7
          where workspace_id = $1 and conversation_id = $2 and direction = 'outbound' and status = 'draft'",
         workspace,
         conversation.id.0,

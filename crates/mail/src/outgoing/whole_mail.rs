@@ -47,7 +47,7 @@ pub async fn of_message(
                m.from_name, m.text, m.written, c.contact_email, coalesce(m.subject, c.subject) as "subject!",
                m.to_addresses, m.cc_addresses, m.bcc_addresses, m.channel = 'secure' as "secure!",
                m.attachments as "attachments: Json<Vec<Attachment>>",
-               case when m.from_further and m.status in ('draft', 'scheduled')
+               case when m.from_further and m.status in ('draft', 'scheduled') and m.tries = 0
                    then leaves_from($1, m.mailbox_id, m.from_email) else m.from_email end as "from_email!"
            from messages m join conversations c on c.workspace_id = $1 and c.id = m.conversation_id
            where m.workspace_id = $1 and m.id = $2 and m.direction = 'outbound'"#,

@@ -62,11 +62,13 @@ pub async fn copy(app: &App, workspace: WorkspaceId, file: &library::DocumentFil
     store(app, workspace, &file.filename, &file.content_type, bytes).await
 }
 
-/// Adds a stored file to a draft. One that is `inline` is a picture, which the text will show.
+/// Adds a stored file to a draft. One that is `inline` is a picture, which the text will show. `saved` is the version that was
+/// saved with it: only by that are pictures known that the text no longer shows.
 pub async fn attach(
     tx: &mut Tx<'_>,
     person: &Person,
     draft: DraftId,
+    saved: Option<i32>,
     file: &Attachment,
     inline: bool,
 ) -> Result<DraftFileId> {
@@ -75,7 +77,8 @@ pub async fn attach(
         return Err(NO_DRAFT);
     }
     if let Err(full) = check_room(tx, draft, file, inline).await? {
-        pictures::drop_unshown(tx, draft, fate.conversation).await?;
+        let Some(version) = saved else { return Err(full) };
+        pictures::drop_unshown(tx, draft, version, fate.conversation).await?;
         check_room(tx, draft, file, inline).await?.map_err(|_| full)?;
     }
     files::add(tx, draft, file, inline).await

@@ -14,7 +14,7 @@ use rookery_core::workspace::people::roles::{self, Managed};
 use rookery_core::workspace::people::{self, invitations};
 use rookery_core::workspace::{mailboxes, sessions};
 use rookery_product::bookings::hosts;
-use rookery_product::replies::{draft_end, revoke_key};
+use rookery_product::replies::{automatic, draft_end, revoke_key};
 use rookery_webhooks::hand_over::hand_over;
 
 /// Why an admin names nobody who takes over a private inbox: it would open the inbox to whom they like.
@@ -61,6 +61,7 @@ pub async fn remove(tx: &mut Tx<'_>, by: &By, person: PersonId, to: HandOver) ->
     .execute(&mut **tx)
     .await?;
     people::remove(tx, person).await?;
+    automatic::away::forget_of(tx, person).await?;
     sessions::end_all(tx, person).await?;
     let withdrawn = invitations::withdraw_all_of(tx, person).await?;
     let webhooks = hand_over(tx, person, to.webhooks).await?;

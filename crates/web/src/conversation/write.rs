@@ -258,11 +258,11 @@ async fn act(asked: &MemberRequest, form: &FormFields, id: Option<ConversationId
     }
     let saved = drafts::save(&mut tx, &asked.person, conversation.as_ref(), &filled.save(words)).await?;
     tx.commit().await?;
-    if let (Some(reply), Saved::Kept { draft, .. }) = (inserted, &saved) {
+    if let (Some(reply), Saved::Kept { draft, version, .. }) = (inserted, &saved) {
         let mut tx = asked.tx().await?;
         let reply = saved_replies::find(&mut tx, asked.person.workspace, reply).await?;
         for (_, file) in &reply.files {
-            upload::attach(&mut tx, &asked.person, *draft, file, false).await?;
+            upload::attach(&mut tx, &asked.person, *draft, Some(*version), file, false).await?;
         }
         tx.commit().await?;
     }
@@ -561,9 +561,9 @@ async fn name_files(
     .await?;
     tx.commit().await?;
     // Words that another page wrote meanwhile stay, and the files go with them; but this page is told of them.
-    let draft = match &saved {
-        Saved::Kept { draft, .. } => *draft,
-        Saved::Newer(newer) => newer.id,
+    let (draft, version) = match &saved {
+        Saved::Kept { draft, version, .. } => (*draft, Some(*version)),
+        Saved::Newer(newer) => (newer.id, None),
         Saved::Gone => return Err(drafts::NO_DRAFT),
     };
     let inline = asked.query("inline").is_some();
@@ -574,7 +574,7 @@ async fn name_files(
     let mut tx = asked.tx().await?;
     let mut named = Vec::with_capacity(files.len());
     for file in &checked {
-        named.push(upload::attach(&mut tx, &asked.person, draft, file, inline).await?);
+        named.push(upload::attach(&mut tx, &asked.person, draft, version, file, inline).await?);
     }
     tx.commit().await?;
     let check = if matches!(saved, Saved::Newer(_)) { "check=newer" } else { "" };

@@ -12,11 +12,11 @@ use rookery_base::search_terms;
 use rookery_base::store::db::Reading;
 use rookery_core::conversations::filter::{ConversationCursor, ConversationFilter, View};
 use rookery_core::conversations::search::beginnings;
-use rookery_core::conversations::search::find::SoughtWords;
 use rookery_core::conversations::search::index;
 use rookery_core::conversations::search::narrowing::Narrowing;
 use rookery_core::conversations::search::pending::Searched;
 use rookery_core::conversations::search::query::Query;
+use rookery_core::conversations::search::sought::SoughtWords;
 
 /// As the API has it.
 const LONGEST: usize = 200;

@@ -5,7 +5,7 @@ use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use crate::settings::auto_reply;
+use crate::settings::{auto_reply, period};
 use crate::shell::{Here, Shell};
 use crate::show::filters;
 use crate::toast::{Done, Toast};
@@ -164,7 +164,7 @@ pub async fn set_auto_reply(asked: MemberRequest) -> Result<Response> {
         }
         Err(error @ Error::Problems(_)) => {
             let mut page = one(&asked, String::new(), None).await?;
-            page.auto = page.auto.typed(&form, sentence(&error));
+            page.auto = page.auto.typed(&form, period::sentence(&error));
             respond::page_with(StatusCode::BAD_REQUEST, &page)
         }
         Err(other) => Err(other),
@@ -177,18 +177,6 @@ async fn save_auto_reply(asked: &MemberRequest, id: MailboxId, form: &Form) -> R
     let reply = auto_reply::read(form, &auto_reply::times_in(asked, &zone))?;
     inbox_settings::auto_reply::set(&mut tx, &asked.person, id, &reply).await?;
     tx.commit().await
-}
-
-fn sentence(error: &Error) -> String {
-    let Error::Problems(problems) = error else { return error.sentence() };
-    let told = problems.iter().map(|problem| match problem.field.as_str() {
-        "subject" => format!("The subject {}.", problem.what),
-        "text" => format!("The text {}.", problem.what),
-        "from" => format!("The first day {}.", problem.what),
-        "until" => format!("The last day {}.", problem.what),
-        day => format!("{day} {}.", problem.what),
-    });
-    told.collect::<Vec<_>>().join(" ")
 }
 
 async fn answered(asked: &MemberRequest, id: MailboxId, alias: String, done: Result<()>) -> Result<Response> {

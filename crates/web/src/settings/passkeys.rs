@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::settings::{device, profile};
 use crate::shell::{Here, Shell};
 use crate::show::filters;
+use crate::sign_in::again;
 use crate::toast::{Done, Toast};
 use crate::visit::{Form, MemberRequest};
 use crate::{respond, session};
@@ -31,9 +32,6 @@ struct RemovePage {
     shell: Shell,
     page: &'static str,
     passkey: ListedPasskey,
-    is_fresh: bool,
-    /// Where to confirm who they are.
-    again: String,
 }
 
 /// What the device is asked to make, for this browser and five minutes.
@@ -149,15 +147,13 @@ pub async fn ask(asked: MemberRequest) -> Result<Response> {
     let shell = Shell::frame(&asked, Here::Settings);
     let listed = passkeys::list(&mut reading, asked.person.workspace, asked.person.id).await?;
     let passkey = listed.into_iter().find(|one| one.id == id).ok_or(NO_ENDPOINT)?;
-    let is_fresh = session::is_fresh(&asked);
-    let again = session::again(asked.here());
-    respond::page(&RemovePage { shell, page: profile::PATH, passkey, is_fresh, again })
+    respond::page(&RemovePage { shell, page: profile::PATH, passkey })
 }
 
 pub async fn remove(asked: MemberRequest) -> Result<Response> {
     let id: PasskeyId = asked.id("id")?;
-    if let Err(error) = session::must_be_fresh(&asked) {
-        return profile::with_passkey_problem(&asked, &error).await;
+    if !session::is_fresh(&asked) {
+        return again::ask(&asked, Some(&*asked.form().await?)).await;
     }
     let mut tx = asked.tx().await?;
     passkeys::remove(&mut tx, &asked.person.by(), asked.person.id, id).await?;

@@ -18,7 +18,7 @@ pub async fn change(asked: MemberRequest) -> Result<Response> {
     let form = asked.form().await?;
     let hash = match hash(&asked, form.get("current").unwrap_or_default(), form.text("password")?).await {
         Ok(hash) => hash,
-        Err(error @ (Error::Problems(_) | Error::SlowDown { .. })) => {
+        Err(error @ (Error::Problems(_) | Error::Forbidden(_) | Error::SlowDown { .. })) => {
             return profile::with_password_problem(&asked, &error).await;
         }
         Err(error) => return Err(error),
@@ -48,8 +48,7 @@ async fn hash(asked: &MemberRequest, current: &str, new: &str) -> Result<String>
     let has_one = passwords::has_one(&mut reading, who).await?;
     drop(reading);
     if !has_one && !asked.session.is_fresh(now) {
-        let what = "needs a new session, or reload the page and confirm it’s you";
-        return Err(Error::problem("New password", what));
+        return Err(Error::Forbidden("Confirm it’s you first, then set a password.".into()));
     }
     if has_one && !asked.session.is_fresh_from_mail(now) {
         let key = [SignInKey::Account(sha256(format!("{} {}", who.workspace, who.person)))];

@@ -1,4 +1,5 @@
-//! A period as a form has it: two fields for a day and a time, in a zone that the page names beside them.
+//! A period as a form has it: two fields for a day and a time, in a zone that the page names beside them. An inbox has one for
+//! its automatic reply, a person for being out of office.
 
 use chrono::{DateTime, Utc};
 
@@ -11,6 +12,22 @@ use rookery_core::workspace::inbox_settings::period::ReplyPeriod;
 pub struct PeriodFields {
     pub from: String,
     pub until: String,
+}
+
+/// What is wrong with a form that has a period, by the labels of its fields.
+pub fn sentence(error: &Error) -> String {
+    let Error::Problems(problems) = error else { return error.sentence() };
+    let sentences = problems.iter().map(|problem| {
+        let field = match problem.field.as_str() {
+            "from" => "“From”",
+            "until" => "“Until”",
+            "subject" => "The subject",
+            "text" => "The text",
+            day => day,
+        };
+        format!("{field} {}.", problem.what)
+    });
+    sentences.collect::<Vec<_>>().join(" ")
 }
 
 impl PeriodFields {

@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::outgoing::clock::undo_time;
 use crate::settings::away::{self, AwayForm};
 use crate::settings::device;
-use crate::settings::period::PeriodFields;
+use crate::settings::period::{self, PeriodFields};
 use crate::shell::{Here, Shell};
 use crate::show::{Times, filters};
 use crate::toast::{Done, Toast};
@@ -24,6 +24,7 @@ use rookery_core::workspace::preferences::{self, DateStyle, Dates, Profile, UNDO
 use rookery_core::workspace::second_factor;
 use rookery_core::workspace::sessions::{self, SignedInWith};
 use rookery_core::workspace::single_sign_on;
+use rookery_product::replies::automatic;
 
 pub const PATH: &str = "/profile";
 
@@ -129,7 +130,7 @@ pub async fn save_away(asked: MemberRequest) -> Result<Response> {
         }
         Err(error @ Error::Problems(_)) => {
             let mut page = page(&asked).await?;
-            page.away = page.away.typed(&form, error.sentence());
+            page.away = page.away.typed(&form, period::sentence(&error));
             respond::page_with(StatusCode::BAD_REQUEST, &page)
         }
         Err(error) => Err(error),
@@ -141,6 +142,7 @@ async fn change_away(asked: &MemberRequest, form: &Form, ends: bool) -> Result<(
     let mut tx = asked.tx().await?;
     if ends {
         people::away::end(&mut tx, &asked.person).await?;
+        automatic::away::forget_of(&mut tx, asked.person.id).await?;
     } else {
         let period = period.read(&asked.times())?;
         people::away::set(&mut tx, &asked.person, period, form.get("text").unwrap_or_default()).await?;

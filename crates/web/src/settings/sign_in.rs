@@ -6,6 +6,7 @@ use axum::response::Response;
 
 use crate::shell::{Here, Shell};
 use crate::show::filters;
+use crate::sign_in::again;
 use crate::toast::{Done, Toast};
 use crate::visit::MemberRequest;
 use crate::{respond, session};
@@ -84,6 +85,9 @@ pub async fn connect(asked: MemberRequest) -> Result<Response> {
 
 pub async fn require(asked: MemberRequest) -> Result<Response> {
     let form = asked.form().await?;
+    if must_confirm(&asked) {
+        return again::ask(&asked, Some(&form)).await;
+    }
     let required = form.flag("required");
     let done = async {
         may_change(&asked)?;
@@ -111,6 +115,9 @@ pub async fn ask(asked: MemberRequest) -> Result<Response> {
 }
 
 pub async fn disconnect(asked: MemberRequest) -> Result<Response> {
+    if must_confirm(&asked) {
+        return again::ask(&asked, Some(&*asked.form().await?)).await;
+    }
     let done = async {
         may_change(&asked)?;
         let mut tx = asked.tx().await?;
@@ -125,6 +132,9 @@ pub async fn disconnect(asked: MemberRequest) -> Result<Response> {
 
 pub async fn forget_account(asked: MemberRequest) -> Result<Response> {
     let form = asked.form().await?;
+    if must_confirm(&asked) {
+        return again::ask(&asked, Some(&form)).await;
+    }
     let done = async {
         may_change(&asked)?;
         let person: Option<PersonId> = form.parse("person")?;
@@ -139,12 +149,21 @@ pub async fn forget_account(asked: MemberRequest) -> Result<Response> {
     }
 }
 
-/// Owners, who have shown who they are a moment ago.
+/// Whether an owner confirms first who they are. Nobody else is asked: they may not change it anyway.
+fn must_confirm(asked: &MemberRequest) -> bool {
+    asked.person.role == Role::Owner && !session::is_fresh(asked)
+}
+
+/// Owners, who have shown who they are a moment ago. Connecting asks nobody on a page of its own, because the secret would
+/// have to wait in that page.
 fn may_change(asked: &MemberRequest) -> Result<()> {
     if asked.person.role != Role::Owner {
         return Err(Error::Forbidden("Only owners can change how people sign in.".into()));
     }
-    session::must_be_fresh(asked)
+    if must_confirm(asked) {
+        return Err(Error::Forbidden("Confirm it’s you first, then enter this again.".into()));
+    }
+    Ok(())
 }
 
 /// The page again, with what is wrong.

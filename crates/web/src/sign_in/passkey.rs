@@ -23,7 +23,7 @@ use rookery_core::workspace::sessions::SignedInWith;
 use rookery_core::workspace::single_sign_on;
 use rookery_http::answers;
 
-const WRONG: &str = "That passkey did not work here. Try again, or sign in another way.";
+pub(super) const WRONG: &str = "That passkey did not work here. Try again, or sign in another way.";
 
 /// A challenge for this browser. Nothing is written.
 pub async fn begin(visit: Visit) -> Result<Response> {

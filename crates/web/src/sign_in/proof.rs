@@ -23,7 +23,6 @@ use rookery_core::workspace::{people, single_sign_on};
 
 const WRONG_PASSWORD: &str = "Incorrect password.";
 const WRONG_CODE: &str = "That code is incorrect. Wait for the next one, or use a recovery code.";
-const WRONG_PASSKEY: &str = "That passkey did not work here. Try again, or sign in another way.";
 const NOT_THIS_WAY: &str = "That isn’t enough to sign in to this workspace. Sign in another way.";
 
 /// `POST /sign-in/again/passkey`: a challenge for this session. Nothing is written.
@@ -74,7 +73,7 @@ async fn by_passkey(asked: &MemberRequest, form: &Form, ways: &ProofWays) -> Res
             app.sign_in_limit.succeeded(&counted, now);
             Ok(token)
         }
-        Err(Error::Unauthorized) => Err(Error::problem("passkey", WRONG_PASSKEY)),
+        Err(Error::Unauthorized) => Err(Error::problem("passkey", passkey::WRONG)),
         Err(error) => Err(error),
     }
 }

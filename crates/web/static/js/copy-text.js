@@ -1,6 +1,7 @@
 // <copy-text data-of="id"><button><span>Copy</span></button></copy-text>: copies the text of an element, or with data-path the
 // address of a page of ours. It exists only where something can be copied; without it the text selects as a whole at one
-// click. What happened is said in the button and aloud; a menu that it is in closes then.
+// click. What happened is said in the button and aloud; a menu that it is in closes then. Where the button is
+// not seen, a toast says it.
 (() => {
   "use strict";
   const SAID = 2000;
@@ -30,6 +31,8 @@
         if (source) getSelection()?.selectAllChildren(source);
         said = source ? "Press Ctrl+C" : "Could not copy";
       }
+      // The palette runs it while its menu is closed.
+      if (!label.checkVisibility()) return window.rookery?.toast?.(`${said}.`);
       label.setAttribute("role", "status");
       label.textContent = said;
       clearTimeout(this.#timer);

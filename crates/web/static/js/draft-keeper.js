@@ -231,7 +231,8 @@
       this.ask("You wrote on in another window.", [["Keep what is here", () => go(true)], ["Take the other words", () => go(false)]], [...lines, theirs.body].join("\n"));
     }
 
-    fill(given) {
+    // With `isBorrowed` the pictures of its text are files of another draft.
+    fill(given, isBorrowed = false) {
       const isText = "body" in given;
       // Copies of before there was an editor are only text.
       const words = isText ? { html: "", ...given } : given;
@@ -241,7 +242,12 @@
         if (field.type === "checkbox") field.checked = words[name] !== "";
         else field.value = words[name];
       }
-      if (isText) this.querySelector("rich-body")?.read?.();
+      const text = isText && this.querySelector("rich-body");
+      if (text) {
+        // Its editor may still be on its way.
+        text.toggleAttribute("data-borrowed", isBorrowed);
+        text.read?.();
+      }
       this.querySelectorAll("recipient-chips").forEach((line) => line.read?.());
       this.seal(this.isSecure);
     }
@@ -274,7 +280,7 @@
       if (other && this.isNew && kept.version > 0) return this.ask(told, [["Open that draft", `/compose?draft=${kept.draft}`], away], kept.body || kept.subject);
       this.ask(told, [["Bring it back", () => {
         if (other && version > 0) {
-          this.fill({ ...kept, ...stricter(kept, wordsOf(this.form)) });
+          this.fill({ ...kept, ...stricter(kept, wordsOf(this.form)) }, true);
           copies.drop(name);
           this.changed();
         } else this.restore(name);
@@ -285,7 +291,7 @@
     // The words of a copy stand in the form again; what the page came with is a click away.
     restore(name) {
       const kept = copies.get(name), came = wordsOf(this.form);
-      this.fill({ ...kept, ...stricter(kept, came) });
+      this.fill({ ...kept, ...stricter(kept, came) }, !kept.draft);
       if (name !== this.name && kept.draft) {
         // Under its own id: if it was sent after all, it is not sent again.
         this.field("draft").value = kept.draft;

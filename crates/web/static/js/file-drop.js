@@ -7,7 +7,7 @@
 
   class FileDrop extends HTMLElement {
     waiting = Promise.resolve();
-    // Files that are on their way, or wait for those before them.
+    // What is on its way, or waits for what is before it.
     pending = 0;
 
     connectedCallback() {
@@ -61,25 +61,40 @@
     // One more behind those that are on their way, beside the text or within it. What the service calls one within; nothing
     // if it is not there, and it said why.
     add(file, isInline = false) {
-      const room = Number(this.dataset.room);
-      if (file.size > room) {
-        this.say(`${file.name} does not fit: there is room for ${size(Math.max(room, 0))}.`);
-        return Promise.resolve("");
-      }
-      this.dataset.room = room - file.size;
-      this.pending += 1;
       // One that fails does not hold up those behind it.
-      const added = this.waiting.then(() => this.upload(file, isInline))
-        .catch(() => {
-          this.say(`${file.name || "The picture"} was not uploaded. Try again.`);
-          return "";
-        })
-        .finally(() => { this.pending -= 1; });
+      const added = this.waiting.then(() => this.upload(file, isInline)).catch(() => {
+        this.say(`${file.name || "The picture"} was not uploaded. Try again.`);
+        return "";
+      });
       this.waiting = added;
-      return added;
+      return this.hold(added);
+    }
+
+    // Nothing is sent before this is over.
+    async hold(coming) {
+      this.pending += 1;
+      try {
+        return await coming;
+      } finally {
+        this.pending -= 1;
+      }
+    }
+
+    // How many bytes there is room for. Pictures that were taken out of the text left some, once the service knows of it.
+    async room(wanted) {
+      if (wanted > this.dataset.room) {
+        await this.keeper?.flush?.();
+        await this.refresh().catch(() => {});
+      }
+      return Number(this.dataset.room);
     }
 
     async upload(file, isInline) {
+      const room = await this.room(file.size);
+      if (file.size > room) {
+        this.say(`${file.name} does not fit: there is room for ${size(Math.max(room, 0))}.`);
+        return "";
+      }
       const bar = make("progress", { class: "progress", max: "1", value: "0", "aria-label": `Uploading ${file.name}` });
       const row = make("li", { class: "file" }, make("span", {}, make("span", { class: "file__name clip" }, file.name || "pasted file"), bar));
       // The text shows where a picture will be.
@@ -99,6 +114,7 @@
       });
       bar.remove();
       const [draft, version, called] = ["x-draft", "x-draft-version", "x-draft-file"].map((name) => answer.getResponseHeader(name));
+      if (called) this.dataset.room -= file.size;
       if (answer.status === 204) {
         this.keeper?.named(draft, version);
         // It is there, whether or not the list can be asked for now.

@@ -101,7 +101,8 @@
     const seen = new Map();
     for (const element of document.querySelectorAll("[data-key], [data-command], .side__link[href]")) {
       const foreign = element.closest(ROWS);
-      if (!isUsable(element) || (foreign && foreign !== row) || (isOfRows(element) && !aboutRows)) continue;
+      // What only a script does is not there where the script cannot do it.
+      if (!isUsable(element) || element.closest(":not(:defined)") || (foreign && foreign !== row) || (isOfRows(element) && !aboutRows)) continue;
       const label = words(element);
       // The same twice is listed once, and a key that does something else here is not taught.
       const asked = element.dataset.key ?? "";

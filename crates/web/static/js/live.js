@@ -231,6 +231,12 @@
     else if (!toast.querySelector("form, button, a")) setTimeout(() => toast.remove(), 8000);
   });
 
+  // For other scripts: what was done where nothing else shows it.
+  window.rookery.toast = (sentence) => {
+    (document.getElementById("toasts") || document.body).append(make("div", { class: "toast" }, make("span", { class: "toast__text" }, sentence)));
+    settle();
+  };
+
   const line = make("p", { class: "offline", role: "status", "data-keep": "" });
   line.hidden = true;
   root.append(line);

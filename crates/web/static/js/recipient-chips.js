@@ -59,6 +59,8 @@
       const field = this.querySelector("input[name]");
       if (!this.isConnected || !field) return;
       if (!this.typing) this.build(field);
+      // It may be put in twice before this runs.
+      this.ends?.abort();
       this.ends = new AbortController();
       const on = (target, name, act, capture = false) => target.addEventListener(name, act, { signal: this.ends.signal, capture });
       on(this.typing, "input", () => this.typed());
@@ -113,6 +115,7 @@
       if (!given || !this.field) return;
       [this.field.defaultValue, this.field.value] = [given.value, given.value];
       this.field.toggleAttribute("aria-invalid", given.hasAttribute("aria-invalid"));
+      this.typing.autofocus = given.autofocus;
       this.read();
     }
 
@@ -221,7 +224,12 @@
       if (event.key === back) go(before ?? part);
       else if (event.key === on) go(after);
       else if (event.key === "Backspace" || event.key === "Delete") this.removePart(part);
-      else return;
+      else if (event.key.length === 1 && event.key !== " ") {
+        // A letter is written, and is no key of the page.
+        event.stopPropagation();
+        this.typing.focus();
+        return;
+      } else return;
       event.preventDefault();
     }
 
@@ -241,9 +249,12 @@
         this.typing.focus();
       } else if (part && event.target.closest("button")) {
         this.removePart(part);
+        // Only who came by keys goes on to the next button.
+        if (event.detail > 0) this.typing.focus();
       } else if (part) {
         // It is written again.
         this.commit();
+        this.close();
         this.remove(part.chip);
         this.typing.value = part.chip.text;
         this.changed();
@@ -258,6 +269,8 @@
     suggest() {
       clearTimeout(this.timer);
       this.asking?.abort();
+      // Who was found before may not be meant by what is typed now.
+      this.mark(-1);
       const wanted = this.typing.value.split("<").at(-1).replace(/[">]/g, "").trim();
       if (!wanted) return this.close();
       this.timer = setTimeout(() => this.ask(wanted), PAUSE);

@@ -53,7 +53,7 @@
       if (this.isConnected && rookery.edit) this.editor ??= rookery.edit(this);
     }
 
-    // The fields were filled by a script.
+    // The fields were filled by a script. With data-borrowed their pictures are those of another draft.
     read() { this.editor?.read(); }
 
     // What another page has in these fields, instead of being morphed into it.
@@ -69,7 +69,9 @@
         }
       }
       this.editor?.dress();
-      if (isOther) this.read();
+      if (!isOther) return;
+      delete this.dataset.borrowed;
+      this.read();
     }
   }
 

@@ -40,6 +40,9 @@ async fn every_kind_of_entry_is_told_from_the_others() {
         ] {
             assert!(page.contains(part), "{part} is missing");
         }
+        // Every message has a link of its own; only why a mail came in is there to explain.
+        assert_eq!(page.matches("Copy link to this message").count(), 2, "{page}");
+        assert_eq!(page.matches("Why is this here?").count(), 1, "{page}");
         acme.approve(acme.owner, &draft, Some("It has left.")).await.unwrap();
         let page = owner.get(&format!("/conversations/{id}")).await.page();
         assert!(

@@ -89,9 +89,9 @@ async fn a_period_is_in_the_workspaces_zone() {
         let (from, until) = (format!("{}T08:00", day(10)), format!("{}T18:30", day(20)));
         let basics = [("on", "on"), ("when", "always"), ("text", "We are away.")];
         for (from, until, says) in [
-            ("soon", until.as_str(), "The first day must be a day and a time."),
-            (until.as_str(), from.as_str(), "The last day must be after"),
-            (from.as_str(), "9990-01-01T00:00", "The last day must be within five years."),
+            ("soon", until.as_str(), "“From” must be a day and a time."),
+            (until.as_str(), from.as_str(), "“Until” must be after “From”."),
+            (from.as_str(), "9990-01-01T00:00", "“Until” must be within five years."),
         ] {
             let refused =
                 owner.post(&form, &[&basics[..], &[("from", from), ("until", until)]].concat()).await;

@@ -107,7 +107,7 @@ async fn who_signs_in_again_goes_on_with_what_was_typed() {
         let signed = owner.post("/sign-in/password", &form(PASSWORD)).await;
         assert_eq!((signed.status, signed.location()), (303, "/signed-in"), "{}", signed.html);
         let owner = with_cookie_of(world, &signed);
-        assert!(owner.get("/signed-in").await.page().contains("It is you"));
+        assert!(owner.get("/signed-in").await.page().contains("Confirmed"));
         assert_eq!(owner.post("/settings/people/invite", &typed).await.status, 303);
         assert_eq!(world.scalar("select count(*) from invitations where role = 'admin'").await, 1);
         // A page is led back to.

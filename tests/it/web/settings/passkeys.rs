@@ -391,9 +391,14 @@ async fn a_passkey_is_added_only_by_its_person_who_has_just_signed_in() {
         assert_eq!(stale.status, 403);
         assert_eq!(
             serde_json::from_str::<Value>(&stale.html).unwrap()["error"],
-            "Confirm it’s you first: reload the page, and it will ask you."
+            "Reload this page, then confirm it’s you."
         );
-        assert_eq!(mias.post(&format!("{path}/remove"), &[]).await.status, 403);
+        let question = mias.get(&format!("{path}/remove")).await.page();
+        assert!(question.contains("Remove it</button>"), "{question}");
+        let asks = mias.post(&format!("{path}/remove"), &[]).await;
+        let waits = format!(r#"name="waiting_for" value="{path}/remove""#);
+        assert!(asks.status == 403 && asks.html.contains("Confirm it’s you"), "{}", asks.html);
+        assert!(asks.html.contains(&waits), "{}", asks.html);
         assert!(mias.get("/profile").await.page().contains("Confirm it’s you to add a passkey"));
     })
     .await;

@@ -6,13 +6,15 @@
 
 use sqlx::PgConnection;
 
-use crate::conversations::contacts::{self, ContactFilter, WALK};
+use crate::conversations::contacts::WALK;
 use crate::workspace::people::Person;
 use rookery_base::error::Result;
 use rookery_base::search_terms;
 
 /// Lines of a list of suggestions.
 const MOST: i64 = 8;
+/// Contacts with a word that are looked at.
+const MOST_HITS: i64 = 1_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuggestedRecipient {
@@ -33,14 +35,7 @@ pub async fn suggest(
     let mut found = team(conn, person, &begins).await?;
     found.extend(newest(conn, person, &begins).await?);
     if (found.len() as i64) < MOST {
-        let words = search_terms::hash_query(person.workspace, &begins);
-        let filter = ContactFilter { email: None, words: Some(words), before: None, limit: MOST };
-        let older = contacts::list(conn, person, &filter).await?;
-        found.extend(older.into_iter().map(|contact| SuggestedRecipient {
-            email: contact.email,
-            name: contact.name,
-            is_team: false,
-        }));
+        found.extend(older(conn, person, &begins).await?);
     }
     let mut once: Vec<SuggestedRecipient> = Vec::new();
     for one in found {
@@ -85,6 +80,29 @@ async fn newest(conn: &mut PgConnection, person: &Person, begins: &str) -> Resul
         &person.audiences(),
         begins,
         WALK,
+        MOST
+    )
+    .fetch_all(conn)
+    .await?)
+}
+
+/// A word that more contacts have finds any of them.
+async fn older(conn: &mut PgConnection, person: &Person, begins: &str) -> Result<Vec<SuggestedRecipient>> {
+    let words = search_terms::hash_query(person.workspace, begins);
+    if words.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(sqlx::query_as!(
+        SuggestedRecipient,
+        r#"with hits as materialized (
+               select email, name, since, audience from contacts where words @> $3 and workspace_id = $1 limit $4)
+           select email as "email!", max(name) as name, false as "is_team!" from hits
+           where audience = any($2)
+           group by email order by max(since) desc limit $5"#,
+        person.workspace.0,
+        &person.audiences(),
+        &words,
+        MOST_HITS,
         MOST
     )
     .fetch_all(conn)

@@ -54,7 +54,7 @@ pub async fn answering(
         r#"select case when direction = 'outbound' then array[from_email]
                   else coalesce(to_addresses, '{}') || coalesce(cc_addresses, '{}') end as "named!"
            from messages
-           where workspace_id = $1 and conversation_id = $2 and ($3::bigint is null or id = $3)
+           where workspace_id = $1 and conversation_id = $2 and ($3::bigint is null or id = $3) and channel = 'mail'
              and (direction = 'inbound' or status in ('scheduled', 'sending', 'sent')) and forwards is null
            order by direction = 'outbound', automatic, at desc, item desc limit 1"#,
         workspace.0,

@@ -101,7 +101,7 @@ pub async fn claim(
                select workspace_id from (select distinct workspace_id from due) those
                where try_enter_workspace(workspace_id))
            update messages m set status = 'sending', due_at = $2, claim = claim + 1,
-               from_email = case when m.from_further and m.status = 'scheduled'
+               from_email = case when m.from_further and m.status = 'scheduled' and m.tries = 0
                    then leaves_from(m.workspace_id, m.mailbox_id, m.from_email) else m.from_email end
            from due, entered, conversations c
            where m.ctid = due.ctid and entered.workspace_id = due.workspace_id

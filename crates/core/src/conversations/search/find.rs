@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::conversations::filter::{ConversationFilter, branches};
+use crate::conversations::search::sought::SoughtWords;
 use crate::workspace::access::Actor;
 use rookery_base::error::Result;
 
@@ -18,27 +19,6 @@ use rookery_base::error::Result;
 const WALKS: [(i64, usize); 3] = [(250, 1), (SECOND_WALK, usize::MAX), (8_000, 0)];
 const SECOND_WALK: i64 = 4_000;
 const MANY: i64 = 7_000;
-
-/// Hashes of words that a conversation must have. With none at all, nothing is found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SoughtWords {
-    pub all: Vec<i64>,
-    /// At least one of these, if there are any.
-    pub any: Vec<i64>,
-}
-
-impl From<Vec<i64>> for SoughtWords {
-    fn from(all: Vec<i64>) -> Self {
-        Self { all, any: Vec::new() }
-    }
-}
-
-impl SoughtWords {
-    /// Never empty, so that the index always has something to look up: of words that must all occur, one does.
-    fn some(&self) -> &[i64] {
-        if self.any.is_empty() { &self.all[..1] } else { &self.any }
-    }
-}
 
 /// The newest conversations of a filter that have all words.
 pub async fn find(

@@ -10,3 +10,4 @@ pub mod index;
 pub mod narrowing;
 pub mod pending;
 pub mod query;
+pub mod sought;

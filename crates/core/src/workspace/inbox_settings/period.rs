@@ -30,7 +30,7 @@ impl ReplyPeriod {
             return Err(Error::problem("until", TOO_FAR));
         }
         match self.from.zip(self.until) {
-            Some((from, until)) if until <= from => Err(Error::problem("until", "must be after “from”")),
+            Some((from, until)) if until <= from => Err(Error::problem("until", "must be after “From”")),
             _ => Ok(()),
         }
     }

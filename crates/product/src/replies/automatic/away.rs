@@ -35,30 +35,34 @@ pub async fn answer_for(
     // They may write from their own address, too.
     let Some(address) = addressee(sender).filter(|address| *address != words.email) else { return Ok(true) };
     if is_open_to(tx, mailbox, stored, &address).await?
-        && !is_tag_of_one(tx, person, &address).await?
+        && !is_tag_of_one(tx, person, words.absence, &address).await?
         && is_first(tx, person, words.absence, &address).await?
-        && limit::count(tx, mailbox.livemode(), &address).await?.is_ok()
     {
-        let words = AutoReplyWords { subject: String::new(), text: words.text };
-        send(tx, &conversation, stored, address, words).await?;
+        if limit::count(tx, mailbox.livemode(), &address).await?.is_ok() {
+            let words = AutoReplyWords { subject: String::new(), text: words.text };
+            send(tx, &conversation, stored, address, words).await?;
+        } else {
+            give_back(tx, person, &address).await?;
+        }
     }
     Ok(true)
 }
 
-async fn is_tag_of_one(tx: &mut Tx<'_>, person: PersonId, address: &str) -> Result<bool> {
+async fn is_tag_of_one(tx: &mut Tx<'_>, person: PersonId, absence: Absence, address: &str) -> Result<bool> {
     let Some(tagged) = of_one_tag(address) else { return Ok(false) };
     let (workspace, now) = (tx.workspace().0, tx.now());
     Ok(sqlx::query_scalar!(
         r#"select exists (
                select from away_replied
-               where workspace_id = $1 and person_id = $2 and ends_at > $3 and address <> $6
+               where workspace_id = $1 and person_id = $2 and ends_at > $3 and at >= $7 and address <> $6
                  and starts_with(address, $4) and right(address, length($5)) = $5) as "is!""#,
         workspace,
         person.0,
         now,
         tagged.begins,
         tagged.ends,
-        address
+        address,
+        absence.from
     )
     .fetch_one(&mut **tx)
     .await?)
@@ -82,6 +86,29 @@ async fn is_first(tx: &mut Tx<'_>, person: PersonId, absence: Absence, address: 
     .execute(&mut **tx)
     .await?;
     Ok(taken.rows_affected() == 1)
+}
+
+/// They were not answered after all: their next mail is.
+async fn give_back(tx: &mut Tx<'_>, person: PersonId, address: &str) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!(
+        "delete from away_replied where workspace_id = $1 and person_id = $2 and address = $3",
+        workspace,
+        person.0,
+        address
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Forgets everybody who was answered for somebody who is back, or left.
+pub async fn forget_of(tx: &mut Tx<'_>, person: PersonId) -> Result<()> {
+    let workspace = tx.workspace().0;
+    sqlx::query!("delete from away_replied where workspace_id = $1 and person_id = $2", workspace, person.0)
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
 }
 
 /// Forgets those whose period is over.

@@ -57,20 +57,24 @@ pub(in crate::replies) async fn take_back(
     Ok(())
 }
 
-/// Pictures that were taken out of the text go, to make room for others.
+/// Pictures that were taken out of the text go, to make room for others. Not when it was saved again meanwhile: another page
+/// may show them.
 pub(in crate::replies) async fn drop_unshown(
     tx: &mut Tx<'_>,
     draft: DraftId,
+    version: i32,
     conversation: Option<ConversationId>,
 ) -> Result<()> {
     let workspace = tx.workspace().0;
     let html = sqlx::query_scalar!(
-        "select html from written_drafts where workspace_id = $1 and id = $2",
+        "select html from written_drafts where workspace_id = $1 and id = $2 and version = $3",
         workspace,
-        draft.0
+        draft.0,
+        version
     )
-    .fetch_one(&mut **tx)
+    .fetch_optional(&mut **tx)
     .await?;
+    let Some(html) = html else { return Ok(()) };
     let shown =
         written::pictures(&html).iter().filter_map(|id| id.parse().ok()).collect::<Vec<DraftFileId>>();
     let gone = sqlx::query!(

@@ -525,10 +525,11 @@ fn height_of(text: &str) -> &'static str {
     }
 }
 
-/// What says which list stands beside the conversation, for links that stay on it.
+/// What says which list is beside the conversation, for links that stay on it. `q` is first, because `list_path` knows the
+/// results of a search by it.
 pub fn list_of(asked: &MemberRequest) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
-    for name in ["view", "inbox", "assignee", "tag", "unread", "order", "before"] {
+    for name in ["q", "view", "status", "inbox", "assignee", "assigned", "tag", "unread", "order", "before"] {
         if let Some(value) = asked.query(name) {
             query.append_pair(name, value);
         }

@@ -5,6 +5,7 @@ use askama::Template;
 use axum::response::Response;
 
 use crate::bulk::asked_action::{path_in, where_from};
+use crate::inbox::reading::list_path;
 use crate::respond;
 use crate::settings::data::PATH;
 use crate::settings::data::show::{TypedDataForms, refused};
@@ -63,7 +64,7 @@ pub async fn ask(asked: MemberRequest) -> Result<Response> {
     let shell = Shell::frame(&asked, Here::Settings);
     // Whoever comes from the conversation goes on in its list.
     let from = where_from(&asked).filter(|from| from.starts_with("/conversations/"));
-    let list = from.as_deref().map(|from| format!("/inbox{}", from.find('?').map_or("", |at| &from[at..])));
+    let list = from.as_deref().map(|from| list_path(from.split_once('?').map_or("", |(_, query)| query)));
     respond::page(&ConversationPage {
         onward: list.unwrap_or_else(|| PATH.to_owned()),
         back: from.unwrap_or_else(|| PATH.to_owned()),

@@ -50,6 +50,9 @@
     return bar;
   };
 
+  // A click on a button of the row leaves the focus in the field or the text, so that letters are written there.
+  const keepFocus = (row) => row.addEventListener("mousedown", (event) => { if (event.target.closest("button")) event.preventDefault(); });
+
   // `set` is called with an address, `remove` without; `leave` before either and when Escape is pressed. The row has
   // `ask(address)`, which shows it.
   rich.linkRow = ({ set, remove, leave, say }) => {
@@ -61,6 +64,7 @@
     const drop = make("button", { type: "button", class: "btn btn--quiet btn--small" }, "Remove link");
     const row = make("div", { class: "rich__ask", role: "group", "aria-label": "Link" }, field, save, drop);
     row.hidden = true;
+    keepFocus(row);
     const close = () => {
       row.hidden = true;
       field.removeAttribute("aria-invalid");
@@ -125,7 +129,10 @@
     field.addEventListener("change", save);
     const resize = (most) => () => image && rich.resize(image, most);
     const done = make("button", { type: "button", class: "btn btn--small" }, "Save");
-    done.addEventListener("click", finish);
+    done.addEventListener("click", () => {
+      save();
+      finish();
+    });
     const row = make(
       "div", { class: "rich__ask", role: "group", "aria-label": "Picture" }, field, done,
       button("Small", resize(240)), button("Medium", resize(600)), button("Original size", resize(4000)),
@@ -135,6 +142,7 @@
       }),
     );
     row.hidden = true;
+    keepFocus(row);
     row.addEventListener("keydown", (event) => {
       const isEnter = event.key === "Enter" && event.target === field && !event.ctrlKey && !event.metaKey;
       if (!isEnter && event.key !== "Escape") return;

@@ -125,16 +125,24 @@
       [box.autofocus, words.autofocus] = [words.autofocus, false];
     }
 
-    // What the fields have: at first, and when a copy was brought back or a page came with other words.
+    // What the fields have: at first, and when a copy was brought back or a page came with other words. Pictures of another
+    // draft are fetched and become this one's: the service sends no others.
     read() {
       clearTimeout(this.timer);
       this.timer = 0;
-      this.isOwn = true;
+      const isBorrowed = this.place.dataset.borrowed !== undefined;
+      delete this.place.dataset.borrowed;
+      [this.isReading, this.isOwn] = [true, !isBorrowed];
       this.squire.setHTML(this.html.value.trim() ? this.html.value : rich.boxes(this.words.value));
-      this.isOwn = false;
+      [this.isReading, this.isOwn] = [false, false];
       // One writes on where the words end.
       this.squire.moveCursorToEnd();
       this.shown = this.written();
+      if (isBorrowed) {
+        [this.words.value, this.html.value] = [this.shown.words, this.shown.html];
+        // Once they are here, or will not come, the draft is saved.
+        this.shown = {};
+      }
       this.mark();
     }
 
@@ -145,7 +153,7 @@
     }
 
     changed() {
-      this.place();
+      this.placePictures();
       this.mark();
       clearTimeout(this.timer);
       if (this.box.textContent.length < LONG) this.write();
@@ -171,9 +179,10 @@
     }
 
     cleaned(html) {
-      const { fragment, pictures, near } = rich.clean(html, (file) => this.pictures.has(file), this.isOwn);
+      const { fragment, pictures, near } = rich.clean(html, (file) => this.isOwn || this.pictures.has(file), this.isReading);
       for (const image of this.isOwn ? fragment.querySelectorAll("img") : []) this.pictures.add(rich.pictureOf(image));
-      for (const one of near) this.fetch(one);
+      // While they are fetched there is no file yet that would be waited for.
+      for (const one of near) this.form.querySelector("file-drop").hold(this.fetch(one));
       this.say(pictures ? "Pictures weren’t pasted. Save them to your computer, then use Picture to add them." : "");
       return document.importNode(fragment, true);
     }
@@ -212,7 +221,7 @@
       });
     }
 
-    // The file of a picture that was pasted: it came as data, or is on a page of ours.
+    // The file of a picture that was pasted or brought back: it came as data, or is on a page of ours.
     async fetch({ number, source }) {
       const [, kind, bytes] = /^data:(image\/\w+);base64,(.*)$/is.exec(source) ?? [];
       try {
@@ -233,12 +242,12 @@
       if (called) this.pictures.add(called);
       this.came.set(number, called);
       if (this.ends.signal.aborted) return;
-      this.place();
+      this.placePictures();
       this.write();
     }
 
     // Pictures whose file came, also those that undo brought back as they were before.
-    place() {
+    placePictures() {
       for (const image of this.box.querySelectorAll("img[data-waits]")) {
         const called = this.came.get(image.dataset.waits);
         if (called === undefined) continue;

@@ -215,13 +215,28 @@ async fn only_owners_who_have_just_signed_in_say_who_the_provider_is() {
         assert_eq!(owner.get("/sign-in").await.location(), "/inbox");
         assert_eq!(owner.get("/sign-in?again=on&next=/settings/sign-in").await.status, 200);
 
-        let owner = world.browser(acme.id, acme.owner).await;
-        assert_eq!(provider.connect(&owner).await.status, 303);
-        for (path, fields) in [
+        let ways = [
             ("/settings/sign-in/required", &[("required", "on")][..]),
             ("/settings/sign-in/disconnect", &[]),
             ("/settings/sign-in/forget", &[("person", "usr_0000000000001")]),
-        ] {
+        ];
+        for (path, fields) in ways {
+            let asks = owner.post(path, fields).await;
+            assert!(
+                asks.status == 403 && asks.html.contains("confirm it’s you</h1>"),
+                "{path}: {}",
+                asks.html
+            );
+            let refused = admin.post(path, fields).await;
+            assert!(
+                refused.status == 403 && refused.html.contains("Only owners"),
+                "{path}: {}",
+                refused.html
+            );
+        }
+        let owner = world.browser(acme.id, acme.owner).await;
+        assert_eq!(provider.connect(&owner).await.status, 303);
+        for (path, fields) in ways {
             assert_eq!(admin.post(path, fields).await.status, 403, "{path}");
         }
         let dump = format!("{:?}", world.rows().await);
