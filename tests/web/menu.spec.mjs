@@ -65,6 +65,16 @@ story(test, 'the link of a conversation and of a message is copied', async () =>
   await page.locator('#toasts').getByText('Copied.', { exact: true }).waitFor();
 });
 
+story(test, 'on a phone nothing covers the menu', async () => {
+  const id = await conversation('By thumb');
+  const { page } = await world.browser(world.owner, { size: PHONE });
+  await page.goto(`/conversations/${id}`);
+  await more(page);
+  const entries = await page.locator('#more-menu .menu__item:visible').all();
+  assert.ok(entries.length >= 7, `${entries.length} entries`);
+  for (const entry of entries) await entry.click({ trial: true });
+});
+
 story(test, 'why a message is here is asked in its menu, with and without script', async () => {
   const id = await conversation('Why');
   for (const script of [true, false]) {
