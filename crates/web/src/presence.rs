@@ -7,12 +7,14 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
+use crate::inbox::reading::is_looked_at;
 use crate::respond;
 use crate::visit::MemberRequest;
 use rookery_base::error::{Error, Result};
 use rookery_base::live::presence::{Doing, Here};
 use rookery_base::store::db::Handle;
-use rookery_core::conversations::{conversation, notifications, unread};
+use rookery_core::conversations::conversation::{self, Conversation};
+use rookery_core::conversations::{notifications, unread};
 
 /// `POST /conversations/{id}/presence`: the person is looking or writing there, or has left. With `seen` they have also
 /// read what came meanwhile and what they were told of it.
@@ -34,16 +36,31 @@ pub async fn say(asked: MemberRequest) -> Result<Response> {
         notifications::read(&mut tx, &asked.person, Some(found.id), now).await?;
         tx.commit().await?;
     }
-    let person = &asked.person;
-    let here = Here {
-        conversation: found.id,
-        audience: found.audience,
-        person: person.id,
-        doing,
-        name: person.name.clone(),
-    };
-    asked.app().feed.is_here(person.workspace, here, now);
+    asked.app().feed.is_here(asked.person.workspace, here(&asked, &found, doing), now);
     Ok(respond::nothing())
+}
+
+fn here(asked: &MemberRequest, conversation: &Conversation, doing: Doing) -> Here {
+    let person = &asked.person;
+    let (id, audience) = (conversation.id, conversation.audience);
+    Here { conversation: id, audience, person: person.id, doing, name: person.name.clone() }
+}
+
+/// Opening a conversation says that the person looks at it, and no longer at the one that the window showed before
+/// (`x-left`). So the page needs no request beside it.
+pub fn opened(asked: &MemberRequest, conversation: &Conversation) {
+    if !is_looked_at(asked) {
+        return;
+    }
+    let (feed, person, now) = (&asked.app().feed, &asked.person, asked.times().now);
+    if let Some(left) = asked.header("x-left").filter(|left| *left != conversation.id.to_string()) {
+        let known = feed.who_is_where(person.workspace, &person.audiences(), now);
+        let own = known.into_iter().find(|at| at.person == person.id && at.conversation.to_string() == left);
+        if let Some(own) = own {
+            feed.is_here(person.workspace, Here { doing: Doing::Gone, ..own }, now);
+        }
+    }
+    feed.is_here(person.workspace, here(asked, conversation, Doing::Looking), now);
 }
 
 #[derive(Serialize)]

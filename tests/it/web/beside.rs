@@ -223,3 +223,53 @@ async fn what_has_not_changed_is_not_read_again_for_an_open_page() {
     })
     .await;
 }
+
+/// The page says which list it shows, and is sent what differs from it: which row is open, and its neighbours.
+#[tokio::test]
+async fn a_list_that_the_browser_has_is_not_sent_with_a_conversation() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let owner = world.browser(acme.id, acme.owner).await;
+        let ids = desk(&acme, &owner).await;
+        let list = owner.get("/inbox?view=mine").await.page();
+        let shown =
+            list.split("data-page=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("its query");
+        let opens = async |query: &str, held: &str, around: &str| {
+            let path = format!("/conversations/{}?{query}", ids[1]);
+            let asked = owner.request(Method::GET, &path).header("x-list", held).header("x-around", around);
+            owner.send(asked).await.page()
+        };
+        let neighbours = format!("{} {}", ids[0], ids[2]);
+        let page = opens("view=mine", shown, &neighbours).await;
+        assert!(page.contains(&format!("data-held=\"{}\"", ids[1])) && rows(&page).is_empty());
+        let walk = |page: &str, key: &str| {
+            let link = page
+                .split("<a ")
+                .find(|link| link.contains(&format!("data-key=\"{key}\"")))
+                .map(str::to_owned);
+            link.map(|link| {
+                link.split("/conversations/").nth(1).unwrap().split('?').next().unwrap().to_owned()
+            })
+        };
+        assert_eq!(walk(&page, "k"), Some(ids[0].to_string()));
+        assert_eq!(walk(&page, "j"), Some(ids[2].to_string()));
+        assert!(page.contains("id=\"composer\"") || page.contains("id=\"read\""), "all of the conversation");
+        // At an end, and with what is no id.
+        let page = opens("view=mine", shown, "- <script>").await;
+        assert_eq!((walk(&page, "k"), walk(&page, "j")), (None, None));
+        // Another list, another page of it, or half of the headers: everything comes.
+        for (query, held, around) in
+            [("view=open", shown, "- -"), ("view=mine", "view=open", "- -"), ("view=mine", shown, "-")]
+        {
+            let page = opens(query, held, around).await;
+            assert!(!page.contains("data-held") && rows(&page).len() >= 3, "{query} {held} {around}");
+        }
+        // What was found is a list, too.
+        let found = owner.get(&format!("/conversations/{}?q=hello", ids[1])).await.page();
+        let shown =
+            found.split("data-page=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("its query");
+        let page = opens("q=hello", &shown.replace("&#38;", "&"), "- -").await;
+        assert!(page.contains("data-held") && !page.contains("id=\"items\""), "{shown}: {page}");
+    })
+    .await;
+}

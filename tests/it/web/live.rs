@@ -340,6 +340,18 @@ async fn colleagues_see_who_looks_and_who_writes_until_it_ends_by_itself() {
         assert_eq!(says(&toms, id, "gone").await, 204);
         assert_eq!(who_is_where(&owner).await, json!({}));
         assert_eq!(says(&toms, id, "dancing").await, 400);
+
+        // Opening a conversation says it, and that the one before was left; an open page that is brought up to date does not.
+        let second = acme.mail(help, "kim@customer.test", "Two", "Hello again.").await;
+        let two = format!("/conversations/{second}");
+        toms.get(&format!("/conversations/{id}")).await.page();
+        assert_eq!(who_is_where(&owner).await, shown("Tom is looking", false));
+        toms.send(toms.request(Method::GET, &two).header("x-live", "*")).await.page();
+        toms.send(toms.request(Method::GET, &two).header("purpose", "prefetch")).await.page();
+        assert_eq!(who_is_where(&owner).await, shown("Tom is looking", false));
+        toms.send(toms.request(Method::GET, &two).header("x-left", id.to_string())).await.page();
+        let there_now = who_is_where(&owner).await;
+        assert!(there_now.get(id.to_string()).is_none() && there_now.get(second.to_string()).is_some());
         there.stop.tell();
     })
     .await;

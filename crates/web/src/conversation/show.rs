@@ -10,8 +10,10 @@ use crate::conversation::doing::Doing;
 use crate::conversation::sorting::Sorting;
 use crate::conversation::timeline::Timeline;
 use crate::conversation::{explain, words};
+use crate::inbox::held_list::HeldList;
 use crate::inbox::list_column::{self, ListColumn};
 use crate::inbox::reading;
+use crate::presence;
 use crate::respond;
 use crate::search::beside;
 use crate::shell::Shell;
@@ -59,7 +61,8 @@ pub async fn show(asked: MemberRequest) -> Result<Response> {
     // A page that stands open and hears of something else does not ask for the conversation again.
     let is_wanted = asked.wants(&format!("conversation:{id}"));
     let is_list_shown = is_wanted || asked.wants("list");
-    let found = beside::load(&asked, is_list_shown).await?;
+    let held = HeldList::read(&asked);
+    let found = beside::load(&asked, is_list_shown, held.as_ref()).await?;
     let mut snapshot = asked.snapshot().await?;
     let now = snapshot.now();
     let conversation = conversation::find_visible(&mut snapshot, &asked.person, now, id).await?;
@@ -68,10 +71,10 @@ pub async fn show(asked: MemberRequest) -> Result<Response> {
         return Ok(respond::see_other(&format!("/conversations/{}", conversation.id)));
     }
     let column = match found {
-        Some(found) => ListColumn::of_search(found, is_list_shown),
-        None => list_column::load(&mut snapshot, &asked, is_list_shown).await?,
+        Some(found) => ListColumn::of_search(found),
+        None => list_column::load(&mut snapshot, &asked, is_list_shown, held.as_ref()).await?,
     };
-    let column = column.beside(conversation.id);
+    let column = column.beside(conversation.id, held.as_ref());
     let shell = Shell::load(&mut snapshot, &asked, column.here()).await?;
     if !is_wanted {
         return respond::page(&BesidePage { shell, column, conversation });
@@ -109,5 +112,6 @@ pub async fn show(asked: MemberRequest) -> Result<Response> {
     if !standing.has_seen(&page.conversation) {
         reading::opened(&asked, &page.conversation, &mut response);
     }
+    presence::opened(&asked, &page.conversation);
     Ok(response)
 }

@@ -20,7 +20,7 @@ struct ListPage {
 
 pub async fn show(asked: MemberRequest) -> Result<Response> {
     let mut reading = asked.reading().await?;
-    let column = list_column::load(&mut reading, &asked, asked.wants("list")).await?;
+    let column = list_column::load(&mut reading, &asked, asked.wants("list"), None).await?;
     let shell = Shell::load(&mut reading, &asked, column.here()).await?;
     respond::page(&ListPage { shell, column })
 }

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
+use crate::inbox::held_list::HeldList;
 use crate::inbox::item::InboxItem;
 use crate::inbox::reading;
 use crate::search::beside::FoundColumn;
@@ -35,6 +36,8 @@ pub struct ListColumn {
     pub found: Option<FoundColumn>,
     /// Whether its rows were read. A page that is brought up to date may not want them.
     pub is_shown: bool,
+    /// The browser has this very page of it, so that none of it is read or sent.
+    pub is_held: bool,
     /// The inbox it is narrowed to.
     pub inbox: Option<Mailbox>,
     /// The name of the tag it is narrowed to.
@@ -62,11 +65,19 @@ pub struct Empty {
     pub actions: Vec<(String, String)>,
 }
 
-/// The page of the list that the query of a request names; without `is_shown` its rows are not read. An unknown view, inbox
-/// or place is the same 404.
-pub async fn load(conn: &mut PgConnection, asked: &MemberRequest, is_shown: bool) -> Result<ListColumn> {
+/// The page of the list that the query of a request names; without `is_shown`, or when the browser holds it, its rows are not
+/// read. An unknown view, inbox or place is the same 404.
+pub async fn load(
+    conn: &mut PgConnection,
+    asked: &MemberRequest,
+    is_shown: bool,
+    held: Option<&HeldList>,
+) -> Result<ListColumn> {
     let (wanted, inbox, tag) = wanted(conn, asked, asked.queries()).await?;
     let before: Option<ConversationCursor> = parsed(asked.queries(), "before")?;
+    let here = query(&wanted, before);
+    let is_held = HeldList::is_page(held, &here);
+    let is_shown = is_shown && !is_held;
     let (person, now) = (&asked.person, asked.times().now);
     let page = match (wanted.filter(person, before, PAGE), wanted.tag) {
         _ if !is_shown => RowsPage::default(),
@@ -82,7 +93,7 @@ pub async fn load(conn: &mut PgConnection, asked: &MemberRequest, is_shown: bool
     Ok(ListColumn {
         next: page.next.map(|place| query(&wanted, Some(place))),
         further: before.is_some(),
-        query: query(&wanted, before),
+        query: here,
         rows: page.rows.into_iter().map(InboxItem).collect(),
         tags: if is_shown { tags::offered(conn, person).await? } else { Vec::new() },
         inbox,
@@ -90,6 +101,7 @@ pub async fn load(conn: &mut PgConnection, asked: &MemberRequest, is_shown: bool
         asked: wanted,
         found: None,
         is_shown,
+        is_held,
         current: None,
         previous: None,
         following: None,
@@ -190,9 +202,13 @@ pub fn query(wanted: &view::AskedView, before: Option<ConversationCursor>) -> St
 }
 
 impl ListColumn {
-    /// Beside this conversation.
-    pub fn beside(mut self, conversation: ConversationId) -> Self {
+    /// Beside this conversation, whose neighbours the browser knows if it holds the list.
+    pub fn beside(mut self, conversation: ConversationId, held: Option<&HeldList>) -> Self {
         self.current = Some(conversation);
+        if let Some(held) = held.filter(|_| self.is_held) {
+            (self.previous, self.following) = (held.previous, held.following);
+            return self;
+        }
         let shown = self.shown();
         if let Some(at) = shown.iter().position(|id| *id == conversation) {
             // It is being read.
@@ -206,12 +222,13 @@ impl ListColumn {
     }
 
     /// Results of a search, instead of a view.
-    pub fn of_search(found: FoundColumn, is_shown: bool) -> Self {
+    pub fn of_search(found: FoundColumn) -> Self {
         Self {
             asked: view::AskedView::default(),
             query: found.asked.query(),
+            is_shown: found.is_shown,
+            is_held: found.is_held,
             found: Some(found),
-            is_shown,
             inbox: None,
             tag: None,
             tags: Vec::new(),
@@ -247,6 +264,9 @@ impl ListColumn {
 
     /// The conversation that J opens. From one that is not in the list, it is the first of the list.
     pub fn below(&self) -> Option<ConversationId> {
+        if self.is_held {
+            return self.following;
+        }
         let shown = self.shown();
         let is_here = shown.iter().any(|id| self.is_current(id));
         if is_here { self.following } else { shown.first().copied() }

@@ -2,6 +2,7 @@
 //! `list_column` is the list as every page shows it that has one.
 
 pub mod density;
+pub mod held_list;
 pub mod item;
 pub mod list;
 pub mod list_column;

@@ -37,7 +37,8 @@ async fn note(app: &App, person: &Person, conversation: &Conversation) -> Result
     tx.commit().await
 }
 
-fn is_looked_at(asked: &MemberRequest) -> bool {
+/// Whether somebody sees the page, and not only a browser that reads ahead or brings an open page up to date.
+pub fn is_looked_at(asked: &MemberRequest) -> bool {
     let ahead = [asked.header("sec-purpose"), asked.header("purpose"), asked.header("x-moz")];
     let is_ahead = ahead.into_iter().flatten().any(|purpose| purpose.contains("prefetch"));
     !is_ahead && asked.header("x-live").is_none()

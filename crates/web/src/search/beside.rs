@@ -1,6 +1,7 @@
 //! The results of a search beside a conversation that was opened from them: what the query of its address says (`q`, and what
 //! narrows it), as `/search` has it. So J and K walk the results, and Esc leads back to them.
 
+use crate::inbox::held_list::HeldList;
 use crate::search::show::{self, Hit, SearchRequest};
 use crate::search::typed::TypedSearch;
 use crate::visit::MemberRequest;
@@ -14,11 +15,18 @@ pub struct FoundColumn {
     pub next: Option<String>,
     /// It took too long.
     pub is_stopped: bool,
+    /// As in `ListColumn`.
+    pub is_shown: bool,
+    pub is_held: bool,
 }
 
 /// Nothing if the conversation was not opened from a search. Read apart from the conversation, because a search may be given up
-/// by the database. Without `is_shown` nothing is looked for.
-pub async fn load(asked: &MemberRequest, is_shown: bool) -> Result<Option<FoundColumn>> {
+/// by the database. Without `is_shown`, or when the browser holds the results, nothing is looked for.
+pub async fn load(
+    asked: &MemberRequest,
+    is_shown: bool,
+    held: Option<&HeldList>,
+) -> Result<Option<FoundColumn>> {
     if asked.queries().get("q").is_none_or(|q| q.trim().is_empty()) {
         return Ok(None);
     }
@@ -27,7 +35,10 @@ pub async fn load(asked: &MemberRequest, is_shown: bool) -> Result<Option<FoundC
     if wanted.files {
         return Ok(None);
     }
-    let mut column = FoundColumn { asked: wanted, hits: Vec::new(), next: None, is_stopped: false };
+    let is_held = HeldList::is_page(held, &wanted.query());
+    let is_shown = is_shown && !is_held;
+    let mut column =
+        FoundColumn { asked: wanted, hits: Vec::new(), next: None, is_stopped: false, is_shown, is_held };
     if !is_shown {
         return Ok(Some(column));
     }

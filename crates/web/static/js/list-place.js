@@ -58,6 +58,35 @@
     row.scrollIntoView({ block: "nearest" });
   });
 
+  // A list that is shown already does not come again with a conversation that is opened from it: the page says what it has,
+  // and which row is the open one is changed here.
+  document.addEventListener("page:leaving", ({ detail: { path, headers } }) => {
+    const list = document.querySelector("#list[data-page]");
+    const rows = [...(list?.querySelectorAll(".item:not(.is-gone)") ?? [])];
+    const at = rows.findIndex((row) => `/conversations/${row.id}` === path);
+    if (at < 0) return;
+    headers["x-list"] = list.dataset.page;
+    headers["x-around"] = `${rows[at - 1]?.id ?? "-"} ${rows[at + 1]?.id ?? "-"}`;
+  });
+  document.addEventListener("list:kept", ({ detail: { list, open } }) => {
+    for (const row of list.querySelectorAll(".item")) {
+      const isOpen = row.id === open;
+      row.classList.toggle("is-selected", isOpen);
+      const link = row.querySelector(".item__body");
+      if (isOpen) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+      if (!isOpen) continue;
+      row.classList.remove("is-unread");
+      row.querySelector(".item__who > .sr-only")?.remove();
+    }
+    const title = list.querySelector("h1#list-title");
+    if (!title) return;
+    const smaller = document.createElement("h2");
+    for (const { name, value } of title.attributes) smaller.setAttribute(name, value);
+    smaller.append(...title.childNodes);
+    title.replaceWith(smaller);
+  });
+
   // A page that was morphed in.
   document.addEventListener("page:shown", (event) => { if (event.detail.elsewhere) restore(); });
   document.readyState === "loading" ? document.addEventListener("DOMContentLoaded", restore) : restore();

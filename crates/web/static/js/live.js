@@ -4,7 +4,7 @@
 //
 // For page authors: data-live="list counts" on a region; data-plain on links and forms that the browser handles itself;
 // data-dirty on what a person has changed, data-keep on what a script looks after: neither is morphed while it stays.
-// Events on document: "page:leaving" before a link is followed; "page:answered" {form, path} when a form was answered with
+// Events on document: "page:leaving" {path, headers} before a link is followed; "page:answered" {form, path} when a form was answered with
 // a page, "page:refused" {form} when it was not; "page:shown" after a visit; "live:refreshed" {fresh, topics} after regions
 // changed, fresh being null unless a list was among them; "live:presence". Whoever knows that something changed says
 // "rookery:refresh", "rookery:address" when what is shown has an address of its own now, and "rookery:added" {part} of
@@ -62,6 +62,11 @@
     init: (api) => { morph = api.morph; },
     htmx_before_morph_node: (node, { newNode }) => {
       if (!(node instanceof Element)) return true;
+      // The service knows that the list is here, and sent none of it.
+      if (node.dataset?.page && newNode.dataset?.held) {
+        tell("list:kept", { list: node, open: newNode.dataset.held });
+        return false;
+      }
       // Another conversation's pane is not the old one with other words: nothing of it may stay.
       if (visit?.elsewhere && node.parentElement?.id === "main" && !isSameList(node, newNode)) {
         for (const { name } of [...node.attributes]) if (!newNode.hasAttribute(name)) node.removeAttribute(name);
@@ -120,7 +125,7 @@
     if (ctx.request.method === "GET") {
       going?.request.abort?.();
       going = ctx;
-      tell("page:leaving");
+      tell("page:leaving", { path: new URL(ctx.request.action, location.href).pathname, headers: ctx.request.headers });
     }
     root.dataset.busy = "";
   });
@@ -202,6 +207,8 @@
       place?.focus({ preventScroll: true });
     }
     settle();
+    // The list was gone when an answer came that counted on it.
+    if (document.querySelector("#list[data-held]")) heard(["list"]);
     tell("page:shown", shownBy);
   });
 

@@ -23,15 +23,18 @@
     say(on, doing, seen);
   };
 
-  // A page that was just made has noted itself that it was read; one that comes into sight again has not.
-  const arrive = (seen = false) => {
-    const here = document.hidden ? null : conversation();
-    if (here === on) return;
-    if (on) say(on, "gone");
-    on = here;
+  // Opening a conversation has said so itself, and what was left for it. What comes into sight again has said nothing.
+  const opened = () => {
+    on = document.hidden ? null : conversation();
     wrote = 0;
-    beat(seen);
   };
+  const leave = () => {
+    if (on) say(on, "gone");
+    on = null;
+  };
+  document.addEventListener("page:leaving", ({ detail: { path, headers } }) => {
+    if (on && path.startsWith("/conversations/")) headers["x-left"] = on;
+  });
 
   document.addEventListener("input", (event) => {
     if (!on || !event.target.closest?.(".composer, .app__main form") || !event.target.matches("textarea, [contenteditable]")) return;
@@ -94,15 +97,19 @@
     if (event.detail.topics.has(`conversation:${on}`)) beat(true);
   });
   document.addEventListener("page:shown", () => {
-    arrive();
+    const here = conversation();
+    if (!here) leave();
+    else if (here !== on) opened();
     draw();
   });
-  document.addEventListener("visibilitychange", () => arrive(true));
-  window.addEventListener("pagehide", () => {
-    if (on) say(on, "gone");
-    on = null;
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) return leave();
+    on = conversation();
+    wrote = 0;
+    beat(true);
   });
+  window.addEventListener("pagehide", leave);
   setInterval(() => beat(), BEAT);
-  arrive();
+  opened();
   ask();
 })();
