@@ -43,6 +43,7 @@ before(async () => {
     compose: '/compose',
     drafts: '/drafts',
     'saved replies': '/settings/saved-replies',
+    'a new saved reply': '/settings/saved-replies?new=1',
     inboxes: '/settings/inboxes?new=1',
     domains: '/settings/domains',
     notices: '/notices',

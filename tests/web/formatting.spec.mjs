@@ -255,9 +255,18 @@ story(test, 'a saved reply is opened by a slash, stands where the cursor was, an
   const { id, page } = await replying('By heart');
   await page.goto('/settings/saved-replies?new=1');
   await page.getByLabel('Name', { exact: true }).fill('Viewing');
-  await page.getByLabel('Text', { exact: true }).fill('Dear {{first name}},\n\ncome at ten.');
+  await page.locator('#edit .rich').click();
+  assert.equal(await page.locator('#edit .rich__bar [data-tag=IMG]').count(), 0, 'it has no pictures');
+  await type(page, 'Dear {{first name}},');
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Control+b');
+  await type(page, 'come');
+  await page.keyboard.press('Control+b');
+  await type(page, ' at ten.');
   await page.getByRole('button', { name: 'Save', exact: true }).first().click();
-  await page.getByRole('link', { name: /Viewing/ }).waitFor();
+  await page.getByRole('link', { name: /Viewing/ }).click();
+  assert.equal(await page.locator('#edit .rich b').textContent(), 'come', 'it is kept with its formatting');
   await page.goto(`/conversations/${id}`);
   await write(page, 'r', '');
   await page.keyboard.press('Control+b');
@@ -279,7 +288,7 @@ story(test, 'a saved reply is opened by a slash, stands where the cursor was, an
   await type(page, 'Ada');
   const now = await written(page);
   assert.equal(now.text, 'Good news 1/2\nDear Ada,\n\ncome at ten.');
-  assert.match(now.html, /<b>Good news<\/b> 1\/2/);
+  assert.match(now.html, /<b>Good news<\/b> 1\/2.*Dear Ada,.*<b>come<\/b> at ten\./);
 });
 
 story(test, 'a formatted draft is saved, kept in the browser while it cannot be, and brought back', async () => {

@@ -13,6 +13,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
 use chrono::TimeDelta;
 use jiff::tz::TimeZone;
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use url::form_urlencoded;
 
@@ -27,6 +28,7 @@ use rookery_core::workspace::people::Person;
 use rookery_core::workspace::sessions::Session;
 use rookery_http::bodies::{Bodies, Caller, WholeBody};
 use rookery_http::serve::From;
+use rookery_reading::html::written;
 
 /// Bytes of a form without files.
 pub const MOST_FORM_BYTES: usize = 2 << 20;
@@ -73,6 +75,13 @@ pub struct MemberRequest {
 /// The names and values of a query or a form, in their order.
 #[derive(Default)]
 pub struct FormFields(Vec<(String, String)>);
+
+/// What somebody formatted, in the form that is kept, and its words. Of what is only text there is neither.
+#[derive(Default)]
+pub struct Formatted {
+    pub html: String,
+    pub words: Option<String>,
+}
 
 /// The fields of a form, with the memory that is reserved for them.
 pub struct Form {
@@ -291,6 +300,19 @@ impl FormFields {
     /// A ticked box or a pressed button.
     pub fn flag(&self, name: &str) -> bool {
         self.get(name).is_some()
+    }
+
+    /// What the editor of the page wrote into `body` and `html`. Without it the text holds. None if it is too much to keep.
+    pub async fn formatted(&self) -> Result<Option<Formatted>> {
+        let typed = self.get("html").filter(|html| self.flag("rich") && !html.is_empty());
+        let Some(typed) = typed.map(str::to_owned) else { return Ok(Some(Formatted::default())) };
+        // A long text would keep a thread of the runtime.
+        let cleaned = spawn_blocking(move || {
+            let html = written::stored(&typed)?;
+            let words = (!html.is_empty()).then(|| written::text(&html));
+            Some(Formatted { html, words })
+        });
+        cleaned.await.map_err(Error::internal)
     }
 
     /// A field that, when there is one, has to name something of this kind.

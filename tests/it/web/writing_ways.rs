@@ -101,6 +101,58 @@ async fn saved_replies_are_filled_in_where_they_are_inserted_and_inboxes_sign() 
         leaves(world).await;
         let text = &world.outbox.letters()[0].text;
         assert!(text.starts_with("Dear Ada, it is here.\n\nKind regards,\n"), "{text}");
+
+        // A formatted one is kept in the form of mail, and without pictures.
+        let html = "<div class=\"x\">Dear <b>{{customer.first_name}}</b>, see \
+                    <a href=\"https://inn.example/{{customer.email}}\">this</a>: <u>{{price}}</u>.</div>\
+                    <div><img src=\"cid:dfl_1\" alt=\"Map\" onerror=\"x()\"></div>";
+        let rich = [("name", "Formatted"), ("body", "(the words of the page)"), ("rich", "1")];
+        let made = mia.post(page, &[&rich[..], &[("html", html)]].concat()).await;
+        let formatted = made.location().split("of=").nth(1).unwrap();
+        let editing = async || {
+            let shown = mia.get(&format!("{page}?edit={formatted}")).await.page();
+            Composer::of(shown.replace("id=\"edit\"", "id=\"composer-form\""))
+        };
+        let kept = editing().await;
+        assert_eq!(
+            kept.get("html"),
+            "<div>Dear <b>{{customer.first_name}}</b>, see \
+             <a href=\"https://inn.example/%7B%7Bcustomer.email%7D%7D\">this</a>: \
+             <u>{{price}}</u>.</div><div>[Map]</div>"
+        );
+        assert!(kept.get("body").starts_with("Dear {{customer.first_name}}, see this <https://"));
+        // The editor gets it with its formatting, and a name that is markup is words.
+        let from = "=?utf-8?q?=3Cb=3EEve=3C=2Fb=3E?= <eve@customer.example>";
+        let other = acme.mail(help, from, "Stay", "When can we come?").await;
+        let composer = Composer::open(&mia, &reply(other)).await.formatted("<div><i>Hello!</i></div>");
+        let shown = composer.press(&mia, &write(other), ("insert", formatted)).await;
+        let composer = Composer::open(&mia, shown.location()).await;
+        assert_eq!(
+            composer.get("html"),
+            "<div><i>Hello!</i></div><div><br></div><div>Dear <b>&lt;b&gt;Eve&lt;/b&gt;</b>, see \
+             <a href=\"https://inn.example/eve@customer.example\">this</a>: \
+             <u>{{price}}</u>.</div><div>[Map]</div>"
+        );
+        let shown = composer.set("rich", "1").press(&mia, &write(other), ("do", "send")).await;
+        assert!(shown.location().contains("check=send"), "the blank stops it");
+        // Without the editor it is text, as when an older version of the service changed its text.
+        let words = "Dear <b>Eve</b>, see this <https://inn.example/eve@customer.example>: {{price}}.\n[Map]";
+        let inserts = async || {
+            let composer = Composer::open(&mia, &reply(other)).await.set("body", "Hello!");
+            let shown = composer.press(&mia, &write(other), ("insert", formatted)).await;
+            Composer::open(&mia, shown.location()).await
+        };
+        let composer = inserts().await;
+        assert_eq!((composer.get("html"), composer.get("body")), ("", format!("Hello!\n\n{words}").as_str()));
+        world.sql("update saved_replies set body = 'Changed there.' where html <> ''").await;
+        assert_eq!(inserts().await.get("body"), "Hello!\n\nChanged there.");
+        assert_eq!(editing().await.get("html"), "");
+        let large = format!("<b>{}</b>", "x".repeat(300_000));
+        let refused = mia
+            .post(page, &[&rich[..], &[("id", formatted), ("html", large.as_str())]].concat())
+            .await
+            .page();
+        assert!(refused.contains("too much formatting"));
         let removed = mia.post(page, &[("id", reply_id), ("do", "remove")]).await;
         assert!(removed.location().contains("saved-reply-gone"));
     })

@@ -1,5 +1,5 @@
 //! Saved replies: texts the team writes often, with variables and files. A variable whose value is not known stays in the
-//! text as a blank, and a blank stops the send (`blanks`).
+//! text as a blank, and a blank stops the send (`blanks`). One may be formatted: then its text is what the formatting says.
 
 use std::ops::Range;
 
@@ -13,11 +13,15 @@ use rookery_base::store::db::Tx;
 use rookery_base::store::held_blobs::held_blobs;
 use rookery_core::conversations::timeline::Attachment;
 use rookery_core::workspace::people::{Person, a_name};
+use rookery_reading::html::written;
 use rookery_reading::text;
 
 const NO_SAVED_REPLY: Error = Error::Missing("No such saved reply.");
 const LONGEST_NAME: usize = 100;
 const LONGEST_BODY: usize = 20_000;
+/// Bytes of a formatting: the list of all of them is read as a whole.
+const LONGEST_HTML: usize = 64 * 1024;
+pub const TOO_FORMATTED: &str = "has too much formatting to keep. Paste it as plain text instead.";
 /// Saved replies of a workspace.
 pub const MOST: i64 = 500;
 pub const MOST_FILES: usize = 10;
@@ -40,9 +44,36 @@ pub struct SavedReply {
     pub id: SavedReplyId,
     pub name: String,
     pub body: String,
+    html: String,
     pub changed_at: DateTime<Utc>,
     /// Whoever attaches one borrows it.
     pub files: Vec<(DraftFileId, Attachment)>,
+}
+
+/// A saved reply with every variable whose value is known.
+#[derive(Debug)]
+pub struct FilledReply {
+    pub text: String,
+    /// The same with its formatting (`html/written`), empty if it has none.
+    pub html: String,
+}
+
+impl SavedReply {
+    /// The text with its formatting, empty if it has none. The text holds: an older version of the service changes it alone.
+    pub fn formatting(&self) -> &str {
+        if written::under(&self.html, &self.body) == Some("") { &self.html } else { "" }
+    }
+
+    pub fn filled(&self, values: &Values) -> FilledReply {
+        let html = written::filled(
+            self.formatting(),
+            |words| fill(words, values),
+            |address| filled_address(address, values),
+        );
+        // Its text names a variable within a link as addresses do.
+        let text = if html.is_empty() { fill(&self.body, values) } else { written::text(&html) };
+        FilledReply { text, html }
+    }
 }
 
 /// By name.
@@ -60,7 +91,7 @@ async fn read(
     id: Option<SavedReplyId>,
 ) -> Result<Vec<SavedReply>> {
     let rows = sqlx::query!(
-        r#"select id as "id: SavedReplyId", name, body, changed_at,
+        r#"select id as "id: SavedReplyId", name, body, html, changed_at,
                coalesce((select jsonb_agg(jsonb_build_object('id', f.id, 'filename', filename, 'contentType', content_type,
                              'size', size, 'blob', blob, 'borrowed', true) order by f.id)
                          from saved_reply_files f where f.workspace_id = $1 and f.reply_id = r.id), '[]')
@@ -79,6 +110,7 @@ async fn read(
             id: row.id,
             name: row.name,
             body: row.body,
+            html: row.html,
             changed_at: row.changed_at,
             files: row.files.0.into_iter().map(|file| (DraftFileId(file.id), file.attachment)).collect(),
         })
@@ -92,13 +124,14 @@ struct SavedReplyFile {
     attachment: Attachment,
 }
 
-/// Makes one, or changes the one that is given.
+/// Makes one, or changes the one that is given. `html` is the body with its formatting (`html/written`), empty without.
 pub async fn put(
     tx: &mut Tx<'_>,
     person: &Person,
     id: Option<SavedReplyId>,
     name: &str,
     body: &str,
+    html: &str,
 ) -> Result<SavedReplyId> {
     let name = a_name("name", name, LONGEST_NAME)?;
     let body = text::lines(body).trim_end().to_owned();
@@ -108,6 +141,11 @@ pub async fn put(
             return Err(Error::problem("body", format!("must be at most {LONGEST_BODY} characters")));
         }
         _ => {}
+    }
+    // Pictures are files of a draft. Their descriptions stay, as in the text.
+    let html = written::with_pictures(html, |_| None);
+    if html.len() > LONGEST_HTML {
+        return Err(Error::problem("body", TOO_FORMATTED));
     }
     let (workspace, now) = (tx.workspace().0, tx.now());
     if id.is_none() {
@@ -135,11 +173,11 @@ pub async fn put(
     let minted: SavedReplyId = tx.mint();
     let kept = sqlx::query_scalar!(
         r#"with changed as (
-               update saved_replies set name = $4, body = $5, changed_by = $6, changed_at = $7
+               update saved_replies set name = $4, body = $5, changed_by = $6, changed_at = $7, html = $8
                where workspace_id = $1 and id = $2 returning id),
            made as (
-               insert into saved_replies (workspace_id, id, name, body, changed_by, changed_at)
-               select $1, $3, $4, $5, $6, $7 where $2::bigint is null returning id)
+               insert into saved_replies (workspace_id, id, name, body, changed_by, changed_at, html)
+               select $1, $3, $4, $5, $6, $7, $8 where $2::bigint is null returning id)
            select id as "id!: SavedReplyId" from changed union all select id from made"#,
         workspace,
         id.map(|id| id.0),
@@ -147,7 +185,8 @@ pub async fn put(
         name,
         body,
         person.id.0,
-        now
+        now,
+        html
     )
     .fetch_optional(&mut **tx)
     .await?;
@@ -240,6 +279,30 @@ impl Values {
 
 /// The text with every variable whose value is known. `{{customer.first_name|there}}` has a word for when it is not.
 pub fn fill(body: &str, values: &Values) -> String {
+    fill_by(body, |variable| values.value_of(variable))
+}
+
+/// The address of a link with the values in it, if all are known. Each is one part of it, behind the host: a customer's name
+/// leads nowhere else.
+fn filled_address(address: &str, values: &Values) -> Option<String> {
+    let host = address.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
+    if host.is_some_and(|host| host.contains("{{")) {
+        return None;
+    }
+    let filled = fill_by(address, |variable| values.value_of(variable).map(|value| part_of_address(&value)));
+    blanks(&filled).is_empty().then_some(filled)
+}
+
+fn part_of_address(value: &str) -> String {
+    let part = |byte: u8| match byte {
+        b'-' | b'.' | b'_' | b'~' | b'@' => char::from(byte).to_string(),
+        letter if letter.is_ascii_alphanumeric() => char::from(letter).to_string(),
+        other => format!("%{other:02X}"),
+    };
+    value.bytes().map(part).collect()
+}
+
+fn fill_by(body: &str, value_of: impl Fn(&str) -> Option<String>) -> String {
     let (mut filled, mut rest) = (String::with_capacity(body.len()), body);
     while let Some((start, end)) = next_blank(rest) {
         let inside = &rest[start + 2..end - 2];
@@ -248,7 +311,7 @@ pub fn fill(body: &str, values: &Values) -> String {
             None => (inside.trim(), None),
         };
         filled.push_str(&rest[..start]);
-        match values.value_of(variable).or(otherwise.map(str::to_owned)) {
+        match value_of(variable).or(otherwise.map(str::to_owned)) {
             Some(value) => filled.push_str(&value),
             None => filled.push_str(&rest[start..end]),
         }
@@ -324,6 +387,50 @@ mod tests {
         let values = Values { customer_name: Some("{{agent.name}}\r\nBcc: x".into()), ..values() };
         let filled = fill("Hello {{customer.name}}", &values);
         assert!(blanks(&filled).is_empty() && !filled.contains('\n'), "{filled}");
+    }
+
+    #[test]
+    fn formatting_is_filled_as_its_text_is_and_a_value_is_no_markup() {
+        let reply = |body: &str, html: &str| SavedReply {
+            id: SavedReplyId(1),
+            name: "Hello".into(),
+            body: body.into(),
+            html: html.into(),
+            changed_at: DateTime::UNIX_EPOCH,
+            files: Vec::new(),
+        };
+        let html = "<div>Dear <b>{{customer.name}}</b>, see \
+                    <a href=\"https://a.example/{{customer.name}}\">this</a>, {{amount}}</div>";
+        let (html, values) = (written::stored(html).unwrap(), values());
+        let body = written::text(&html);
+        let filled = reply(&body, &html).filled(&values);
+        assert_eq!(
+            filled.html,
+            "<div>Dear <b>Ada Lovelace</b>, see \
+             <a href=\"https://a.example/Ada%20Lovelace\">this</a>, {{amount}}</div>"
+        );
+        let hostile = Values { customer_name: Some("<b>A</b>/?x=\"#{{y}}".into()), ..values.clone() };
+        let filled = reply(&body, &html).filled(&hostile);
+        assert_eq!(
+            filled.html,
+            "<div>Dear <b>&lt;b&gt;A&lt;/b&gt;/?x=\"#{ {y}}</b>, see \
+             <a href=\"https://a.example/%3Cb%3EA%3C%2Fb%3E%2F%3Fx%3D%22%23%7B%20%7By%7D%7D\">this</a>, \
+             {{amount}}</div>"
+        );
+        assert_eq!(blanks(&filled.text), ["{{amount}}"]);
+        // What nobody knows is asked for in sight, not in the address of a link.
+        let nobody = reply(&body, &html).filled(&Values::default());
+        assert_eq!(
+            written::text(&nobody.html),
+            "Dear {{customer.name}}, see this <https://a.example/{{customer.name}}>, {{amount}}"
+        );
+        // Nor does a value choose the host.
+        let host = "<b>!</b> <a href=\"https://a.example{{customer.name}}/\">this</a>";
+        let evil = Values { customer_name: Some(".evil.example".into()), ..values.clone() };
+        let filled = reply(&written::text(host), host).filled(&evil);
+        assert_eq!(filled.html, "<b>!</b> this &lt;https://a.example.evil.example/&gt;");
+        // The text was changed by somebody who does not know of the formatting.
+        assert_eq!(reply("Changed.", &html).filled(&values).html, "");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! functions on the form expect it as `stored` made it. Pictures are named by their files (`pictures`).
 
 mod clean;
+mod filled;
 mod links;
 mod mail;
 mod pictures;
@@ -10,6 +11,7 @@ mod tree;
 mod words;
 
 pub use self::clean::stored;
+pub use self::filled::filled;
 pub use self::mail::{for_mail, for_page};
 pub use self::pictures::{pictures, with_pictures};
 pub use self::words::text;

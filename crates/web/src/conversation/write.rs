@@ -4,14 +4,13 @@
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use tokio::task::spawn_blocking;
 
 use crate::bulk::asked_action::path_in;
 use crate::conversation::{later, receive};
 use crate::inbox::reading::{list_in, list_path};
 use crate::respond::{self, see_other, see_other_with};
 use crate::toast::{Done, Toast};
-use crate::visit::{FormFields, MemberRequest};
+use crate::visit::{FormFields, Formatted, MemberRequest};
 use rookery_base::error::{Error, NO_MAILBOX, Result};
 use rookery_base::ids::{BookingTypeId, ConversationId, DraftFileId, DraftId, MailboxId, SavedReplyId};
 use rookery_base::store::db::Tx;
@@ -24,9 +23,10 @@ use rookery_product::bookings::link::offer_link;
 use rookery_product::bookings::types;
 use rookery_product::replies::drafts::{self, DraftKind, DraftWords, Save, Saved};
 use rookery_product::replies::recipients::{self, Recipients};
+use rookery_product::replies::saved_replies::{self, FilledReply};
 use rookery_product::replies::secure::{self, Prepared};
 use rookery_product::replies::send::{self, Click, SendOutcome, SentItem, SentReply};
-use rookery_product::replies::{asking, draft_end, ready, saved_replies, upload};
+use rookery_product::replies::{asking, draft_end, ready, upload};
 use rookery_reading::html::written;
 
 /// `POST /conversations/{id}/write`
@@ -106,13 +106,6 @@ impl Typed {
     }
 }
 
-/// A mail in the form that is kept, and its words. Of one that is only text there is neither.
-#[derive(Default)]
-struct Formatted {
-    html: String,
-    words: Option<String>,
-}
-
 impl<'a> Filled<'a> {
     fn read(form: &'a FormFields, conversation: Option<ConversationId>) -> Result<Self> {
         let kind = match conversation {
@@ -132,7 +125,8 @@ impl<'a> Filled<'a> {
     }
 
     async fn typed(&self) -> Result<Typed> {
-        let formatted = self.formatted().await?;
+        let formatted =
+            if self.is_rich() { self.form.formatted().await? } else { Some(Formatted::default()) };
         let too_formatted = formatted.is_none();
         let formatted = formatted.unwrap_or_default();
         let (mailbox, from) = self.sender()?;
@@ -168,18 +162,9 @@ impl<'a> Filled<'a> {
         }
     }
 
-    /// A page without the editor does not know of the formatting: then the text holds. None if it is too much to keep.
-    async fn formatted(&self) -> Result<Option<Formatted>> {
-        let is_rich = self.form.flag("rich") && self.kind != DraftKind::Note && !self.is_secure();
-        let typed = self.form.get("html").filter(|html| is_rich && !html.is_empty());
-        let Some(typed) = typed.map(str::to_owned) else { return Ok(Some(Formatted::default())) };
-        // A long mail would keep a thread of the runtime.
-        let cleaned = spawn_blocking(move || {
-            let html = written::stored(&typed)?;
-            let words = (!html.is_empty()).then(|| written::text(&html));
-            Some(Formatted { html, words })
-        });
-        cleaned.await.map_err(Error::internal)
+    /// A page without the editor does not know of the formatting: then the text holds.
+    fn is_rich(&self) -> bool {
+        self.form.flag("rich") && self.kind != DraftKind::Note && !self.is_secure()
     }
 
     fn is_secure(&self) -> bool {
@@ -251,7 +236,8 @@ async fn act(asked: &MemberRequest, form: &FormFields, id: Option<ConversationId
         {
             readdress(asked, &mut tx, conversation, &mut words, false).await?;
         }
-        insert_reply(asked, &mut tx, conversation.as_ref(), &mut words, reply).await?;
+        let filled_in = reply_filled(asked, &mut tx, conversation.as_ref(), &words, reply).await?;
+        add(&mut words, &filled_in.text, if filled.is_rich() { &filled_in.html } else { "" });
     }
     if let (Some(offered), Some(conversation)) = (form.parse::<BookingTypeId>("offer")?, &conversation) {
         offer_times(asked, &mut tx, conversation, &mut words, offered).await?;
@@ -337,27 +323,31 @@ async fn readdress(
     Ok(())
 }
 
-async fn insert_reply(
+/// What is inserted, with the values of this conversation.
+async fn reply_filled(
     asked: &MemberRequest,
     tx: &mut Tx<'_>,
     conversation: Option<&Conversation>,
-    words: &mut DraftWords,
+    words: &DraftWords,
     reply: SavedReplyId,
-) -> Result<()> {
+) -> Result<FilledReply> {
     let reply = saved_replies::find(tx, asked.person.workspace, reply).await?;
     let typed = recipients::read(&words.to, "", "").unwrap_or_default();
     let values = values(asked, tx, conversation, words, &typed).await?;
-    let filled = saved_replies::fill(&reply.body, &values);
-    add(words, &filled);
-    Ok(())
+    Ok(reply.filled(&values))
 }
 
-/// Puts a paragraph under what is written.
-fn add(words: &mut DraftWords, paragraph: &str) {
-    let formatted = if words.html.is_empty() {
+/// Puts a paragraph under what is written. `html` is the same with its formatting, empty if it has none.
+fn add(words: &mut DraftWords, paragraph: &str, html: &str) {
+    let formatted = if words.html.is_empty() && html.is_empty() {
         None
     } else {
-        written::stored(&format!("{}{}", words.html, written::from_text(&format!("\n{paragraph}"))))
+        let or_text = |html: &str, text: &str| {
+            if html.is_empty() { written::from_text(text.trim_end()) } else { html.to_owned() }
+        };
+        let (above, below) = (or_text(&words.html, &words.body), or_text(html, paragraph));
+        let gap = if above.is_empty() { "" } else { "<div><br></div>" };
+        written::stored(&format!("{above}{gap}{below}")).filter(|html| !html.is_empty())
     };
     words.body = match &formatted {
         Some(html) => written::text(html),
@@ -381,7 +371,7 @@ async fn offer_times(
     let app = asked.visit.app().clone();
     let own = types::find(tx, &asked.person, offered).await?;
     let link = offer_link(&app, tx, asked.person.workspace, own.id, conversation).await?;
-    add(words, &format!("{}: {link}\n", own.settings.name));
+    add(words, &format!("{}: {link}\n", own.settings.name), "");
     Ok(())
 }
 

@@ -16,7 +16,7 @@ use rookery_core::conversations::secure::words::is_remembered;
 use rookery_product::replies::drafts::{self, DraftKind};
 use rookery_product::replies::ready;
 use rookery_product::replies::recipients::Recipients;
-use rookery_product::replies::saved_replies::{self, Values};
+use rookery_product::replies::saved_replies::{self, FilledReply, Values};
 use rookery_reading::text;
 
 /// Characters of a reply that the list shows.
@@ -43,7 +43,7 @@ struct ReplyChoice {
     id: String,
     name: String,
     start: String,
-    filled: String,
+    filled: FilledReply,
     files: i64,
 }
 
@@ -84,11 +84,11 @@ pub async fn show(asked: MemberRequest) -> Result<Response> {
     let replies = replies
         .into_iter()
         .map(|reply| {
-            let filled = saved_replies::fill(&reply.body, &values);
+            let filled = reply.filled(&values);
             ReplyChoice {
                 id: reply.id.to_string(),
                 name: reply.name,
-                start: text::snippet(&filled, SHOWN),
+                start: text::snippet(&filled.text, SHOWN),
                 filled,
                 files: reply.files.len() as i64,
             }

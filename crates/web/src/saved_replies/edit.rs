@@ -37,6 +37,8 @@ struct Editing {
     id: String,
     name: String,
     body: String,
+    /// The text with its formatting, empty if it has none.
+    html: String,
     files: Vec<(String, String, i64)>,
     problems: Vec<Problem>,
 }
@@ -49,6 +51,7 @@ pub async fn show(asked: MemberRequest) -> Result<Response> {
             let reply = saved_replies::find(&mut conn, asked.person.workspace, id).await?;
             Some(Editing {
                 id: reply.id.to_string(),
+                html: reply.formatting().to_owned(),
                 name: reply.name,
                 body: reply.body,
                 files: reply
@@ -63,6 +66,7 @@ pub async fn show(asked: MemberRequest) -> Result<Response> {
             id: String::new(),
             name: String::new(),
             body: String::new(),
+            html: String::new(),
             files: Vec::new(),
             problems: Vec::new(),
         }),
@@ -89,14 +93,23 @@ async fn page(conn: &mut PgConnection, asked: &MemberRequest, editing: Option<Ed
 pub async fn put(asked: MemberRequest) -> Result<Response> {
     let form = asked.form().await?;
     let id: Option<SavedReplyId> = form.parse("id")?;
+    let formatted = form.formatted().await?;
     let mut tx = asked.tx().await?;
     if let (Some(id), Some("remove")) = (id, form.get("do")) {
         saved_replies::remove(&mut tx, id).await?;
         tx.commit().await?;
         return Ok(see_other_with(HERE, Toast::new(Done::SavedReplyGone, "")));
     }
-    let (name, body) = (form.text("name")?, form.text("body")?);
-    let kept = match saved_replies::put(&mut tx, &asked.person, id, name, body).await {
+    let (name, typed) = (form.text("name")?, form.text("body")?);
+    let is_kept = formatted.is_some();
+    let formatted = formatted.unwrap_or_default();
+    let body = formatted.words.as_deref().unwrap_or(typed);
+    let put = if is_kept {
+        saved_replies::put(&mut tx, &asked.person, id, name, body, &formatted.html).await
+    } else {
+        Err(Error::problem("body", saved_replies::TOO_FORMATTED))
+    };
+    let kept = match put {
         Ok(kept) => kept,
         Err(Error::Problems(problems)) => {
             drop(tx);
@@ -104,6 +117,7 @@ pub async fn put(asked: MemberRequest) -> Result<Response> {
                 id: id.map(|id| id.to_string()).unwrap_or_default(),
                 name: name.to_owned(),
                 body: body.to_owned(),
+                html: formatted.html,
                 files: Vec::new(),
                 problems,
             };

@@ -29,7 +29,7 @@
   rookery.BLANK = /\{\{[^{}\n]{1,60}\}\}/;
 
   // Where the text of a form is written: in the editor, else in the field itself. `before` is what is on the line before
-  // the cursor; what is inserted replaces what is selected.
+  // the cursor; what is inserted replaces what is selected, in the editor with its formatting if it has one.
   const fieldOf = (field) => ({
     focus: () => field.focus(),
     before: () => field.value.slice(0, field.selectionStart).split("\n").at(-1),

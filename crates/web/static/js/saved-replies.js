@@ -1,5 +1,6 @@
 // Saved replies in the composer: the menu takes its list from the page of saved replies, and `/` at the start of a line
-// opens it. What is chosen stands where the cursor was; one with files goes through the form.
+// opens it. What is chosen stands where the cursor was, with its formatting in the editor; one with files goes through the
+// form.
 (() => {
   "use strict";
 
@@ -90,7 +91,7 @@
       event.preventDefault();
       this.menu.open = false;
       this.slashed = false;
-      this.area.insert(item.dataset.text);
+      this.area.insert(item.dataset.text, item.dataset.html);
       // The next blank is chosen, so that typing fills it in.
       this.area.selectBlank();
     }

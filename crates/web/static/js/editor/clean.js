@@ -245,9 +245,9 @@
   // What is in the editor, in the form that is kept.
   rich.cleanTree = (root) => cleaned(root, { room: Infinity, pictures: 0, has: () => true });
 
-  // HTML: { fragment, pictures, near }: how many pictures were left out, and those whose files are still to come. `has` says
-  // which files are of this draft; all of it is read if it was written here.
-  rich.clean = (html, has, isWhole = false) => {
+  // HTML: { fragment, pictures, near }: how many pictures were left out, and those whose files are still to come, if it takes
+  // any. `has` says which files are of this draft; all of it is read if it was written here.
+  rich.clean = (html, has, isWhole = false, takesPictures = true) => {
     // The parser would report style sheets, style attributes and handlers to the policy, and hide the styles from us, so
     // they are called something else before. In tags only: words such as "one = 1" are somebody's text.
     const renamed = (isWhole ? html : html.slice(0, LONGEST))
@@ -256,8 +256,8 @@
       .replace(/<[a-z][^<>]*>/gi, (tag) => tag.replace(/([\s"'/])(style|on[a-z]+)(\s*=)/gi, "$1data-own-$2$3"));
     const { body } = new DOMParser().parseFromString(renamed, "text/html");
     for (const line of [...body.querySelectorAll("p")]) if (line.isConnected && itemOf(line)) wordList(line);
-    const found = { room: isWhole ? Infinity : MOST_NODES, pictures: 0, has, near: [] };
-    return { fragment: cleaned(body, found), pictures: found.pictures, near: found.near };
+    const found = { room: isWhole ? Infinity : MOST_NODES, pictures: 0, has, near: takesPictures ? [] : null };
+    return { fragment: cleaned(body, found), pictures: found.pictures, near: found.near ?? [] };
   };
 
   rich.htmlOf = (fragment) => {

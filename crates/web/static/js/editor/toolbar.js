@@ -16,11 +16,11 @@
     ["remove-formatting", "Clear formatting", "", ""],
   ];
 
-  // `act` is called with the element that a button makes, or with "" to clear; `leave` when Escape is pressed. The bar has
-  // `show(isOn)`, which asks for every button that stays pressed.
-  rich.toolbar = ({ act, leave }) => {
+  // `act` is called with the element that a button makes, or with "" to clear; `leave` when Escape is pressed. Without
+  // `pictures` there is no button for them. The bar has `show(isOn)`, which asks for every button that stays pressed.
+  rich.toolbar = ({ act, leave, pictures }) => {
     const bar = make("div", { class: "rich__bar", role: "toolbar", "aria-label": "Formatting" });
-    for (const [name, label, tag, keys] of TOOLS) {
+    for (const [name, label, tag, keys] of TOOLS.filter(([, , made]) => pictures || made !== "IMG")) {
       const title = keys ? `${label} (${keys})` : label;
       const button = make("button", { type: "button", class: "btn btn--quiet btn--icon btn--small", "aria-label": label, title, "data-tag": tag, tabindex: "-1" }, icon(name, "icon--s"));
       if (tag && tag !== "A" && tag !== "IMG") button.setAttribute("aria-pressed", "false");

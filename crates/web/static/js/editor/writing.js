@@ -11,6 +11,7 @@
   const LONG = 20_000, PAUSE = 150;
   // Pictures that mail programs show. Without a choice of their writer they are as wide as a mail's text.
   const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"], WIDEST = 600;
+  const NO_PICTURES = "Pictures weren’t pasted: this text can’t have any.";
   // What Squire does for a button, and what it does if that was done.
   const ACTS = {
     B: ["bold", "removeBold"],
@@ -27,10 +28,10 @@
       [this.words, this.html, this.flag] = ["textarea[name=body]", "textarea[name=html]", "input[name=rich]"].map((field) => place.querySelector(field));
       this.form = this.words.form;
       this.ends = new AbortController();
-      this.box = make("div", { class: "composer__body rich", role: "textbox", "aria-multiline": "true", dir: "auto", spellcheck: "true", tabindex: "0" });
+      this.box = make("div", { class: `${this.words.className} rich`, role: "textbox", "aria-multiline": "true", dir: "auto", spellcheck: "true", tabindex: "0" });
       this.said = make("p", { class: "rich__said", role: "status" });
       const leave = () => this.focus();
-      this.bar = rich.toolbar({ act: (tag) => this.act(tag), leave });
+      this.bar = rich.toolbar({ act: (tag) => this.act(tag), leave, pictures: this.takesPictures });
       this.row = rich.linkRow({ set: (to) => this.link(to), remove: () => this.unlink(), leave, say: (sentence) => this.say(sentence) });
       this.pictureRow = rich.pictureRow({ leave });
       this.chooser = make("input", { type: "file", accept: PICTURES.join(), multiple: "" });
@@ -43,7 +44,9 @@
       const at = document.activeElement;
       const goesOn = at === this.words || (at === document.body && this.words.autofocus);
       this.words.after(...this.parts);
-      this.words.hidden = true;
+      // A browser cannot ask for a field that nobody sees: the service does.
+      this.isRequired = this.words.required;
+      [this.words.hidden, this.words.required] = [true, false];
       try {
         this.begin();
         this.dress();
@@ -73,6 +76,7 @@
       this.squire.addEventListener("input", () => this.changed());
       for (const name of ["pathChange", "select"]) this.squire.addEventListener(name, () => this.show());
       const on = (target, name, act, capture = false) => target.addEventListener(name, act, { signal: this.ends.signal, capture });
+      for (const label of this.words.labels) on(label, "click", () => this.focus());
       on(this.box, "click", (event) => {
         const link = event.target.closest("a");
         if (link && (event.ctrlKey || event.metaKey)) window.open(link.href, "_blank", "noopener");
@@ -110,7 +114,7 @@
       this.ends.abort();
       this.squire?.destroy();
       this.parts.forEach((part) => part.remove());
-      [this.words.hidden, this.flag.disabled] = [false, true];
+      [this.words.hidden, this.words.required, this.flag.disabled] = [false, this.isRequired, true];
     }
 
     // ---- between the fields and the box ----
@@ -122,6 +126,7 @@
       set("aria-label", words.labels[0]?.textContent);
       set("aria-placeholder", words.placeholder);
       set("aria-invalid", words.getAttribute("aria-invalid"));
+      set("aria-required", this.isRequired && "true");
       [box.autofocus, words.autofocus] = [words.autofocus, false];
     }
 
@@ -179,17 +184,20 @@
     }
 
     cleaned(html) {
-      const { fragment, pictures, near } = rich.clean(html, (file) => this.isOwn || this.pictures.has(file), this.isReading);
+      const { fragment, pictures, near } = rich.clean(html, (file) => this.isOwn || this.pictures.has(file), this.isReading, this.takesPictures);
       for (const image of this.isOwn ? fragment.querySelectorAll("img") : []) this.pictures.add(rich.pictureOf(image));
       // While they are fetched there is no file yet that would be waited for.
       for (const one of near) this.form.querySelector("file-drop").hold(this.fetch(one));
-      this.say(pictures ? "Pictures weren’t pasted. Save them to your computer, then use Picture to add them." : "");
+      this.say(!pictures ? "" : this.takesPictures ? "Pictures weren’t pasted. Save them to your computer, then use Picture to add them." : NO_PICTURES);
       return document.importNode(fragment, true);
     }
 
     // ---- pictures ----
 
     get isSealed() { return !!this.form.elements.secure?.checked; }
+
+    // A picture is one of the files of the form.
+    get takesPictures() { return !!this.form.querySelector("file-drop"); }
 
     // Pictures of what was dropped or pasted go into the text, other files beside it.
     dropped(event, data) {
@@ -198,6 +206,7 @@
       event.preventDefault();
       event.stopImmediatePropagation();
       delete this.form.dataset.over;
+      if (!this.takesPictures) return this.say(NO_PICTURES);
       const at = event.type === "drop" && document.caretPositionFromPoint?.(event.clientX, event.clientY);
       if (at && this.box.contains(at.offsetNode)) {
         const range = document.createRange();
@@ -342,9 +351,11 @@
       return range.toString().replaceAll("\u200b", "");
     }
 
-    insert(text) {
+    // What is sealed is text.
+    insert(text, html = "") {
       this.focus();
-      this.squire.insertPlainText(text);
+      if (html && !this.isSealed) this.squire.insertHTML(html);
+      else this.squire.insertPlainText(text);
       this.write();
     }
 
