@@ -68,6 +68,7 @@ const OWNERS: &[(&str, &[&str])] = &[
             "audit_entries",
             "audit_heads",
             "mailbox_aliases",
+            "signature_files",
             "auto_replies",
             "skipped_steps",
             "agent_days",

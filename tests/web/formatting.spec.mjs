@@ -531,3 +531,30 @@ story(test, 'without the editor the text is written as it is', async () => {
   assert.equal(await field.inputValue(), 'Plain and simple.');
   assert.equal(await page.locator('.rich').count(), 0);
 });
+
+story(test, 'a signature is formatted and has a logo, and is seen under what one writes, also when the inbox changes', async () => {
+  const flats = await world.inbox('Flats');
+  const { page } = await world.browser(world.owner);
+  await page.goto('/settings/saved-replies');
+  const form = page.locator(`form:has(#sig-${flats.id})`);
+  await form.locator('.rich').click();
+  await page.keyboard.press('Control+b');
+  await type(page, 'Flats');
+  await page.keyboard.press('Control+b');
+  const choosing = page.waitForEvent('filechooser');
+  await form.getByRole('button', { name: 'Picture', exact: true }).click();
+  await (await choosing).setFiles({ name: 'logo.png', mimeType: 'image/png', buffer: Buffer.from(PIXEL, 'base64') });
+  await form.locator('.rich img[src^="/pictures/sgf_"]').waitFor();
+  await until('it asks what the picture shows', async () => (await focused(page)) === 'input What the picture shows');
+  await page.keyboard.press('Escape');
+  await inspect(page, 'editor-signature');
+  await form.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByText('Saved.').first().waitFor();
+  await page.goto('/compose');
+  const from = page.locator('#from'), signs = page.locator('#signs');
+  await from.selectOption(flats.id);
+  await signs.locator('b').getByText('Flats').waitFor();
+  assert.ok(await signs.locator('img').evaluate((image) => image.decode().then(() => image.naturalWidth === 1)));
+  await from.selectOption(inbox.id);
+  await until('the other inbox has none', async () => (await signs.locator('b').count()) === 0);
+});

@@ -155,6 +155,7 @@ ids! {
     SendingServiceId "svc_"
     ServiceReportId "srt_"
     SessionId "ses_"
+    SignatureFileId "sgf_"
     SuppressionChangeId "sch_"
     TagId "tag_"
     WebhookId "whk_"

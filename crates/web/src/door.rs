@@ -146,6 +146,7 @@ pages! {
     POST "/settings/saved-replies" Member saved_replies::edit::put;
     POST "/settings/saved-replies/{id}/files" Member saved_replies::edit::attach;
     POST "/settings/signatures/{id}" Member saved_replies::edit::sign;
+    POST "/settings/signatures/{id}/pictures" Member settings::signature::add_to_inbox;
     GET  "/sign-in"            Anyone sign_in::form::show;
     POST "/sign-in"            Anyone sign_in::form::send_link;
     GET  "/sign-in/code"       Anyone sign_in::code::show;
@@ -326,6 +327,7 @@ pages! {
     POST "/settings/rules/{id}/remove"       Admin settings::rules::remove::remove;
     GET  "/profile"                     Member settings::profile::show;
     POST "/profile"                     Member settings::profile::save;
+    POST "/profile/signature/pictures"  Member settings::signature::add_to_own;
     POST "/profile/away"                Member settings::profile::save_away;
     POST "/profile/password"            Member settings::password::change;
     POST "/profile/sessions/end-others" Member settings::sessions::end_others;

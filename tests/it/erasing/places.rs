@@ -78,6 +78,7 @@ const OURS: &[&str] = &[
     "sending_services",
     "sessions",
     "sign_in_links",
+    "signature_files",
     "skipped_steps",
     "sso_accounts",
     "sso_attempts",
@@ -269,6 +270,8 @@ async fn fill(acme: &Workspace<'_>, help: MailboxId, key: &Key<'_>) -> Conversat
                  where conversation_id = {own_id} and direction = 'outbound';
              update messages set whole_text = '{CANARY}', verdict = '{{\"of\": \"{CANARY}\"}}', cc_addresses = '{{{ADA}}}'
                  where conversation_id = {own_id} and direction = 'inbound';
+             update message_html set signature = '{CANARY}'
+                 where message_id in (select id from messages where conversation_id = {own_id});
              insert into timeline_events (workspace_id, conversation_id, item, at, actor, event, data)
                  select {w}, {own_id}, last_item + 1, {now}, 'System', 'delivery-failed', '{{\"email\": \"{ADA}\"}}'
                  from conversations where id = {own_id};

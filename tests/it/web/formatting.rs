@@ -3,6 +3,7 @@
 
 use mail_parser::MimeHeaders;
 use rookery_core::workspace::people::Role;
+use rookery_world::browser::{Browser, Shown};
 use rookery_world::pages::writing::{Composer, inbox, leaves, reply, write};
 use rookery_world::{World, story};
 
@@ -321,6 +322,110 @@ async fn pictures_that_were_taken_out_make_room_for_others() {
         // Nothing of them is shown, so they make room.
         assert_eq!(put().await.status, 204);
         assert_eq!(world.scalar("select count(*) from written_draft_files").await, 1);
+    })
+    .await;
+}
+
+/// A picture for a signature, as the editor sends it.
+async fn puts(browser: &Browser<'_>, path: &str, bytes: &[u8]) -> Shown {
+    let head = "--b0und\r\nContent-Disposition: form-data; name=\"file\"; filename=\"logo.png\"\r\n\
+                Content-Type: image/png\r\n\r\n";
+    let body = [head.as_bytes(), bytes, b"\r\n--b0und--\r\n"].concat();
+    let request = browser.request(reqwest::Method::POST, path).header("origin", browser.origin());
+    let request = request.header("content-type", "multipart/form-data; boundary=b0und");
+    browser.send(request.body(body)).await
+}
+
+#[tokio::test]
+async fn a_formatted_signature_leaves_in_both_parts_with_its_logo_and_undo_takes_it_off() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = inbox(&acme).await;
+        let tom = acme.person("Tom", Role::Member).await;
+        let (mia, tom) = (world.browser(acme.id, acme.owner).await, world.browser(acme.id, tom).await);
+        let page = format!("/settings/signatures/{help}");
+        let pictures = format!("{page}/pictures");
+        assert_eq!(puts(&tom, &pictures, PICTURE).await.status, 403);
+        assert_eq!(puts(&mia, &pictures, b"<svg onload='x()'/>").await.status, 400);
+        let large = [PICTURE, &vec![0; 200 << 10]].concat();
+        assert!(puts(&mia, &pictures, &large).await.html.contains("at most 200 KB"));
+        let there = puts(&mia, &pictures, PICTURE).await;
+        assert_eq!(there.status, 204, "{}", there.html);
+        let logo = there.headers["x-draft-file"].to_str().unwrap().to_owned();
+        assert_eq!(tom.get(&format!("/pictures/{logo}")).await.status, 200, "he signs with it too");
+        let picture = format!("<img alt=\"Acme\" src=\"cid:{logo}\">");
+        let signs = async |path: &str, html: &str, fields: &[(&str, &str)]| {
+            let typed = [("signature", "(the words of the page)"), ("html", html), ("rich", "1")];
+            mia.post(path, &[fields, &typed].concat()).await
+        };
+        let three = format!("<b>x</b>{}", picture.repeat(3));
+        assert_eq!(signs(&page, &three, &[]).await.status, 400);
+        let hostile = format!(
+            "<div onclick=\"x()\"><b>{{{{inbox.name}}}}</b> desk</div><div style=\"x\">{picture}</div>"
+        );
+        assert_eq!(signs(&page, &hostile, &[]).await.status, 303);
+
+        let id = acme.mail(help, "ada@customer.example", "Stay", "When can we come?").await;
+        let composer = Composer::open(&mia, &reply(id)).await;
+        assert!(composer.html.contains("<b>Help</b> desk"), "it is seen while writing: {}", composer.html);
+        assert!(composer.html.contains(&format!("src=\"/pictures/{logo}\"")), "{}", composer.html);
+        let sent = composer.set("body", "Any  time.").press(&mia, &write(id), ("do", "send")).await;
+        let message = sent.location().split("of=").nth(1).unwrap().split('#').next().unwrap();
+        let undone = mia.post(&format!("/messages/{message}/undo"), &[]).await;
+        let composer = Composer::open(&mia, undone.location()).await;
+        assert_eq!((composer.get("html"), composer.get("body")), ("", "Any  time."), "without the signature");
+        assert_eq!(world.scalar("select count(*) from written_draft_files").await, 0);
+        let written = composer.formatted("<div>Any <i>time</i>.</div>");
+        written.press(&mia, &write(id), ("do", "send")).await;
+        leaves(world).await;
+        assert_eq!(world.outbox.letters()[0].text, "Any time.\n\nHelp desk\n[Acme]");
+        let mail = left(world);
+        assert!(
+            mail.html.contains("Any <i>time</i>.") && mail.html.contains("<b>Help</b> desk"),
+            "{}",
+            mail.html
+        );
+        let raw = world.outbox.mails()[0].raw.clone();
+        let parsed = mail_parser::MessageParser::default().parse(&raw).unwrap();
+        let part = parsed.parts.iter().find(|part| part.content_id().is_some()).expect("a logo");
+        assert_eq!((part.contents(), part.attachment_name()), (PICTURE, Some("logo.png")));
+        assert!(mail.html.contains(&format!("src=\"cid:{}\"", part.content_id().unwrap())), "{}", mail.html);
+        let timeline = tom.get(&format!("/conversations/{id}")).await.page();
+        assert!(timeline.contains("<b>Help</b> desk") && !timeline.contains("logo.png"), "{timeline}");
+
+        // Text above it makes no difference, and a page without the editor keeps the formatting with the text.
+        let text = "{{inbox.name}} desk\r\n[Acme]";
+        mia.post(&page, &[("signature", text), ("html", "")]).await;
+        let answer = async |words: &str| {
+            let composer = Composer::open(&mia, &reply(id)).await.set("body", words);
+            composer.press(&mia, &write(id), ("do", "send")).await;
+            leaves(world).await;
+            left(world)
+        };
+        let mail = answer("See you.\n\n- Mia").await;
+        assert!(mail.plain.starts_with("See you.\n\n- Mia\n\nHelp desk\n[Acme]\n"), "{}", mail.plain);
+        assert!(
+            mail.html.contains("<b>Help</b> desk") && mail.html.contains("src=\"cid:sgf_"),
+            "{}",
+            mail.html
+        );
+
+        // One's own goes first, and shows no picture of somebody else's signature.
+        let own = [("name", "Mia"), ("zone", "UTC"), ("theme", "auto"), ("undo", "20")];
+        let html = format!("<div><i>Mia</i> {picture}</div>");
+        assert_eq!(signs("/profile", &html, &own).await.status, 303);
+        let mail = answer("Yes.").await;
+        assert!(mail.plain.starts_with("Yes.\n\nMia [Acme]\n"), "{}", mail.plain);
+        assert!(mail.html.contains("<i>Mia</i> [Acme]") && !mail.html.contains("<img"), "{}", mail.html);
+        // A node of the version before changes the text alone.
+        world.sql("update people set signature = 'Typed there.'").await;
+        let mail = answer("No.").await;
+        assert!(mail.plain.starts_with("No.\n\nTyped there.\n"), "{}", mail.plain);
+        assert!(mail.html.contains("Typed there.") && !mail.html.contains("<i>"), "{}", mail.html);
+
+        mia.post(&page, &[("signature", "Bye")]).await;
+        assert_eq!(world.scalar("select count(*) from mailboxes where signature_html is not null").await, 0);
+        assert_eq!(world.scalar("select count(*) from signature_files").await, 0);
     })
     .await;
 }

@@ -35,7 +35,10 @@ async fn a_person_chooses_name_zone_theme_keys_and_signature() {
         assert!(page.contains("10:00"), "nine in the morning in Berlin");
         let mut conn = world.app.connection().await.unwrap();
         let chosen = preferences::load(&mut conn, acme.id, acme.owner).await.unwrap();
-        assert_eq!((chosen.zone.as_str(), chosen.signature.as_str()), ("Europe/Berlin", "Olga\n+49 30 1234"));
+        assert_eq!(
+            (chosen.zone.as_str(), chosen.signature.text.as_str()),
+            ("Europe/Berlin", "Olga\n+49 30 1234")
+        );
 
         // What is wrong is said, and nothing that was typed is lost.
         let long = "x".repeat(2001);

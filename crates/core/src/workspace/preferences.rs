@@ -6,6 +6,8 @@ use jiff::tz::TimeZone;
 use sqlx::PgConnection;
 
 use crate::workspace::people::{another_mailed_name, name_of};
+use crate::workspace::signatures::pictures::SignatureOwner;
+use crate::workspace::signatures::{self, SignatureWords, TypedSignature};
 use rookery_base::error::{Error, Result};
 use rookery_base::ids::{PersonId, WorkspaceId};
 use rookery_base::store::db::Tx;
@@ -61,7 +63,7 @@ pub struct Preferences {
     /// Whether single keys do something.
     pub keys: bool,
     /// Under the mails this person writes; may be empty.
-    pub signature: String,
+    pub signature: SignatureWords,
     pub date_style: DateStyle,
     pub twelve_hours: bool,
     /// How long they can take back a mail of their own: one of [`UNDO_SECONDS`].
@@ -69,9 +71,8 @@ pub struct Preferences {
 }
 
 pub async fn load(conn: &mut PgConnection, workspace: WorkspaceId, person: PersonId) -> Result<Preferences> {
-    Ok(sqlx::query_as!(
-        Preferences,
-        r#"select coalesce(zone, time_zone) as "zone!", theme as "theme: Theme", single_keys as keys, signature,
+    let row = sqlx::query!(
+        r#"select coalesce(zone, time_zone) as "zone!", theme as "theme: Theme", single_keys as keys, signature, signature_html,
                date_style as "date_style: DateStyle", twelve_hours, undo_seconds
            from people join workspaces on workspaces.id = workspace_id
            where workspace_id = $1 and people.id = $2"#,
@@ -79,7 +80,16 @@ pub async fn load(conn: &mut PgConnection, workspace: WorkspaceId, person: Perso
         person.0
     )
     .fetch_one(conn)
-    .await?)
+    .await?;
+    Ok(Preferences {
+        zone: row.zone,
+        theme: row.theme,
+        keys: row.keys,
+        signature: SignatureWords::holding(row.signature, row.signature_html),
+        date_style: row.date_style,
+        twelve_hours: row.twelve_hours,
+        undo_seconds: row.undo_seconds,
+    })
 }
 
 /// What a person can say of themselves.
@@ -88,7 +98,7 @@ pub struct Profile<'a> {
     pub zone: &'a str,
     pub theme: &'a str,
     pub keys: bool,
-    pub signature: &'a str,
+    pub signature: TypedSignature<'a>,
     pub dates: &'a str,
     pub twelve_hours: bool,
     pub undo_seconds: i32,
@@ -101,17 +111,16 @@ pub async fn change(tx: &mut Tx<'_>, person: PersonId, profile: &Profile<'_>) ->
         Theme::named(profile.theme).ok_or_else(|| Error::problem("theme", "must be auto, light or dark"))?;
     let dates = DateStyle::named(profile.dates)
         .ok_or_else(|| Error::problem("dates", "must be one of those that are offered"))?;
-    let signature = text::lines(profile.signature).trim_end().to_owned();
-    if signature.chars().count() > LONGEST_SIGNATURE {
-        return Err(Error::problem("signature", format!("must be at most {LONGEST_SIGNATURE} characters")));
-    }
     if !UNDO_SECONDS.contains(&profile.undo_seconds) {
         return Err(Error::problem("undo", "must be one of those that are offered"));
     }
+    let plain = text::lines(profile.signature.text).trim_end().to_owned();
+    let owner = SignatureOwner::Person(person);
+    let signature = signatures::settle(tx, owner, plain, profile.signature.html, LONGEST_SIGNATURE).await?;
     let workspace = tx.workspace().0;
     sqlx::query!(
         "update people set name = $3, zone = $4, theme = $5, single_keys = $6, signature = $7,
-             date_style = $8, twelve_hours = $9, undo_seconds = $10
+             signature_html = nullif($8, ''), date_style = $9, twelve_hours = $10, undo_seconds = $11
          where workspace_id = $1 and id = $2",
         workspace,
         person.0,
@@ -119,7 +128,8 @@ pub async fn change(tx: &mut Tx<'_>, person: PersonId, profile: &Profile<'_>) ->
         zone,
         theme as Theme,
         profile.keys,
-        signature,
+        signature.text,
+        signature.html,
         dates as DateStyle,
         profile.twelve_hours,
         profile.undo_seconds

@@ -24,6 +24,7 @@ use rookery_base::relay::mailer::{FinalMail, OutgoingLetter, on_the_wire};
 use rookery_base::secrets::hashes::sha256;
 use rookery_base::secrets::secret::SecretKey;
 use rookery_core::conversations::messages::reply_context::ReplyContext;
+use rookery_core::workspace::signatures::pictures::is_signature_picture;
 use rookery_reading::html::written;
 use rookery_reading::mail::parse::LOOP_FIELD;
 use rookery_reading::text;
@@ -42,7 +43,7 @@ pub struct LetterFile {
 }
 
 /// `formatting` is how its writer formatted it, as it is stored. Pictures that it shows leave with it; when the text says
-/// something else, they are files.
+/// something else, they are files, but for those of a signature.
 pub fn compose(
     letter: &OutgoingLetter,
     formatting: Option<&str>,
@@ -59,7 +60,9 @@ pub fn compose(
     let wording = Wording::from_letter(letter, earlier).formatted_as(placed.as_deref());
     let shown = formatting.filter(|_| wording.formatted.is_some()).map(written::pictures).unwrap_or_default();
     let is_shown = |file: &LetterFile| file.content_id.as_ref().is_some_and(|id| shown.contains(id));
-    let (pictures, files): (Vec<LetterFile>, Vec<LetterFile>) = files.into_iter().partition(is_shown);
+    let (pictures, mut files): (Vec<LetterFile>, Vec<LetterFile>) = files.into_iter().partition(is_shown);
+    // The logo of a signature is no file that somebody sent.
+    files.retain(|file| !file.content_id.as_deref().is_some_and(is_signature_picture));
     let mut builder = MessageBuilder::new()
         .from(Address::new_address(wording.from_name.clone(), in_a_header(&from)))
         .to(in_a_list(std::iter::once(&letter.to).chain(&letter.copies.to)))

@@ -231,7 +231,7 @@ async fn write(app: &App, claimed: &ClaimedMessage, letter: &OutgoingLetter) -> 
     let formatting = if claimed.secure {
         None
     } else {
-        html::formatting(&mut conn, letter.workspace, letter.message).await?
+        html::formatting(&mut conn, letter.workspace, letter.message).await?.map(|stored| stored.html)
     };
     drop(conn);
     let earlier = if claimed.secure { earlier.without_quote() } else { earlier };

@@ -12,6 +12,7 @@ use rookery_base::ids::{ConversationId, MessageId, WorkspaceId};
 use rookery_base::relay::mailer::{Copies, OutgoingLetter};
 use rookery_core::conversations::messages::reply_context::earlier;
 use rookery_core::conversations::timeline::Attachment;
+use rookery_core::workspace::signatures::pictures::is_signature_picture;
 use rookery_product::documents::request::Carrier;
 use rookery_product::replies::leaving::whole_text::{self, PrivateLink};
 
@@ -85,6 +86,9 @@ pub async fn of_message(
     let context = if row.secure { context.without_quote() } else { context };
     let wording = Wording::from_letter(&letter, &context);
     let body = rookery_reading::text::lines(&body).trim_end().to_owned();
+    // The logo of a signature is behind all files, and none of them.
+    let mut files = row.attachments.0;
+    files.retain(|file| !file.content_id.as_deref().is_some_and(is_signature_picture));
     Ok(WholeMail {
         message,
         body: if wording.written.starts_with(&body) { body.len() } else { 0 },
@@ -93,7 +97,7 @@ pub async fn of_message(
         cc: letter.copies.cc,
         bcc: letter.copies.bcc,
         wording,
-        files: row.attachments.0,
+        files,
     })
 }
 

@@ -10,6 +10,7 @@ use rookery_base::error::{NO_MESSAGE, Result};
 use rookery_base::ids::{MessageId, WorkspaceId};
 use rookery_core::conversations::conversation::Conversation;
 use rookery_core::conversations::timeline::Attachment;
+use rookery_core::workspace::signatures::pictures::is_signature_picture;
 use rookery_reading::text;
 
 pub struct PassedOn {
@@ -31,7 +32,7 @@ pub async fn find(
 ) -> Result<PassedOn> {
     let row = sqlx::query!(
         r#"select at, from_name, from_email, to_addresses, coalesce(written, text) as "text!",
-               attachments as "attachments: Json<Vec<Attachment>>"
+               attachments as "attachments: Json<Vec<Attachment>>", direction = 'outbound' as "ours!"
            from messages
            where workspace_id = $1 and conversation_id = $2 and id = $3 and channel = 'mail' and item >= 0
              and (direction = 'inbound' or status = 'sent')"#,
@@ -42,6 +43,9 @@ pub async fn find(
     .fetch_optional(conn)
     .await?
     .ok_or(NO_MESSAGE)?;
+    // Its text says where the logo of our signature was.
+    let mut attachments = row.attachments.0;
+    attachments.retain(|file| !row.ours || !file.content_id.as_deref().is_some_and(is_signature_picture));
     Ok(PassedOn {
         message,
         at: row.at,
@@ -49,7 +53,7 @@ pub async fn find(
         from_email: row.from_email,
         to: row.to_addresses.unwrap_or_default(),
         text: row.text,
-        attachments: row.attachments.0,
+        attachments,
     })
 }
 

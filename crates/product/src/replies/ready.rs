@@ -1,6 +1,8 @@
 //! Whether what somebody wrote can be sent, and what it would be: read only, so that a page asks before the click what the
 //! click will say. Every reason against it is a sentence that says what to do.
 
+pub mod signature;
+
 use sqlx::PgConnection;
 
 use crate::documents::request::RequestForm;
@@ -9,14 +11,14 @@ use crate::replies::recipients::{self, Headed, Recipients};
 use crate::replies::saved_replies::{self, Values};
 use crate::replies::{asking, forward, suppress, upload};
 use rookery_base::error::{Error, Problem, Result};
-use rookery_base::ids::{MailboxId, MessageId, WorkspaceId};
+use rookery_base::ids::{MessageId, WorkspaceId};
 use rookery_base::secrets::key_ring::KeyRing;
 use rookery_core::conversations::conversation::{Contact, Conversation};
 use rookery_core::conversations::messages::outbound::Addressed;
 use rookery_core::workspace::inbox_settings::senders;
 use rookery_core::workspace::mailboxes::{self, Mailbox};
 use rookery_core::workspace::people::Person;
-use rookery_core::workspace::{preferences, signatures};
+use rookery_core::workspace::signatures::SignatureWords;
 use rookery_reading::text;
 
 pub const LONGEST_BODY: usize = 50_000;
@@ -27,8 +29,10 @@ const LONGEST_SUBJECT: usize = 500;
 #[derive(Debug)]
 pub struct Ready {
     pub body: String,
-    /// How its writer formatted what they wrote, empty when they did not.
+    /// How its writer formatted what they wrote, with their signature; empty when neither is formatted.
     pub html: String,
+    /// The signature at its end, if that is formatted.
+    pub formatted_signature: Option<String>,
     pub addressed: Addressed,
     pub asks: Option<RequestForm>,
     /// Of a new conversation.
@@ -65,6 +69,7 @@ pub async fn check(
             Ok(Ready {
                 body,
                 html: String::new(),
+                formatted_signature: None,
                 addressed: Addressed::default(),
                 asks: None,
                 contact: Contact { name: None, email: None },
@@ -148,20 +153,26 @@ pub async fn check(
     }
     let (Some(mailbox), true) = (mailbox, problems.is_empty()) else { return Ok(Err(problems)) };
     let values = values(person, conversation, &mailbox, &recipients);
-    let signature = signature(conn, person, mailbox.id, &values).await?;
+    let signature = signature::load(conn, person, mailbox.id, &values).await?;
     let blanks: Vec<Problem> =
-        saved_replies::blanks(&signature).into_iter().map(unfilled_signature).collect();
+        saved_replies::blanks(&signature.text).into_iter().map(signature::unfilled).collect();
     if !blanks.is_empty() {
         return Ok(Err(blanks));
     }
-    let mut body = signed(&body, &signature);
+    // What is sealed is text.
+    let signature =
+        if words.secure { SignatureWords { html: String::new(), ..signature } } else { signature };
+    let signed = signature::sign(body, words.formatting().to_owned(), &signature).await?;
+    let logo = signed.formatted.as_deref().unwrap_or_default();
+    let logo = signature::files(conn, person.workspace, logo).await?;
+    let mut body = signed.body;
     let mut addressed = Addressed {
         from: from_of(draft, &mailbox),
         to: recipients.to,
         cc: recipients.cc,
         bcc: recipients.bcc,
-        attachments: draft.leaving_files().map(|file| file.attachment.clone()).collect(),
-        signature: (!signature.is_empty()).then_some(signature),
+        attachments: draft.leaving_files().map(|file| file.attachment.clone()).chain(logo).collect(),
+        signature: (!signature.text.is_empty()).then_some(signature.text),
         ..Addressed::default()
     };
     match (draft.kind, conversation) {
@@ -189,8 +200,15 @@ pub async fn check(
         (_, None) => addressed.subject = Some(subject),
     }
     let contact = Contact { name: recipients.first_name, email: addressed.to.first().cloned() };
-    let html = words.formatting().to_owned();
-    Ok(Ok(Ready { body, html, addressed, asks, contact, mailbox: Some(mailbox) }))
+    Ok(Ok(Ready {
+        body,
+        html: signed.html,
+        formatted_signature: signed.formatted,
+        addressed,
+        asks,
+        contact,
+        mailbox: Some(mailbox),
+    }))
 }
 
 /// Where it leaves from, if that does not follow from the mail that is answered.
@@ -236,56 +254,6 @@ pub fn values(
         agent_name: person.name.clone(),
         inbox_name: mailbox.name.clone(),
         subject: conversation.map(|conversation| conversation.subject.clone()).unwrap_or_default(),
-    }
-}
-
-/// What the mail ends with: the person's own signature, else the inbox's.
-pub async fn signature(
-    conn: &mut PgConnection,
-    person: &Person,
-    mailbox: MailboxId,
-    values: &Values,
-) -> Result<String> {
-    let own = preferences::load(conn, person.workspace, person.id).await?.signature;
-    if !own.is_empty() {
-        return Ok(own);
-    }
-    let of_inbox = signatures::of_mailbox(conn, person.workspace, mailbox).await?;
-    Ok(saved_replies::fill(&of_inbox, values))
-}
-
-/// A variable of a signature that nothing is known for here.
-fn unfilled_signature(blank: &str) -> Problem {
-    let what = format!(
-        "The signature has a blank that nothing is known for here: {blank}. Change the signature, or give the blank other \
-         words for then, like {{{{customer.first_name|there}}}}."
-    );
-    Problem { field: "body".to_owned(), what }
-}
-
-/// The words above a signature, as they were before `signed`. Words that stand under it stay.
-pub fn unsigned(body: &str, signature: &str) -> String {
-    let body = body.trim_end();
-    if signature.is_empty() {
-        return body.to_owned();
-    }
-    if body == signature {
-        return String::new();
-    }
-    if let Some(words) = body.strip_suffix(signature).and_then(|words| words.strip_suffix("\n\n")) {
-        return words.to_owned();
-    }
-    match body.rsplit_once(&format!("\n\n{signature}\n")) {
-        Some((words, below)) => format!("{words}\n{below}"),
-        None => body.to_owned(),
-    }
-}
-
-fn signed(body: &str, signature: &str) -> String {
-    match (body.is_empty(), signature.is_empty()) {
-        (_, true) => body.to_owned(),
-        (true, false) => signature.to_owned(),
-        (false, false) => format!("{body}\n\n{signature}"),
     }
 }
 
@@ -350,32 +318,4 @@ pub async fn answering(
         found
     };
     Ok((found(false), found(true)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_signature_stands_under_the_words_and_alone_without_any() {
-        assert_eq!(signed("Hello", "Mia"), "Hello\n\nMia");
-        assert_eq!(signed("", "Mia"), "Mia");
-        assert_eq!(signed("Hello", ""), "Hello");
-    }
-
-    #[test]
-    fn a_signature_is_taken_off_once_wherever_it_stands_and_nothing_else_is() {
-        for (body, signature, wanted) in [
-            ("Hello\n\nMia", "Mia", "Hello"),
-            ("Mia", "Mia", ""),
-            ("Hello\n\nMia\n\n", "Mia", "Hello"),
-            ("Hello\n\nMia\n\nPS: tomorrow", "Mia", "Hello\n\nPS: tomorrow"),
-            ("Hello\n\nMia\n\nMia", "Mia", "Hello\n\nMia"),
-            ("I am Mia", "Mia", "I am Mia"),
-            ("Hello\n\nMiaMia", "Mia", "Hello\n\nMiaMia"),
-            ("Hello", "", "Hello"),
-        ] {
-            assert_eq!(unsigned(body, signature), wanted, "{body:?}");
-        }
-    }
 }

@@ -65,11 +65,7 @@ impl SavedReply {
     }
 
     pub fn filled(&self, values: &Values) -> FilledReply {
-        let html = written::filled(
-            self.formatting(),
-            |words| fill(words, values),
-            |address| filled_address(address, values),
-        );
+        let html = fill_html(self.formatting(), values);
         // Its text names a variable within a link as addresses do.
         let text = if html.is_empty() { fill(&self.body, values) } else { written::text(&html) };
         FilledReply { text, html }
@@ -280,6 +276,11 @@ impl Values {
 /// The text with every variable whose value is known. `{{customer.first_name|there}}` has a word for when it is not.
 pub fn fill(body: &str, values: &Values) -> String {
     fill_by(body, |variable| values.value_of(variable))
+}
+
+/// The same for words with their formatting (`html/written`).
+pub fn fill_html(html: &str, values: &Values) -> String {
+    written::filled(html, |words| fill(words, values), |address| filled_address(address, values))
 }
 
 /// The address of a link with the values in it, if all are known. Each is one part of it, behind the host: a customer's name

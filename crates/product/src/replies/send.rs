@@ -199,7 +199,8 @@ async fn write(
             let destination = Destination { addressed: Some(&ready.addressed), to };
             let written = write_to(app, tx, conversation, person, reply, destination, Some(sends_at)).await?;
             if !ready.html.is_empty() {
-                html::keep_formatting(tx, written.message, &ready.html).await?;
+                let signature = ready.formatted_signature.as_deref();
+                html::keep_formatting(tx, written.message, &ready.html, signature).await?;
             }
             written.message
         }

@@ -7,6 +7,7 @@ mod filled;
 mod links;
 mod mail;
 mod pictures;
+mod signed;
 mod tree;
 mod words;
 
@@ -14,6 +15,7 @@ pub use self::clean::stored;
 pub use self::filled::filled;
 pub use self::mail::{for_mail, for_page};
 pub use self::pictures::{pictures, with_pictures};
+pub use self::signed::{signed, unsigned};
 pub use self::words::text;
 use super::paragraphs::{linked, paragraphs};
 
@@ -380,6 +382,30 @@ mod tests {
             "<div>[The door]</div><b><img alt=\"c\" src=\"/files/dfl_2\"></b>"
         );
         assert_eq!(with_pictures("<b>a&nbsp;b</b>", |_| None), "<b>a&nbsp;b</b>");
+    }
+
+    const SIGNATURE: &str =
+        "<div><b>Mia</b></div><div><img alt=\"Acme\" height=\"20\" src=\"cid:sgf_1\" width=\"60\"></div>";
+
+    #[test]
+    fn a_signature_stands_a_line_below_the_words_and_comes_off_again() {
+        for words in [
+            "",
+            "<div>Hello <b>Ada</b>,</div><div>yes.</div>",
+            "Hello <i>Ada</i>",
+            "<ul><li>a</li></ul>",
+            "<blockquote>a</blockquote>",
+            &from_text("Hello\n\n  two  spaces, https://a.example/b"),
+        ] {
+            let whole = signed(words, SIGNATURE).expect("not too much");
+            assert_eq!(unsigned(&whole, SIGNATURE), Some(words), "{whole}");
+            let gap = if words.is_empty() { "" } else { "\n\n" };
+            assert_eq!(text(&whole), format!("{}{gap}Mia\n[Acme]", text(words)));
+        }
+        assert_eq!(unsigned("<b>Mia</b>", "<i>Mia</i>"), None);
+        assert_eq!(unsigned("<div>Hi</div><b>Mia</b>", "<b>Mia</b>"), None, "no line is between them");
+        assert_eq!(unsigned("<b>Hi</b>", ""), None);
+        assert_eq!(signed(&format!("<b>{}</b>", "x".repeat(200 * 1024)), SIGNATURE), None);
     }
 
     const RIGHT_TO_LEFT: char = '\u{202e}';

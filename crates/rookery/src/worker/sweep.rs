@@ -22,7 +22,7 @@ use rookery_base::ids::{self, WorkspaceId};
 use rookery_base::store::doomed_files;
 use rookery_core::conversations::messages::inbound;
 use rookery_core::conversations::secure::files as secure;
-use rookery_core::workspace::cleanup_progress;
+use rookery_core::workspace::{cleanup_progress, signatures};
 use rookery_product::documents::filing;
 use rookery_product::replies::{saved_replies, upload};
 use rookery_upkeep::exports::ask as exports;
@@ -67,6 +67,10 @@ pub const OWNERS: &[Owner] = &[
     Owner {
         columns: &["saved_reply_files.blob"],
         held: |conn, workspace, ids, blobs| Box::pin(saved_replies::held(conn, workspace, ids, blobs)),
+    },
+    Owner {
+        columns: &["signature_files.blob"],
+        held: |conn, workspace, ids, blobs| Box::pin(signatures::pictures::held(conn, workspace, ids, blobs)),
     },
 ];
 

@@ -3,6 +3,7 @@
 //!
 //! Reading changes nothing: a draft that nobody saved yet has only an id, drawn for this very page.
 
+use askama::filters::Safe;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
@@ -21,11 +22,14 @@ use rookery_core::conversations::secure::page::Way;
 use rookery_core::conversations::secure::words::is_remembered;
 use rookery_core::workspace::inbox_settings::senders;
 use rookery_core::workspace::mailboxes::Mailbox;
+use rookery_core::workspace::signatures::SignatureWords;
 use rookery_product::bookings::types::{self, BookingType};
 use rookery_product::replies::crossing::{self, CrossingMail};
 use rookery_product::replies::drafts::{self, Copy, Draft, DraftFile, DraftKind, DraftWords, leaving};
+use rookery_product::replies::ready::{self, signature};
 use rookery_product::replies::recipients::{self, Recipients};
-use rookery_product::replies::{asking, forward, ready, secure, upload};
+use rookery_product::replies::{asking, forward, secure, upload};
+use rookery_reading::html::written;
 
 pub struct Composer {
     /// Whether the form is shown. Closed, the composer is one line of links.
@@ -47,7 +51,7 @@ pub struct Composer {
     pub files: Vec<DraftFile>,
     pub copies: Vec<Copy>,
     pub saved_at: Option<DateTime<Utc>>,
-    pub signature: String,
+    pub signature: SignatureWords,
     /// The recipient of a reply, for the line that stands for the closed composer.
     pub whom: String,
     /// How many others were recipients of the mail that is answered.
@@ -187,7 +191,7 @@ impl Composer {
             let mailbox = conversation.mailbox();
             composer.senders = composer.senders_of(conn, asked, conversation).await?;
             let values = ready::values(person, Some(conversation), &mailbox, &Recipients::default());
-            composer.signature = ready::signature(conn, person, mailbox.id, &values).await?;
+            composer.signature = signature::load(conn, person, mailbox.id, &values).await?;
         }
         Ok(composer)
     }
@@ -221,7 +225,7 @@ impl Composer {
                 name: inbox.name.clone(),
             };
             let values = ready::values(person, None, &mailbox, &Recipients::default());
-            composer.signature = ready::signature(conn, person, mailbox.id, &values).await?;
+            composer.signature = signature::load(conn, person, mailbox.id, &values).await?;
         }
         let ids: Vec<MailboxId> = inboxes.iter().map(|inbox| inbox.id).collect();
         let further = senders::further(conn, person.workspace, &ids).await?;
@@ -285,7 +289,7 @@ impl Composer {
             files: Vec::new(),
             copies: Vec::new(),
             saved_at: None,
-            signature: String::new(),
+            signature: SignatureWords::default(),
             whom: String::new(),
             others: 0,
             passed_on: None,
@@ -414,6 +418,13 @@ impl Composer {
     /// The files beside the text. Its pictures are within it.
     pub fn listed(&self) -> impl Iterator<Item = &DraftFile> {
         self.files.iter().filter(|file| file.attachment.content_id.is_none())
+    }
+
+    /// How the signature will be seen, if it is formatted.
+    pub fn signs(&self) -> Option<Safe<String>> {
+        let html = Some(&self.signature.html).filter(|html| !html.is_empty() && !self.words.secure)?;
+        let placed = written::with_pictures(html, |id| Some(format!("/pictures/{id}")));
+        Some(Safe(written::for_page(&placed)))
     }
 
     pub fn room(&self) -> i64 {

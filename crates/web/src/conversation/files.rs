@@ -12,7 +12,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use crate::visit::MemberRequest;
 use rookery_base::app::App;
 use rookery_base::error::{NO_ENDPOINT, NO_MESSAGE, Result};
-use rookery_base::ids::{DraftFileId, MessageId};
+use rookery_base::ids::{MessageId, SignatureFileId};
 use rookery_base::net::pictures;
 use rookery_base::store::blobs::Blob;
 use rookery_core::conversations::messages::html;
@@ -22,6 +22,7 @@ use rookery_core::conversations::timeline::Attachment;
 use rookery_http::answers::insert;
 use rookery_http::files::{SANDBOX, attached, disposition};
 use rookery_product::replies::drafts::leaving;
+use rookery_product::replies::ready::signature;
 
 /// A picture up to this size is its own thumbnail.
 pub const MOST_THUMB: i64 = 400_000;
@@ -72,10 +73,14 @@ pub async fn preview(asked: MemberRequest) -> Result<Response> {
     Ok(response)
 }
 
-/// `GET /pictures/{id}`: a picture within the text of a draft, for its writer.
+/// `GET /pictures/{id}`: a picture within the text of a draft, for its writer, or one of a signature.
 pub async fn drafted(asked: MemberRequest) -> Result<Response> {
-    let id: DraftFileId = asked.id("id")?;
-    let file = leaving::find_picture(&mut *asked.reading().await?, &asked.person, id).await?;
+    let mut reading = asked.reading().await?;
+    let file = match asked.id::<SignatureFileId>("id") {
+        Ok(id) => signature::find_picture(&mut reading, &asked.person, id).await?,
+        Err(_) => leaving::find_picture(&mut reading, &asked.person, asked.id("id")?).await?,
+    };
+    drop(reading);
     picture(asked.app(), &file).await
 }
 

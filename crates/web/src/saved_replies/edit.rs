@@ -7,14 +7,13 @@ use sqlx::PgConnection;
 
 use crate::conversation::receive::receive;
 use crate::respond::{self, see_other, see_other_with};
+use crate::settings::signature;
 use crate::shell::{Here, Shell};
 use crate::show::filters;
 use crate::toast::{Done, Toast};
 use crate::visit::MemberRequest;
 use rookery_base::error::{Error, Problem, Result};
-use rookery_base::ids::{DraftFileId, MailboxId, SavedReplyId};
-use rookery_core::workspace::access::TEAM;
-use rookery_core::workspace::mailboxes;
+use rookery_base::ids::{DraftFileId, SavedReplyId};
 use rookery_core::workspace::signatures::{self, Signed};
 use rookery_product::replies::saved_replies::{self, SavedReply};
 
@@ -163,16 +162,11 @@ pub async fn attach(asked: MemberRequest) -> Result<Response> {
 
 /// What an inbox signs with.
 pub async fn sign(asked: MemberRequest) -> Result<Response> {
-    let id: MailboxId = asked.id("id")?;
     let form = asked.form().await?;
+    form.text("signature")?;
     let mut tx = asked.tx().await?;
-    let mailbox = mailboxes::find_visible(&mut tx, &asked.person, &id.to_string()).await?;
-    if mailbox.audience == TEAM && !asked.person.role.administers() {
-        return Err(Error::Forbidden(
-            "Only owners and admins change what the team's inboxes sign with.".into(),
-        ));
-    }
-    signatures::set(&mut tx, &asked.person, id, form.text("signature")?).await?;
+    let inbox = signature::inbox(&asked, &mut tx).await?;
+    signatures::set(&mut tx, &asked.person, inbox, signature::typed(&form)).await?;
     tx.commit().await?;
-    Ok(see_other_with(&format!("{HERE}#signatures"), Toast::new(Done::Saved, id)))
+    Ok(see_other_with(&format!("{HERE}#signatures"), Toast::new(Done::Saved, inbox)))
 }

@@ -26,5 +26,6 @@ pub mod sections;
 pub mod services;
 pub mod sessions;
 pub mod sign_in;
+pub mod signature;
 pub mod views;
 pub mod webhooks;

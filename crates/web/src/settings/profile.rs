@@ -10,6 +10,7 @@ use crate::outgoing::clock::undo_time;
 use crate::settings::away::{self, AwayForm};
 use crate::settings::device;
 use crate::settings::period::{self, PeriodFields};
+use crate::settings::signature;
 use crate::shell::{Here, Shell};
 use crate::show::{Times, filters};
 use crate::toast::{Done, Toast};
@@ -23,6 +24,7 @@ use rookery_core::workspace::people;
 use rookery_core::workspace::preferences::{self, DateStyle, Dates, Profile, UNDO_SECONDS};
 use rookery_core::workspace::second_factor;
 use rookery_core::workspace::sessions::{self, SignedInWith};
+use rookery_core::workspace::signatures::SignatureWords;
 use rookery_core::workspace::single_sign_on;
 use rookery_product::replies::automatic;
 
@@ -52,7 +54,7 @@ struct ProfilePage {
     twelve_hours: bool,
     undo_seconds: i32,
     undo_choices: Vec<(i32, String)>,
-    signature: String,
+    signature: SignatureWords,
     problem: Option<String>,
     away: AwayForm,
     /// The workspace takes single sign-on only: a password or a passkey would open nothing.
@@ -98,7 +100,7 @@ pub async fn save(asked: MemberRequest) -> Result<Response> {
         zone: field("zone"),
         theme: field("theme"),
         keys: form.flag("keys"),
-        signature: field("signature"),
+        signature: signature::typed(&form),
         // A page that was open before this was chosen says nothing of it.
         dates: form.get("dates").unwrap_or(asked.session.dates.style.as_str()),
         twelve_hours: form.get("hours").map_or(asked.session.dates.twelve_hours, |hours| hours == "12"),
@@ -180,7 +182,11 @@ fn as_typed(mut page: ProfilePage, form: &Form, problem: String) -> ProfilePage 
     page.name = field("name");
     page.theme = field("theme");
     page.keys = form.flag("keys");
-    page.signature = field("signature");
+    let signature = signature::typed(form);
+    page.signature = SignatureWords {
+        text: signature.text.to_owned(),
+        html: signature.html.unwrap_or_default().to_owned(),
+    };
     page.dates = field("dates");
     page.twelve_hours = form.get("hours") == Some("12");
     page.undo_seconds = form.parse("undo").ok().flatten().unwrap_or(page.undo_seconds);

@@ -31,6 +31,7 @@
       };
       on(this, "input", typed);
       on(this, "change", typed);
+      on(this, "change", (event) => { if (event.target.name === "mailbox") this.showSignature(); });
       on(this, "click", (event) => this.clicked(event));
       // On the way down: the form is read right after.
       on(this, "submit", () => this.submitted(), true);
@@ -172,6 +173,14 @@
       if (isAll) copies.settle(this.name, this.mark);
       delete this.form.dataset.dirty;
       this.say("saved", `Saved ${answer.headers.get("x-draft-saved")}`);
+    }
+
+    // Another inbox may sign with other words.
+    async showSignature() {
+      await this.flush();
+      const { form } = this, inbox = this.value("mailbox");
+      const fresh = (await this.fresh().catch(() => null))?.getElementById("signs");
+      if (fresh && form === this.form && inbox === this.value("mailbox")) this.querySelector("#signs")?.replaceWith(document.adoptNode(fresh));
     }
 
     failed(sentence = this.isSecure ? "Not saved yet. Leave this page open; trying again…" : "Not saved yet; kept in this browser. Trying again…") {

@@ -1,6 +1,7 @@
-// <rich-body data-editor>: the text of a mail that may be formatted. Its textarea is the form's field, and all there is
+// <rich-body data-editor>: a text that may be formatted, such as that of a mail. Its textarea is the form's field, and all there is
 // without script. The editor is a script of its own (static/js/editor), which is fetched once, when the first of these is
 // shown. It keeps its HTML in the field `html`; the field `rich`, which only the editor enables, says that the HTML holds.
+// Pictures are sent to the address in `data-pictures`, else with the form's <file-drop>; without either there are none.
 (() => {
   "use strict";
   const rookery = (window.rookery ??= {});
@@ -27,7 +28,7 @@
       // What is typed without the editor is only text, and newer than what was formatted.
       this.addEventListener("input", (event) => {
         const html = this.querySelector("textarea[name=html]");
-        if (!this.editor && event.target.name === "body" && html) html.value = "";
+        if (!this.editor && event.target !== html && event.target.matches("textarea") && html) html.value = "";
       });
     }
 

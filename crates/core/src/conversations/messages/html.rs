@@ -48,15 +48,29 @@ pub async fn keep(tx: &mut Tx<'_>, mails: &[(MessageId, &Html)]) -> Result<()> {
     Ok(())
 }
 
+/// How somebody formatted a mail that they wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MailFormatting {
+    pub html: String,
+    /// The signature at its end, if that is formatted.
+    pub signature: Option<String>,
+}
+
 /// What somebody wrote themselves, in the formatting that they gave it.
-pub async fn keep_formatting(tx: &mut Tx<'_>, message: MessageId, stored: &str) -> Result<()> {
+pub async fn keep_formatting(
+    tx: &mut Tx<'_>,
+    message: MessageId,
+    html: &str,
+    signature: Option<&str>,
+) -> Result<()> {
     let workspace = tx.workspace().0;
     sqlx::query!(
-        "insert into message_html (workspace_id, message_id, html, laid_out, remote_images, formatted)
-         values ($1, $2, $3, true, false, true)",
+        "insert into message_html (workspace_id, message_id, html, laid_out, remote_images, formatted, signature)
+         values ($1, $2, $3, true, false, true, $4)",
         workspace,
         message.0,
-        stored
+        html,
+        signature
     )
     .execute(&mut **tx)
     .await?;
@@ -68,9 +82,10 @@ pub async fn formatting(
     conn: &mut PgConnection,
     workspace: WorkspaceId,
     message: MessageId,
-) -> Result<Option<String>> {
-    Ok(sqlx::query_scalar!(
-        "select html from message_html where workspace_id = $1 and message_id = $2 and formatted",
+) -> Result<Option<MailFormatting>> {
+    Ok(sqlx::query_as!(
+        MailFormatting,
+        "select html, signature from message_html where workspace_id = $1 and message_id = $2 and formatted",
         workspace.0,
         message.0
     )

@@ -126,11 +126,15 @@ fn a_picture_that_the_text_shows_is_related_to_it() {
     assert!(at("multipart/alternative") < at("multipart/related"));
     assert!(at("multipart/related") < at("image/png") && at("image/png") < at("application/pdf"));
 
-    let raw = mail(&letter(), vec![picture]);
+    let raw = mail(&letter(), vec![picture.clone()]);
     let parsed = MessageParser::new().parse(&raw).unwrap();
     let file = parsed.attachments().next().unwrap();
     assert!(!String::from_utf8_lossy(&raw).contains("multipart/related"));
     assert_eq!((file.attachment_name(), file.contents()), (Some("door.png"), &bytes[..]));
+    // But the logo of a signature is no file.
+    let logo = LetterFile { content_id: Some("sgf_0000000000001".into()), ..picture };
+    let raw = mail(&letter(), vec![logo]);
+    assert_eq!(MessageParser::new().parse(&raw).unwrap().attachments().count(), 0);
 }
 
 #[test]

@@ -166,7 +166,7 @@ pub async fn send_again(
     let destination = Destination { addressed: Some(&addressed), to };
     let written = write_to(app, tx, &conversation, person, reply, destination, Some(sends_at)).await?;
     if let Some(stored) = html::formatting(tx, workspace, message).await? {
-        html::keep_formatting(tx, written.message, &stored).await?;
+        html::keep_formatting(tx, written.message, &stored.html, stored.signature.as_deref()).await?;
     }
     let data = json!({ "messageId": message, "as": written.message });
     timeline::append(tx, conversation.id, &person.by(), SENT_AGAIN, data).await?;

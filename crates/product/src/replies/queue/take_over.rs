@@ -13,7 +13,8 @@ use crate::replies::approve::is_confirmed;
 use crate::replies::asking;
 use crate::replies::drafts::{self, DraftKind, DraftWords, Save, Saved, pictures};
 use crate::replies::queue::edit::lock_draft;
-use crate::replies::{forward, ready, secure};
+use crate::replies::ready::signature;
+use crate::replies::{forward, secure};
 use rookery_base::app::App;
 use rookery_base::error::{Error, Result};
 use rookery_base::ids::{ConversationId, MessageId};
@@ -23,9 +24,10 @@ use rookery_core::conversations::messages::message::Author;
 use rookery_core::conversations::messages::{html, outbound, revision};
 use rookery_core::conversations::secure::page::Way;
 use rookery_core::conversations::secure::words::is_remembered;
-use rookery_core::conversations::timeline;
+use rookery_core::conversations::timeline::{self, Attachment};
 use rookery_core::workspace::agents::days::{self, AgentMessageFate};
 use rookery_core::workspace::people::Person;
+use rookery_core::workspace::signatures::pictures::is_signature_picture;
 use rookery_reading::html::written;
 use rookery_reading::text;
 
@@ -133,7 +135,10 @@ pub async fn take_over(
     let Saved::Kept { draft: own, .. } = drafts::save(tx, person, Some(&*conversation), &save).await? else {
         return Err(Error::problem("message", "cannot be taken over while you write there. Try again"));
     };
-    pictures::take_back(tx, own, &draft.attachments, &html).await?;
+    // The signature and its pictures are put under the words again when they are sent.
+    let of_mail = |file: &&Attachment| !file.content_id.as_deref().is_some_and(is_signature_picture);
+    let attachments: Vec<Attachment> = draft.attachments.iter().filter(of_mail).cloned().collect();
+    pictures::take_back(tx, own, &attachments, &html).await?;
     if typed.is_cut {
         let whole = Save { words: DraftWords { body, html: String::new(), ..save.words.clone() }, ..save };
         drafts::keep_beside(tx, own, &whole).await?;
@@ -148,11 +153,16 @@ pub async fn take_over(
     Ok(TakeOver::Over(conversation.id, kind))
 }
 
-/// How the words were formatted, if somebody had formatted them and nobody has changed them.
+/// How the words were formatted, without the signature, if somebody had formatted them and nobody has changed them.
 async fn formatting(tx: &mut Tx<'_>, message: MessageId, words: &str) -> Result<String> {
     let workspace = tx.workspace();
-    let stored = html::formatting(tx, workspace, message).await?;
-    Ok(stored.filter(|stored| written::under(stored, words) == Some("")).unwrap_or_default())
+    let Some(stored) = html::formatting(tx, workspace, message).await? else { return Ok(String::new()) };
+    let own = match &stored.signature {
+        // Words that nobody formatted are only text again.
+        Some(signature) => written::unsigned(&stored.html, signature).and_then(written::stored),
+        None => Some(stored.html),
+    };
+    Ok(own.filter(|own| written::under(own, words) == Some("")).unwrap_or_default())
 }
 
 struct Unsent {
@@ -167,7 +177,7 @@ async fn words_of(
     conversation: &Conversation,
     body: &str,
     forwards: Option<MessageId>,
-    signature: Option<&str>,
+    signed: Option<&str>,
 ) -> Result<Unsent> {
     let workspace = tx.workspace();
     let passed = match forwards {
@@ -179,5 +189,5 @@ async fn words_of(
     };
     let note = passed.as_ref().and_then(|passed| passed.note_above(body, &conversation.subject));
     let (note, is_whole) = note.unwrap_or((body, true));
-    Ok(Unsent { words: ready::unsigned(note, signature.unwrap_or_default()), is_cut: !is_whole })
+    Ok(Unsent { words: signature::unsigned(note, signed.unwrap_or_default()), is_cut: !is_whole })
 }

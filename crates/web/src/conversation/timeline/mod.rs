@@ -34,6 +34,7 @@ use rookery_core::conversations::messages::shown::{self, MessageDetails};
 use rookery_core::conversations::timeline::{
     self, Attachment, SHOWN_TEXT, TimelineCursor, TimelineLimit, TimelinePiece,
 };
+use rookery_core::workspace::signatures::pictures::is_signature_picture;
 use rookery_product::documents::progress::{self, RequestProgress};
 use rookery_product::replies::leaving::again::SENT_AGAIN;
 use rookery_product::replies::queue::news::{DraftNews, news};
@@ -451,12 +452,16 @@ impl<'a> TimelineReader<'a> {
         Some(Safe(format!("{}{}", written::for_page(&placed), under.0)))
     }
 
-    /// Its files, without the pictures that its text shows.
+    /// Its files, without the pictures that its text shows, and those of our signature.
     fn files(&self, message: &timeline::Message, shown: Option<&MessageDetails>, body: &Body) -> Vec<Chip> {
         let stored = shown.and_then(|shown| shown.formatted.as_deref());
         let stored = stored.filter(|_| matches!(body, Body::Formatted(_))).unwrap_or_default();
         let seen = written::pictures(stored);
-        let is_seen = |file: &Attachment| file.content_id.as_ref().is_some_and(|id| seen.contains(id));
+        let is_ours = message.direction == Direction::Outbound;
+        let is_seen = |file: &Attachment| {
+            let id = file.content_id.as_ref();
+            id.is_some_and(|id| seen.contains(id) || (is_ours && is_signature_picture(id)))
+        };
         let chips = chips(message.id, &message.attachments).into_iter().zip(&message.attachments);
         chips.filter(|(_, file)| !is_seen(file)).map(|(chip, _)| chip).collect()
     }

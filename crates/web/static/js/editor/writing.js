@@ -25,7 +25,7 @@
   class Editor {
     constructor(place) {
       this.place = place;
-      [this.words, this.html, this.flag] = ["textarea[name=body]", "textarea[name=html]", "input[name=rich]"].map((field) => place.querySelector(field));
+      [this.words, this.html, this.flag] = ["textarea:not([name=html])", "textarea[name=html]", "input[name=rich]"].map((field) => place.querySelector(field));
       this.form = this.words.form;
       this.ends = new AbortController();
       this.box = make("div", { class: `${this.words.className} rich`, role: "textbox", "aria-multiline": "true", dir: "auto", spellcheck: "true", tabindex: "0" });
@@ -35,6 +35,8 @@
       this.row = rich.linkRow({ set: (to) => this.link(to), remove: () => this.unlink(), leave, say: (sentence) => this.say(sentence) });
       this.pictureRow = rich.pictureRow({ leave });
       this.chooser = make("input", { type: "file", accept: PICTURES.join(), multiple: "" });
+      // How many pictures are on their way to an address of their own.
+      this.coming = 0;
       // Files of this draft, and by the numbers of pictures those that came since: "" for one that did not.
       this.pictures = new Set();
       this.came = new Map();
@@ -100,9 +102,16 @@
       });
       on(this.form, "formdata", (event) => {
         this.flush();
-        event.formData.set("body", this.words.value);
+        event.formData.set(this.words.name, this.words.value);
         event.formData.set("html", this.html.value);
       });
+      // What is still on its way would be missing. On the way down: nobody else has heard of the click yet.
+      on(document, "submit", (event) => {
+        if (event.target !== this.form || !this.coming) return;
+        event.preventDefault();
+        event.stopImmediatePropagation();
+        this.say("Wait until the picture is there, then save.");
+      }, true);
       // Before the draft is saved for the last time.
       on(document, "page:leaving", () => this.flush(), true);
       on(document, "visibilitychange", () => this.flush(), true);
@@ -127,6 +136,7 @@
       set("aria-placeholder", words.placeholder);
       set("aria-invalid", words.getAttribute("aria-invalid"));
       set("aria-required", this.isRequired && "true");
+      set("aria-describedby", words.getAttribute("aria-describedby"));
       [box.autofocus, words.autofocus] = [words.autofocus, false];
     }
 
@@ -187,7 +197,7 @@
       const { fragment, pictures, near } = rich.clean(html, (file) => this.isOwn || this.pictures.has(file), this.isReading, this.takesPictures);
       for (const image of this.isOwn ? fragment.querySelectorAll("img") : []) this.pictures.add(rich.pictureOf(image));
       // While they are fetched there is no file yet that would be waited for.
-      for (const one of near) this.form.querySelector("file-drop").hold(this.fetch(one));
+      for (const one of near) this.hold(this.fetch(one));
       this.say(!pictures ? "" : this.takesPictures ? "Pictures weren’t pasted. Save them to your computer, then use Picture to add them." : NO_PICTURES);
       return document.importNode(fragment, true);
     }
@@ -196,8 +206,20 @@
 
     get isSealed() { return !!this.form.elements.secure?.checked; }
 
-    // A picture is one of the files of the form.
-    get takesPictures() { return !!this.form.querySelector("file-drop"); }
+    // A picture is one of the files of the form, unless the text has an address for its own.
+    get files() { return this.place.dataset.pictures ? null : this.form.querySelector("file-drop"); }
+    get takesPictures() { return !!(this.place.dataset.pictures || this.files); }
+
+    // Nothing is sent or saved before this is over.
+    async hold(coming) {
+      if (this.files) return this.files.hold(coming);
+      this.coming += 1;
+      try {
+        return await coming;
+      } finally {
+        this.coming -= 1;
+      }
+    }
 
     // Pictures of what was dropped or pasted go into the text, other files beside it.
     dropped(event, data) {
@@ -220,7 +242,7 @@
     take(files) {
       this.say("");
       const pictures = files.filter((file) => PICTURES.includes(file.type)), rest = files.filter((file) => !pictures.includes(file));
-      if (rest.length) this.form.querySelector("file-drop").take(rest);
+      if (rest.length) this.files?.take(rest);
       return pictures.map((file) => {
         const marks = rich.waitingPicture(file.name.replace(/\.\w+$/, "").replace(/^image$/, ""));
         this.squire.saveUndoState();
@@ -247,12 +269,22 @@
     }
 
     async upload(number, file) {
-      const called = this.isSealed ? "" : await this.form.querySelector("file-drop").add(file, true);
+      const called = this.isSealed ? "" : await (this.files?.add(file, true) ?? this.hold(this.send(file)));
       if (called) this.pictures.add(called);
       this.came.set(number, called);
       if (this.ends.signal.aborted) return;
       this.placePictures();
       this.write();
+    }
+
+    // To the address that this text has for its pictures. What the service calls it; nothing if it is not there, and why was said.
+    async send(file) {
+      const data = new FormData();
+      data.append("file", file, file.name || "pasted.png");
+      const answer = await fetch(this.place.dataset.pictures, { method: "POST", body: data }).catch(() => null);
+      if (answer?.status === 204) return answer.headers.get("x-draft-file");
+      this.say((answer?.status === 400 && await answer.text()) || `${file.name || "The picture"} was not uploaded. Try again.`);
+      return "";
     }
 
     // Pictures whose file came, also those that undo brought back as they were before.
