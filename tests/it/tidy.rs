@@ -128,6 +128,7 @@ const OWNERS: &[(&str, &[&str])] = &[
             "document_requests",
             "document_request_items",
             "document_request_files",
+            "document_lists",
             "unread_documents",
             "document_readings",
             "document_corrections",

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
+import { violations } from './axe.mjs';
 import { finish, focused, send, stop, story, until, words, workspace, write, writing } from './world.mjs';
 
 after(finish);
@@ -130,13 +131,42 @@ story(test, 'documents are asked for with a day, and the request is a card', asy
   await page.goto(`/conversations/${id}`);
   await write(page, 'r', 'We need these:');
   await page.getByRole('button', { name: 'Ask for documents' }).click();
-  await page.locator('#documents').fill('Passport: both pages\nPayslip (optional)');
-  await page.locator('#due').fill('2031-05-09');
+  const form = page.getByRole('dialog', { name: 'Ask for documents' });
+  await form.getByLabel('Document 1', { exact: true }).fill('Passport');
+  await form.getByLabel('Hint for document 1').fill('both pages');
+  assert.deepEqual(await violations(page), []);
+  // Enter goes on to the next row, and adds one after the last.
+  for (const name of ['Payslip', 'Lease', 'Insurance']) {
+    const at = ['Payslip', 'Lease', 'Insurance'].indexOf(name) + 2;
+    await page.keyboard.press('Enter');
+    const row = form.getByLabel(`Document ${at}`, { exact: true });
+    await page.waitForFunction((label) => document.activeElement?.getAttribute('aria-label') === label, `Document ${at}`);
+    await row.fill(name);
+  }
+  await form.getByRole('button', { name: 'Remove document 4' }).click();
+  await form.getByLabel('Document 4', { exact: true }).waitFor({ state: 'detached' });
+  await form.getByLabel('Optional: document 3').check();
+  await form.getByLabel('Name of the list').fill('New flat');
+  await page.keyboard.press('Enter');
+  await form.getByText('Saved the list “New flat”.').waitFor();
+  await form.getByLabel('Due date (optional)').fill('2031-05-09');
+  await form.getByLabel('Customer’s language').selectOption('de');
+  await form.getByRole('button', { name: 'Add to reply' }).click();
+  await form.waitFor({ state: 'detached' });
+  await page.getByText('Asks for Passport, Payslip, Lease').waitFor();
+  assert.equal(await words(page), 'We need these:');
+  // What is put in is not asked for when the form is left.
+  await page.getByRole('button', { name: 'Edit what it asks for' }).click();
+  await form.getByLabel('Saved list', { exact: true }).selectOption({ label: 'New flat' });
+  await form.getByRole('button', { name: 'Remove document 1' }).click();
+  await page.keyboard.press('Escape');
+  await form.waitFor({ state: 'detached' });
+  await page.getByText('Asks for Passport, Payslip, Lease').waitFor();
   await send(page);
   const card = page.getByRole('region', { name: 'Documents asked for' });
   await card.waitFor();
   const said = await card.innerText();
-  assert.match(said, /0 of 2/);
+  assert.match(said, /0 of 3/);
   assert.match(said, /both pages/);
   assert.match(said, /Due 9 May 2031/);
 });

@@ -131,6 +131,7 @@ ids! {
     ConversationId "cnv_"
     DeliveryId "dlv_"
     DocumentId "doc_"
+    DocumentListId "dls_"
     DocumentRequestId "req_"
     DraftFileId "dfl_"
     DraftId "dft_"

@@ -1,6 +1,6 @@
 //! What everything stands on: PostgreSQL and files (`store`), work that is due (`due`), what is shared out (`limits`), keys and
 //! hashes (`secrets`), the network (`net`, `relay`), what open pages hear (`live`), figures, the confined child, settings,
-//! the clock and chance.
+//! the customers' languages, the clock and chance.
 //!
 //! `App` holds all of it for one cell: whoever has an `App` can reach everything here and nothing else. A connection to
 //! the database has the seat of its workspace, a transaction (`Tx`) the workspace it may touch.
@@ -19,6 +19,7 @@ pub mod error;
 pub mod figures;
 pub mod ids;
 pub mod installed;
+pub mod languages;
 pub mod limits;
 pub mod links;
 pub mod live;

@@ -133,6 +133,8 @@ pages! {
     GET  "/documents/{id}/preview"  Member library::files::preview;
     GET  "/images/{signed}"    Member conversation::images::show;
     POST "/conversations/{id}/write" Member conversation::write::in_conversation;
+    GET  "/conversations/{id}/documents" Member conversation::asking::show;
+    POST "/conversations/{id}/documents" Member conversation::asking::act;
     POST "/conversations/{id}/write/files" Member conversation::write::files_in_conversation;
     GET  "/conversations/{id}/saved-replies" Member saved_replies::choose::show;
     GET  "/compose"            Member compose::new::show;

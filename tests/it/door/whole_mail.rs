@@ -15,7 +15,7 @@ use rookery_world::programs::mcp::{NEW, modern_able};
 use rookery_world::{Key, Mode, World, story};
 
 /// What is no word of the mail: it decides what becomes of it, or is for the team alone.
-const NOT_OF_THE_MAIL: &[&str] = &["send", "dryRun", "summary"];
+const NOT_OF_THE_MAIL: &[&str] = &["send", "dryRun", "summary", "language"];
 
 /// A value for everything that can be given, each with a word of its own.
 fn filled(schema: &Value, name: &str) -> Value {

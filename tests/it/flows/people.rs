@@ -235,7 +235,7 @@ async fn a_person_asks_for_documents_and_a_colleague_approves_a_persons_draft() 
         let mia = acme.person("Mia Member", Role::Member).await;
         let who = person(&acme, mia).await;
         let item = items::ChecklistItem { label: "Passport".into(), description: None, required: true };
-        let asked = RequestForm { items: vec![item], due: None };
+        let asked = RequestForm { items: vec![item], due: None, language: None };
         let written = act(world, &who, id, async |tx, locked| {
             ask(&world.app, tx, locked, &who, asked, None, false).await
         })

@@ -24,7 +24,7 @@ async fn a_request_is_an_outbound_message_whose_draft_has_no_link() {
         assert_eq!((&read["direction"], &read["status"]), (&json!("outbound"), &json!("draft")));
         assert_eq!(
             read["text"],
-            "For your file.\n\nPlease send us these documents:\n\n- Passport\n  both pages\n\nPlease send them by 2031-05-09."
+            "For your file.\n\nPlease send us these documents:\n\n- Passport\n  both pages\n\nPlease send them by Friday, 9 May 2031."
         );
         let mut body = body;
         body["send"] = json!(true);

@@ -66,7 +66,7 @@ impl Operation for Reply {
         let reply = NewReply {
             body: &input.body,
             summary: input.summary.as_deref(),
-            asks: (!items.is_empty()).then_some(RequestForm { items, due: None }),
+            asks: (!items.is_empty()).then_some(RequestForm { items, due: None, language: None }),
             send: input.send,
         };
         let files = std::mem::take(&mut call.brought);

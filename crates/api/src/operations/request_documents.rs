@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::{AskedItem, WrittenMessage};
 use crate::operation::{Call, Needs, Operation, Spec};
 use rookery_base::error::Result;
+use rookery_base::languages::Language;
 use rookery_base::store::db::Tx;
 use rookery_core::conversations::conversation::Locked;
 use rookery_product::documents::request::RequestForm;
@@ -25,6 +26,9 @@ pub struct RequestDocumentsInput {
     message: Option<String>,
     /// A date such as 2031-05-09. It is shown, not enforced.
     due_date: Option<NaiveDate>,
+    /// The language of the checklist, of reminders and of the customer's page. Without it, the one this customer was asked
+    /// in before; else the email is in English and the page in the language of the customer's browser.
+    language: Option<Language>,
     /// False makes a draft that waits for a person. True sends after the undo window and needs the `send` scope.
     #[serde(default)]
     send: bool,
@@ -52,7 +56,8 @@ impl Operation for RequestDocuments {
         input: RequestDocumentsInput,
     ) -> Result<WrittenMessage> {
         let items = input.documents.into_iter().map(AskedItem::stored).collect();
-        let (asked, message) = (RequestForm { items, due: input.due_date }, input.message.as_deref());
+        let asked = RequestForm { items, due: input.due_date, language: input.language };
+        let message = input.message.as_deref();
         let written =
             ask(call.app, &mut call.db, &conversation, call.actor, asked, message, input.send).await?;
         call.show_mail(written.message).await?;

@@ -2,7 +2,7 @@
 //! docs/states.md has the states. What is missing is what nothing came for, or what came and will not do.
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
 use rookery_base::error::Result;
@@ -10,7 +10,7 @@ use rookery_base::ids::{DocumentRequestId, RequestItemId, WorkspaceId};
 use rookery_base::store::db::Tx;
 
 /// One thing that is asked for.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChecklistItem {
     pub label: String,
     pub description: Option<String>,

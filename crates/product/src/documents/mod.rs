@@ -11,6 +11,8 @@ pub mod forget;
 pub mod headers;
 pub mod items;
 pub mod library;
+pub mod lists;
+pub mod phrases;
 pub mod progress;
 pub mod request;
 pub mod to_read;

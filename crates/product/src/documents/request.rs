@@ -8,14 +8,17 @@ use sqlx::types::Json;
 use url::Url;
 
 use crate::documents::items::{self, ChecklistItem, RequestItem};
+use crate::documents::phrases::AskPhrase;
 use rookery_base::app::App;
 use rookery_base::due::backoff::Aside;
 use rookery_base::error::Result;
 use rookery_base::ids::{ConversationId, DocumentRequestId, MessageId, WorkspaceId};
+use rookery_base::languages::Language;
 use rookery_base::secrets::link_tokens;
 use rookery_base::secrets::secret::SecretKey;
 use rookery_base::store::db::Tx;
 use rookery_base::zone::Zone;
+use rookery_core::conversations::conversation::Conversation;
 use rookery_core::conversations::timeline;
 use rookery_core::workspace::access::{By, SANDBOX};
 
@@ -30,6 +33,8 @@ pub(super) const PURPOSE: &str = "upload";
 pub struct RequestForm {
     pub items: Vec<ChecklistItem>,
     pub due: Option<NaiveDate>,
+    /// The customer's. Without it, what the customer was written to in before.
+    pub language: Option<Language>,
 }
 
 /// Where a request belongs.
@@ -45,13 +50,15 @@ pub struct Carried {
     pub id: DocumentRequestId,
     pub items: Vec<RequestItem>,
     pub due: Option<NaiveDate>,
+    pub language: Option<Language>,
     pub generation: i32,
 }
 
 impl Carried {
     /// A request that is about to be written.
     pub fn new(tx: &Tx<'_>, asked: RequestForm) -> Self {
-        Self { id: tx.mint(), items: items::asked(tx, asked.items), due: asked.due, generation: 0 }
+        let items = items::asked(tx, asked.items);
+        Self { id: tx.mint(), items, due: asked.due, language: asked.language, generation: 0 }
     }
 }
 
@@ -61,15 +68,16 @@ pub async fn create(tx: &mut Tx<'_>, carrier: Carrier, carried: &Carried) -> Res
     // The version before this one reads `items`; it goes with a later one.
     sqlx::query!(
         "insert into document_requests
-             (workspace_id, id, conversation_id, message_id, state, due_date, items, created_at)
-         values ($1, $2, $3, $4, 'draft', $5, $6, $7)",
+             (workspace_id, id, conversation_id, message_id, state, due_date, items, created_at, language)
+         values ($1, $2, $3, $4, 'draft', $5, $6, $7, $8)",
         workspace,
         carried.id.0,
         carrier.conversation.0,
         carrier.message.0,
         carried.due,
         Json(&asked) as _,
-        now
+        now,
+        carried.language.map(Language::as_str)
     )
     .execute(&mut **tx)
     .await?;
@@ -97,7 +105,7 @@ pub async fn of_message(
     carrier: Carrier,
 ) -> Result<Option<Carried>> {
     let row = sqlx::query!(
-        r#"select id as "id: DocumentRequestId", due_date, link_generation
+        r#"select id as "id: DocumentRequestId", due_date, language as "language: Language", link_generation
            from document_requests where workspace_id = $1 and conversation_id = $2 and message_id = $3"#,
         workspace.0,
         carrier.conversation.0,
@@ -107,7 +115,27 @@ pub async fn of_message(
     .await?;
     let Some(row) = row else { return Ok(None) };
     let items = items::load(conn, workspace, row.id).await?;
-    Ok(Some(Carried { id: row.id, items, due: row.due_date, generation: row.link_generation }))
+    let (due, language) = (row.due_date, row.language);
+    Ok(Some(Carried { id: row.id, items, due, language, generation: row.link_generation }))
+}
+
+/// The language in which this customer was asked last, as far back as their newest conversations go.
+pub async fn language_of(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    conversation: &Conversation,
+) -> Result<Option<Language>> {
+    let known = sqlx::query_scalar!(
+        r#"select language as "language!: Language" from document_requests
+           where workspace_id = $1 and language is not null and conversation_id = any(array(
+               select id from conversations
+               where workspace_id = $1 and audience = $2 and contact_email = $3 order by id desc limit 20))
+           order by id desc limit 1"#,
+        workspace.0,
+        conversation.audience,
+        conversation.contact.email
+    );
+    Ok(known.fetch_optional(conn).await?)
 }
 
 /// The request's mail has left: the customer can answer it, and is reminded on the second day.
@@ -210,8 +238,9 @@ pub async fn next_reminder(conn: &mut PgConnection) -> Result<Option<DateTime<Ut
 pub async fn take_reminder(tx: &mut Tx<'_>, id: DocumentRequestId, goes_on: bool) -> Result<Option<Carried>> {
     let (workspace, now) = (tx.workspace(), tx.now());
     let row = sqlx::query!(
-        "select due_date, link_generation, opened_at, reminders, link_ends_at from document_requests
-         where workspace_id = $1 and id = $2 and state = 'open' and remind_at <= $3 for update",
+        r#"select due_date, language as "language: Language", link_generation, opened_at, reminders, link_ends_at
+           from document_requests
+           where workspace_id = $1 and id = $2 and state = 'open' and remind_at <= $3 for update"#,
         workspace.0,
         id.0,
         now
@@ -239,7 +268,8 @@ pub async fn take_reminder(tx: &mut Tx<'_>, id: DocumentRequestId, goes_on: bool
         return Ok(None);
     }
     let items = items::load(tx, workspace, id).await?;
-    Ok(Some(Carried { id, items, due: row.due_date, generation: row.link_generation }))
+    let (due, language) = (row.due_date, row.language);
+    Ok(Some(Carried { id, items, due, language, generation: row.link_generation }))
 }
 
 /// Which message the reminder that was just taken is.
@@ -309,7 +339,7 @@ pub async fn sooner_in_sandbox(tx: &mut Tx<'_>, by: TimeDelta) -> Result<u64> {
 impl Carried {
     /// What was written with the whole checklist under it and, when it is going out, the link.
     pub fn under(&self, written: &str, link: Option<&str>) -> String {
-        under(written, self.items.iter().map(|listed| &listed.item), self.due, link)
+        self.listing(written, self.items.iter().map(|listed| &listed.item), link)
     }
 
     /// The same with what is still missing: the required items, or all when none is required. Nothing when all of
@@ -317,7 +347,17 @@ impl Carried {
     pub fn missing_under(&self, written: &str, link: &str) -> Option<String> {
         let mut missing = items::missing(&self.items).peekable();
         missing.peek()?;
-        Some(under(written, missing, self.due, Some(link)))
+        Some(self.listing(written, missing, Some(link)))
+    }
+
+    fn listing<'a>(
+        &self,
+        written: &str,
+        items: impl Iterator<Item = &'a ChecklistItem>,
+        link: Option<&str>,
+    ) -> String {
+        let checklist = checklist(self.language.unwrap_or_default(), items, self.due, link);
+        format!("{}\n\n{checklist}", written.trim_end())
     }
 
     /// The private upload page, as it is now.
@@ -349,26 +389,18 @@ pub(super) fn link_is_of(workspace: WorkspaceId, id: DocumentRequestId, generati
     format!("{workspace}/{id}/{generation}")
 }
 
-fn under<'a>(
-    written: &str,
-    items: impl Iterator<Item = &'a ChecklistItem>,
-    due: Option<NaiveDate>,
-    link: Option<&str>,
-) -> String {
-    format!("{}\n\n{}", written.trim_end(), checklist(items, due, link))
-}
-
 fn checklist<'a>(
+    language: Language,
     items: impl Iterator<Item = &'a ChecklistItem>,
     due: Option<NaiveDate>,
     link: Option<&str>,
 ) -> String {
-    let mut text = String::from("Please send us these documents:\n");
+    let mut text = format!("{}\n", language.say(AskPhrase::Asked));
     for item in items {
         text.push_str("\n- ");
         text.push_str(&item.label);
         if !item.required {
-            text.push_str(" (nice to have)");
+            text.push_str(&format!(" ({})", language.say(AskPhrase::NiceToHave)));
         }
         if let Some(description) = &item.description {
             text.push_str("\n  ");
@@ -376,10 +408,11 @@ fn checklist<'a>(
         }
     }
     if let Some(due) = due {
-        text.push_str(&format!("\n\nPlease send them by {due}."));
+        let due = language.whole_date(due);
+        text.push_str(&format!("\n\n{}", language.fill(AskPhrase::Due, &[("date", &due)])));
     }
     if let Some(link) = link {
-        text.push_str(&format!("\n\nUpload them here, no account needed:\n{link}"));
+        text.push_str(&format!("\n\n{}\n{link}", language.say(AskPhrase::Upload)));
     }
     text
 }
@@ -397,18 +430,23 @@ mod tests {
         };
         let items = [item("Passport", Some("both pages"), true), item("Payslip", None, false)];
         let due = NaiveDate::from_ymd_opt(2031, 5, 9);
-        insta::assert_snapshot!(checklist(items.iter(), due, Some("https://rookery.example/upload/x")), @r"
+        insta::assert_snapshot!(checklist(Language::En, items.iter(), due, Some("https://rookery.example/upload/x")), @r"
         Please send us these documents:
 
         - Passport
           both pages
         - Payslip (nice to have)
 
-        Please send them by 2031-05-09.
+        Please send them by Friday, 9 May 2031.
 
         Upload them here, no account needed:
         https://rookery.example/upload/x
         ");
-        assert!(!checklist(items.iter(), due, None).contains("Upload"));
+        assert!(!checklist(Language::En, items.iter(), due, None).contains("Upload"));
+        let german = checklist(Language::De, items.iter(), due, None);
+        assert!(
+            german.contains("- Payslip (wenn vorhanden)") && german.ends_with("bis Freitag, 9. Mai 2031."),
+            "{german}"
+        );
     }
 }

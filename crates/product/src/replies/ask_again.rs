@@ -2,12 +2,14 @@
 //! in one commit. It is the person's own mail: it leaves after the undo window, to whom the request itself went.
 
 use crate::documents::items::ItemRefusal;
+use crate::documents::phrases::AskPhrase;
 use crate::documents::uploads::again::{self, RepeatRequest};
 use crate::documents::uploads::decide::{self, Decision};
 use crate::replies::suppress;
 use rookery_base::app::App;
 use rookery_base::error::{Error, Result};
 use rookery_base::ids::{ConversationId, DocumentRequestId, MessageId, RequestItemId};
+use rookery_base::languages::Language;
 use rookery_base::store::db::Tx;
 use rookery_core::conversations::messages::outbound::{self, Addressed, Outbound};
 use rookery_core::conversations::messages::sending::{self, MessageRecipient};
@@ -51,8 +53,8 @@ pub async fn ask_again(
         return Err(Error::Conflict(barred.into()));
     }
     mailboxes::must_send(tx, conversation.mailbox_id, "body").await?;
-    let written = opening(&wanted.label, why, words.trim());
-    let again = RepeatRequest::new(request.id, request.generation);
+    let written = opening(request.language.unwrap_or_default(), &wanted.label, why, words.trim());
+    let again = RepeatRequest::new(&request);
     let whole = again.under(&written, &again.link(app, tx.workspace())?);
     let is_contact = conversation.contact.email.as_deref() == Some(address);
     let addressed = (!is_contact).then(|| Addressed { to: vec![address.to_owned()], ..Addressed::default() });
@@ -71,14 +73,12 @@ pub async fn ask_again(
     Ok(Asking { conversation: conversation.id, message })
 }
 
-fn opening(label: &str, why: ItemRefusal, words: &str) -> String {
+fn opening(language: Language, label: &str, why: ItemRefusal, words: &str) -> String {
     let why = match why {
-        ItemRefusal::Unreadable => "we could not read it",
-        ItemRefusal::Incomplete => "something in it is missing",
-        ItemRefusal::Wrong => "it is another document",
+        ItemRefusal::Unreadable => AskPhrase::Unreadable,
+        ItemRefusal::Incomplete => AskPhrase::Incomplete,
+        ItemRefusal::Wrong => AskPhrase::Wrong,
     };
     let gap = if words.is_empty() { "" } else { "\n\n" };
-    format!(
-        "Hello,\n\nthank you for what you sent us for “{label}”. Unfortunately {why}. Please send it again.{gap}{words}"
-    )
+    format!("{}{gap}{words}", language.fill(why, &[("label", label)]))
 }

@@ -1,5 +1,5 @@
-//! Documents to ask for, as a person types them (specification 4.9): one a line, `Payslip: of the last month (optional)`,
-//! and the day they are due as a line of its own, `due: 2031-05-09`. What the API takes can be typed, and read back.
+//! Documents to ask for, as a draft keeps them (specification 4.9): one a line, `Payslip: of the last month (optional)`, and the day
+//! they are due as a line of its own, `due: 2031-05-09`. What the API takes is written so, and read back.
 
 use chrono::NaiveDate;
 
@@ -7,16 +7,15 @@ use crate::documents::items::ChecklistItem;
 use crate::documents::request::RequestForm;
 use rookery_reading::text;
 
-const MOST_DOCUMENTS: usize = 20;
-const LONGEST_LABEL: usize = 120;
-const LONGEST_DESCRIPTION: usize = 500;
+pub const MOST_DOCUMENTS: usize = 20;
+pub const LONGEST_LABEL: usize = 120;
+pub const LONGEST_DESCRIPTION: usize = 500;
 const DUE: &str = "due: ";
 const OPTIONAL: &str = "(optional)";
 
-/// What the lines ask for; nothing when they name nothing. An error is a sentence for whoever typed them.
+/// What the lines ask for; nothing when they name nothing. An error is a sentence for their writer.
 pub fn read(lines: &str) -> Result<Option<RequestForm>, String> {
-    let (documents, due) = split(lines);
-    let items: Vec<ChecklistItem> = documents.lines().filter_map(item).collect();
+    let (items, due) = (listed(lines), split(lines).1);
     if items.len() > MOST_DOCUMENTS {
         return Err(format!("Ask for at most {MOST_DOCUMENTS} documents at once."));
     }
@@ -37,8 +36,13 @@ pub fn read(lines: &str) -> Result<Option<RequestForm>, String> {
     match (items.is_empty(), due) {
         (true, Some(_)) => Err("Name the documents to ask for, or take the day out.".to_owned()),
         (true, None) => Ok(None),
-        (false, due) => Ok(Some(RequestForm { items, due })),
+        (false, due) => Ok(Some(RequestForm { items, due, language: None })),
     }
+}
+
+/// The documents, also when they cannot be asked for as they are.
+pub fn listed(lines: &str) -> Vec<ChecklistItem> {
+    split(lines).0.lines().filter_map(item).collect()
 }
 
 fn item(line: &str) -> Option<ChecklistItem> {

@@ -3,6 +3,7 @@
 //! changes nothing; a page that did not know of another one's words loses neither: its own are kept beside the draft.
 //! What was sent or thrown away keeps its row for a while, so that whatever comes late finds what became of it.
 
+pub mod documents;
 pub mod erase;
 pub mod files;
 pub mod leaving;
@@ -16,6 +17,7 @@ use sqlx::types::Json;
 
 use rookery_base::error::{Error, Problem, Result};
 use rookery_base::ids::{ConversationId, DraftFileId, DraftId, MailboxId, MessageId};
+use rookery_base::languages::Language;
 use rookery_base::secrets::key_ring::KeyRing;
 use rookery_base::store::db::Tx;
 use rookery_core::conversations::conversation::Conversation;
@@ -32,6 +34,8 @@ const MOST_COPIES: i64 = 10;
 /// Characters of a draft. More than can be sent, because a text may still be cut.
 const LONGEST_BODY: usize = 200_000;
 const LONGEST_LINE: usize = 10_000;
+/// As many documents as can be asked for at once, each with the longest hint.
+const LONGEST_DOCUMENTS: usize = 15_000;
 
 rookery_base::text_enum! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::Type)]
@@ -70,6 +74,8 @@ pub struct DraftWords {
     pub html: String,
     /// Documents to ask for, one a line.
     pub documents: String,
+    /// The language they are asked for in.
+    pub language: Option<Language>,
     /// It is to be sent as a secure link, and what then opens it.
     pub secure: bool,
     pub proof: Way,
@@ -94,7 +100,7 @@ impl DraftWords {
             let lines = [&words.from, &words.to, &words.cc, &words.bcc, &words.documents, &words.body];
             let lines = lines.map(|line| text::lines(line).trim().to_owned());
             let html = words.formatting().to_owned();
-            (lines, html, text::line(&words.subject), words.about, words.mailbox, words.way())
+            (lines, html, text::line(&words.subject), words.about, words.mailbox, words.way(), words.language)
         };
         said(self) == said(other)
     }
@@ -220,10 +226,10 @@ fn check(words: &DraftWords) -> Result<()> {
         ("cc", &words.cc),
         ("bcc", &words.bcc),
         ("subject", &words.subject),
-        ("documents", &words.documents),
     ] {
         at_most(field, line, LONGEST_LINE);
     }
+    at_most("documents", &words.documents, LONGEST_DOCUMENTS);
     if problems.is_empty() { Ok(()) } else { Err(Error::Problems(problems)) }
 }
 
@@ -305,8 +311,9 @@ async fn insert(
     let inserted = sqlx::query!(
         "insert into written_drafts
              (workspace_id, id, person_id, kind, conversation_id, mailbox_id, about, to_line, cc_line, bcc_line, subject,
-              body, documents, seen, version, page, save, saved_at, secure, proof, html, from_address)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 1, $15, $16, $17, $18, $19, $20, $21)
+              body, documents, seen, version, page, save, saved_at, secure, proof, html, from_address,
+              documents_language)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 1, $15, $16, $17, $18, $19, $20, $21, $22)
          on conflict do nothing",
         workspace,
         save.draft.0,
@@ -328,7 +335,8 @@ async fn insert(
         words.secure,
         words.proof.as_str(),
         html,
-        text::line(&words.from)
+        text::line(&words.from),
+        words.language.map(Language::as_str)
     )
     .execute(&mut **tx)
     .await?;
@@ -373,7 +381,7 @@ async fn update(
         "update written_drafts
          set mailbox_id = $3, about = $4, to_line = $5, cc_line = $6, bcc_line = $7, subject = $8, body = $9,
              documents = $10, seen = $11, version = version + 1, page = $12, save = $13, saved_at = $14, secure = $15,
-             proof = $16, html = $17, from_address = $18
+             proof = $16, html = $17, from_address = $18, documents_language = $19
          where workspace_id = $1 and id = $2
          returning version",
         workspace,
@@ -393,7 +401,8 @@ async fn update(
         words.secure,
         words.proof.as_str(),
         html,
-        text::line(&words.from)
+        text::line(&words.from),
+        words.language.map(Language::as_str)
     )
     .fetch_one(&mut **tx)
     .await?;
@@ -512,7 +521,7 @@ pub async fn read(
     let row = sqlx::query!(
         r#"select kind as "kind: DraftKind", conversation_id as "conversation: ConversationId",
                mailbox_id as "mailbox: MailboxId", about as "about: MessageId", from_address, to_line, cc_line, bcc_line, subject, body, html,
-               documents, secure, proof as "proof: Way", seen, version, saved_at,
+               documents, documents_language as "language: Language", secure, proof as "proof: Way", seen, version, saved_at,
                coalesce((select jsonb_agg(jsonb_build_object('id', f.id, 'filename', filename, 'contentType', content_type,
                              'size', size, 'blob', blob, 'borrowed', borrowed, 'inline', inline) order by f.id)
                          from written_draft_files f where f.workspace_id = $1 and f.draft_id = d.id), '[]')
@@ -549,6 +558,7 @@ pub async fn read(
             body: row.body,
             html: row.html,
             documents: row.documents,
+            language: row.language,
             secure: row.secure,
             proof: row.proof,
             seen: row.seen,

@@ -114,7 +114,7 @@ pub async fn check(
         problem("subject", "Write a subject: it is what the other side sees first.".to_owned());
     }
     let asks = match asking::read(&words.documents) {
-        Ok(asks) => asks,
+        Ok(asks) => asks.map(|asks| RequestForm { language: words.language, ..asks }),
         Err(what) => {
             problem("documents", what);
             None

@@ -4,10 +4,12 @@
 
 use chrono::{DateTime, Utc};
 
+use crate::documents::phrases::AskPhrase;
 use crate::documents::request::{self, Carried, Carrier, RequestForm};
 use rookery_base::app::App;
 use rookery_base::error::{Error, Result};
 use rookery_base::ids::{DocumentRequestId, MessageId};
+use rookery_base::languages::Language;
 use rookery_base::store::db::Tx;
 use rookery_core::conversations::conversation::Locked;
 use rookery_core::conversations::messages::outbound::{self, Addressed, Outbound};
@@ -33,9 +35,6 @@ pub struct Destination<'a> {
     pub to: String,
 }
 
-/// What stands above the checklist when its author writes nothing.
-const POLITE: &str = "Hello,\n\nplease send us the documents listed below. Thank you!";
-
 #[derive(Debug)]
 pub struct WrittenReply {
     pub message: MessageId,
@@ -52,12 +51,15 @@ pub async fn ask(
     tx: &mut Tx<'_>,
     conversation: &Locked,
     author: &Actor,
-    asked: RequestForm,
+    mut asked: RequestForm,
     message: Option<&str>,
     send: bool,
 ) -> Result<WrittenReply> {
+    asked.language = language_of(tx, conversation, &asked).await?;
     let message = message.map(str::trim).filter(|message| !message.is_empty());
-    let reply = NewReply { body: message.unwrap_or(POLITE), summary: None, asks: Some(asked), send };
+    // What is above the checklist when its author writes nothing.
+    let polite = asked.language.unwrap_or_default().say(AskPhrase::Polite);
+    let reply = NewReply { body: message.unwrap_or(polite), summary: None, asks: Some(asked), send };
     write(app, tx, conversation, author, reply, Vec::new()).await
 }
 
@@ -98,7 +100,13 @@ pub async fn write_to(
     }
     let message: MessageId = tx.mint();
     let written = text::lines(reply.body);
-    let carried = reply.asks.map(|asked| Carried::new(tx, asked));
+    let carried = match reply.asks {
+        Some(mut asked) => {
+            asked.language = language_of(tx, conversation, &asked).await?;
+            Some(Carried::new(tx, asked))
+        }
+        None => None,
+    };
     let whole = match &carried {
         Some(carried) => {
             let link = sends_at.map(|_| carried.link(app, tx.workspace())).transpose()?;
@@ -121,4 +129,19 @@ pub async fn write_to(
         request::create(tx, carrier, carried).await?;
     }
     Ok(WrittenReply { message, sends_at, request: carried.map(|carried| carried.id), to: destination.to })
+}
+
+/// The language that was chosen, else the one the customer was asked in before.
+async fn language_of(
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    asked: &RequestForm,
+) -> Result<Option<Language>> {
+    match asked.language {
+        Some(chosen) => Ok(Some(chosen)),
+        None => {
+            let workspace = tx.workspace();
+            request::language_of(tx, workspace, conversation).await
+        }
+    }
 }

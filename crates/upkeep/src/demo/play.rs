@@ -154,7 +154,8 @@ impl Play<'_> {
                     description: None,
                     required: true,
                 };
-                let asked = RequestForm { items: items.iter().map(item).collect(), due: None };
+                let items = items.iter().map(item).collect();
+                let asked = RequestForm { items, due: None, language: None };
                 let new = NewReply { body, summary: None, asks: Some(asked), send: true };
                 let message = reply(app, &mut tx, cast, id, who, new).await?;
                 scene.chain.extend(self.leave(&mut tx, id, message, past, true).await?);

@@ -4,7 +4,7 @@
 //! Reading changes nothing: a draft that nobody saved yet has only an id, drawn for this very page.
 
 use askama::filters::Safe;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::PgConnection;
 
 use crate::conversation::later::{self, Later};
@@ -102,6 +102,25 @@ impl Composer {
     /// The documents to ask for, and the day they are due.
     pub fn asks(&self) -> (String, String) {
         asking::split(&self.words.documents)
+    }
+
+    /// What the documents are called.
+    pub fn asked_names(&self) -> String {
+        let items = asking::listed(&self.words.documents);
+        items.iter().map(|item| item.label.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// `due 9 May 2031 · Deutsch`
+    pub fn asked_how(&self) -> String {
+        let due = self.asks().1;
+        let due = if due.is_empty() {
+            None
+        } else {
+            let shown = due.parse::<NaiveDate>().map_or(due, |day| self.times.day(day));
+            Some(format!("due {shown}"))
+        };
+        let language = self.words.language.map(|language| language.name().to_owned());
+        due.into_iter().chain(language).collect::<Vec<_>>().join(" · ")
     }
 
     /// The composer of a conversation's page. It is open if the address says `compose=reply|note|forward`, or if the person

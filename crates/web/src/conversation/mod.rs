@@ -2,6 +2,7 @@
 //! addresses of their own, each behind the query that knows who can see the message.
 
 pub mod ask;
+pub mod asking;
 pub mod composer;
 pub mod contact;
 pub mod content;

@@ -13,6 +13,7 @@ use crate::toast::{Done, Toast};
 use crate::visit::{FormFields, Formatted, MemberRequest};
 use rookery_base::error::{Error, NO_MAILBOX, Result};
 use rookery_base::ids::{BookingTypeId, ConversationId, DraftFileId, DraftId, MailboxId, SavedReplyId};
+use rookery_base::languages::Language;
 use rookery_base::store::db::Tx;
 use rookery_core::conversations::conversation::{Conversation, find_visible};
 use rookery_core::conversations::secure::page::Way;
@@ -142,6 +143,7 @@ impl<'a> Filled<'a> {
             body: formatted.words.unwrap_or_else(|| self.text("body").replace("\r\n", "\n")),
             html: formatted.html,
             documents: asking::join(&self.text("documents").replace("\r\n", "\n"), &self.text("due")),
+            language: self.form.get("language").and_then(Language::named),
             secure: self.is_secure(),
             proof: self.proof(),
             seen: self.number("seen"),
@@ -228,6 +230,9 @@ async fn act(asked: &MemberRequest, form: &FormFields, id: Option<ConversationId
     if let (Some(conversation), "all" | "one") = (&conversation, button) {
         readdress(asked, &mut tx, conversation, &mut words, button == "all").await?;
     }
+    if button == "unask" {
+        (words.documents, words.language) = (String::new(), None);
+    }
     let inserted: Option<SavedReplyId> = form.parse("insert")?;
     if let Some(reply) = inserted {
         // From the list of saved replies, before anything was written.
@@ -267,6 +272,11 @@ async fn act(asked: &MemberRequest, form: &FormFields, id: Option<ConversationId
     if let Some(file) = form.parse::<DraftFileId>("drop")? {
         take_out(asked, draft, file).await?;
         return Ok(filled.page(draft, ""));
+    }
+    if let (Some(id), "documents") = (id, button) {
+        let list = list_in(form);
+        let beside = if list.is_empty() { "" } else { "?" };
+        return Ok(see_other(&format!("/conversations/{id}/documents{beside}{list}")));
     }
     let at = match (form.get("later"), button) {
         (Some(at), _) => Some(at),

@@ -5,11 +5,11 @@ use askama::Template;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::customer::language::Language;
-use crate::customer::words::{Phrase, Word};
+use crate::customer::words::Word;
 use crate::respond;
 use crate::show::filters;
 use rookery_base::error::{Error, Result};
+use rookery_base::languages::{Language, Phrase};
 use rookery_http::answers::insert;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; \

@@ -14,7 +14,7 @@ use futures::TryStreamExt;
 use tokio::time::timeout;
 
 use crate::customer::answers;
-use crate::customer::language::Language;
+use crate::customer::language::for_visit;
 use crate::customer::upload::{self, UploadNotice};
 use crate::customer::words::Word;
 use crate::respond;
@@ -22,6 +22,7 @@ use crate::visit::Visit;
 use rookery_base::app::App;
 use rookery_base::error::{Error, Result};
 use rookery_base::ids::RequestItemId;
+use rookery_base::languages::Language;
 use rookery_base::limits::customers::Visits;
 use rookery_base::limits::fair_seats::Sitter;
 use rookery_base::net::clamd::Scanned;
@@ -43,7 +44,7 @@ const THROWN_AWAY: Duration = Duration::from_secs(300);
 pub(super) const TURN: Duration = Duration::from_secs(90);
 
 pub async fn take(visit: Visit) -> Result<Response> {
-    let language = Language::for_visit(&visit);
+    let language = for_visit(&visit);
     Ok(answers::answered(language, taken(&visit, language).await))
 }
 

@@ -8,13 +8,14 @@ use chrono::{NaiveDate, TimeDelta};
 use sqlx::PgConnection;
 
 use crate::customer::answers;
-use crate::customer::language::Language;
+use crate::customer::language::{chosen, for_visit};
 use crate::customer::words::Word;
 use crate::respond;
 use crate::show::filters;
 use crate::visit::Visit;
 use rookery_base::error::Result;
 use rookery_base::ids::{DocumentRequestId, RequestItemId, WorkspaceId};
+use rookery_base::languages::{DayPhrase, Language};
 use rookery_base::limits::customers::Visits;
 use rookery_product::documents::checks::MOST_BYTES;
 use rookery_product::documents::items::{ItemRefusal, ItemState};
@@ -105,19 +106,22 @@ impl UploadPage {
 
 /// `GET /upload/{workspace}/{request}/{token}`
 pub async fn show(visit: Visit) -> Result<Response> {
-    let language = Language::for_visit(&visit);
-    Ok(answers::answered(language, shown(&visit, language).await))
+    let mut language = for_visit(&visit);
+    let answer = shown(&visit, &mut language).await;
+    Ok(answers::answered(language, answer))
 }
 
-async fn shown(visit: &Visit, language: Language) -> Result<Response> {
+/// The page opens in the language that the customer chooses, else in the one that they were written to in, else in the browser's.
+async fn shown(visit: &Visit, language: &mut Language) -> Result<Response> {
     admit(visit)?;
     let mut conn = visit.customers_connection().await?;
-    let Some(behind) = find(visit, &mut conn).await? else { return answers::nothing(language) };
+    let Some(behind) = find(visit, &mut conn).await? else { return answers::nothing(*language) };
+    *language = chosen(visit).or(behind.language).unwrap_or(*language);
     if behind.is_over(visit.app().clock.now()) {
-        return answers::ended(language);
+        return answers::ended(*language);
     }
     let items = link::items(&mut conn, behind.link).await?;
-    page(visit, language, &behind, items, None, StatusCode::OK)
+    page(visit, *language, &behind, items, None, StatusCode::OK)
 }
 
 /// Counts a visit for the rate limit, before the database is asked.

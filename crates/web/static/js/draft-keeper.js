@@ -5,7 +5,7 @@
   "use strict";
   const { area, copies, clock, ask, refusal, make } = window.rookery;
   const PAUSE = 1000, AGAIN = 5000;
-  const FIELDS = ["mailbox", "from", "to", "cc", "bcc", "subject", "body", "html", "documents", "due"];
+  const FIELDS = ["mailbox", "from", "to", "cc", "bcc", "subject", "body", "html", "documents", "due", "language"];
   // How it goes: a box that is ticked, and what opens it then.
   const CHOICES = ["secure", "proof"];
   const LABELS = { from: "From", to: "To", cc: "Cc", bcc: "Bcc", subject: "Subject", documents: "Asks for", due: "Due" };
@@ -35,7 +35,15 @@
       on(this, "click", (event) => this.clicked(event));
       // On the way down: the form is read right after.
       on(this, "submit", () => this.submitted(), true);
-      on(document, "page:answered", (event) => { if (event.detail.form === this.form) this.answered(event.detail.path); });
+      // A dialog over the form has it saved first: what is typed here is newer than any save of this page.
+      on(window, "submit", (event) => { if (event.target === this.form && event.submitter?.matches("[data-dialog]")) this.field("save").value = String(this.count += 1); }, true);
+      on(document, "page:answered", (event) => {
+        const { form, path } = event.detail;
+        // The page that comes has what was put into the draft there, and the words as they were saved.
+        if (form?.matches("[data-writes-draft]")) delete this.form?.dataset.dirty;
+        else if (form !== this.form) return;
+        this.answered(path);
+      });
       on(document, "page:refused", (event) => { if (event.detail.form === this.form) this.failed(); });
       on(document, "page:shown", () => this.begin());
       on(document, "page:leaving", () => this.leave());
@@ -258,7 +266,19 @@
         text.read?.();
       }
       this.querySelectorAll("recipient-chips").forEach((line) => line.read?.());
+      this.papers();
       this.seal(this.isSecure);
+    }
+
+    // What it asks for, in a line.
+    papers() {
+      const place = this.querySelector("#papers");
+      if (!place) return;
+      const lines = this.value("documents").split("\n").filter((line) => line.trim());
+      place.hidden = !lines.length;
+      place.querySelector("[data-papers]").textContent = lines.map((line) => line.replace(/ \(optional\)$/, "").split(": ")[0]).join(", ");
+      const [due, language] = [this.value("due"), this.value("language")];
+      place.querySelector("[data-papers-how]").textContent = [due && `due ${due}`, language && new Intl.DisplayNames([language], { type: "language" }).of(language)].filter(Boolean).join(" · ");
     }
 
     wasSent() {

@@ -5,6 +5,8 @@ use rookery_base::ids::ConversationId;
 use serde_json::json;
 
 use rookery_world::browser::Browser;
+use rookery_world::pages::customer::{Customer, link_in};
+use rookery_world::pages::writing::{Composer, reply, write};
 use rookery_world::{Mode, World, story};
 
 /// Writes a reply that asks for documents, as the composer sends it.
@@ -69,7 +71,10 @@ async fn a_request_for_documents_is_a_card_that_says_what_came() {
             "{}",
             letter.text
         );
-        assert!(letter.text.contains("Please send them by 2031-05-09.") && letter.text.contains("/upload/"));
+        assert!(
+            letter.text.contains("Please send them by Friday, 9 May 2031.")
+                && letter.text.contains("/upload/")
+        );
         let mut tx = world.app.begin(acme.id).await.unwrap();
         sqlx::query(
             "update document_request_items set state = 'received', received_at = now()
@@ -110,6 +115,123 @@ async fn a_day_that_is_none_stops_the_send_and_keeps_the_words() {
         assert!(page.contains("Name the documents to ask for"), "{page}");
         leaves(world).await;
         assert!(world.outbox.letters().is_empty());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn documents_are_asked_for_in_rows_and_in_the_language_of_the_customer() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.test", "Help").await;
+        let key = acme.key("bot", "read,write,draft,send", Mode::Live).await;
+        let id = acme.mail(help, "kim@customer.test", "Mietvertrag", "Guten Tag").await;
+        let owner = world.browser(acme.id, acme.owner).await;
+        let there = format!("/conversations/{id}/documents");
+        let nothing_begun = owner.get(&there).await;
+        assert!(nothing_begun.location().contains("compose=reply"), "there is no reply to put them into");
+        let begun = Composer::open(&owner, &reply(id)).await.set("body", "Wir brauchen noch etwas.");
+        let to = begun.press(&owner, &write(id), ("do", "documents")).await;
+        assert_eq!(to.location(), there);
+        let page = owner.get(&there).await.page();
+        assert!(page.contains("name=\"name-2\"") && !page.contains("name=\"name-3\""), "three rows: {page}");
+        assert!(page.contains("<option value=\"en\" lang=\"en\" selected>English</option>"), "nothing is known");
+        let row = [
+            ("name-0", "Reisepass"),
+            ("hint-0", "beide Seiten"),
+            ("name-1", ""),
+            ("name-2", "Lohnzettel"),
+            ("optional-2", "1"),
+            ("due", "2031-05-09"),
+            ("language", "de"),
+        ];
+        let press = async |button| owner.post(&there, &[&row[..], &[button]].concat()).await;
+        let page = press(("do", "add")).await.page();
+        assert!(page.contains("name=\"name-3\"") && page.contains("value=\"beide Seiten\""), "{page}");
+        let page = press(("remove", "0")).await.page();
+        assert!(!page.contains("Reisepass") && page.contains("value=\"Lohnzettel\""), "{page}");
+        let to = press(("do", "ask")).await;
+        assert!(to.status == 303 && to.location().contains("compose=reply"), "{}", to.html);
+        let composer = Composer::open(&owner, &reply(id)).await;
+        assert!(composer.html.contains("due 9 May 2031 · Deutsch"), "{}", composer.html);
+        assert_eq!(composer.get("documents"), "Reisepass: beide Seiten\nLohnzettel (optional)");
+        assert_eq!(composer.get("body"), "Wir brauchen noch etwas.", "the text stays");
+        composer.press(&owner, &write(id), ("do", "send")).await;
+        leaves(world).await;
+        let letter = world.outbox.letters().pop().unwrap().text;
+        for part in [
+            "Bitte senden Sie uns diese Unterlagen:\n\n- Reisepass\n  beide Seiten\n- Lohnzettel (wenn vorhanden)",
+            "Bitte senden Sie sie bis Freitag, 9. Mai 2031.",
+            "Hier können Sie sie hochladen, ohne Konto:",
+        ] {
+            assert!(letter.contains(part), "{part} is missing in {letter}");
+        }
+        let kim = Customer::with(world, &link_in(&letter));
+        let shown = kim.opens_in(&kim.link, "fr").await;
+        assert_eq!(shown.headers["content-language"], "de");
+        assert!(shown.page().contains("Bitte senden Sie uns diese Unterlagen"));
+        let chosen = kim.opens_in(&format!("{}?lang=fr", kim.link), "de").await;
+        assert_eq!(chosen.headers["content-language"], "fr", "what the customer chooses comes first");
+        world.wait(chrono::TimeDelta::days(2));
+        world.work().await;
+        let reminder = world.outbox.letters().pop().unwrap().text;
+        assert!(reminder.contains("Eine freundliche Erinnerung"), "{reminder}");
+        // Whoever asks next knows the language; an agent can choose another one.
+        let next = acme.mail(help, "kim@customer.test", "Kaution", "Guten Tag").await;
+        let path = format!("/conversations/{next}/document-requests");
+        let mut body = json!({ "documents": [{ "label": "Konto" }] });
+        let text = async |body: &serde_json::Value| {
+            let asked = key.post(&path, body.clone()).await.json()["messageId"].as_str().unwrap().to_owned();
+            key.message(next, &asked).await["text"].as_str().unwrap().to_owned()
+        };
+        let said = text(&body).await;
+        assert!(said.contains("unten genannten Unterlagen") && said.contains("diese Unterlagen:"), "{said}");
+        body["language"] = json!("nl");
+        assert!(text(&body).await.contains("Stuur ons alstublieft deze documenten:"));
+        body["language"] = json!("xx");
+        assert_eq!(key.post(&path, body).await.status, 400);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_team_keeps_lists_of_documents_that_fill_the_rows() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.test", "Help").await;
+        let id = acme.mail(help, "kim@customer.test", "Account", "Hello").await;
+        let mia = acme.person("Mia", rookery_core::workspace::people::Role::Member).await;
+        let (owner, hers) = (world.browser(acme.id, acme.owner).await, world.browser(acme.id, mia).await);
+        let there = format!("/conversations/{id}/documents");
+        let two =
+            [("name-0", "Passport"), ("hint-0", "both pages"), ("name-1", "Payslip"), ("optional-1", "1")];
+        let saves = async |browser: &Browser<'_>, name: &str| {
+            browser.post(&there, &[&two[..], &[("list-name", name), ("do", "save")]].concat()).await.page()
+        };
+        let page = saves(&owner, "New account").await;
+        assert!(page.contains("Saved the list “New account”."), "{page}");
+        let page = saves(&hers, "new account").await;
+        assert!(page.contains("Replaced the list “new account”."), "everybody may: {page}");
+        assert!(saves(&owner, " ").await.contains("The name of the list is required."));
+        let nothing = owner.post(&there, &[("list-name", "None"), ("do", "save")]).await.page();
+        assert!(nothing.contains("Name at least one document"), "{nothing}");
+        let list = page.split("<option value=\"dls_").nth(1).unwrap().split('"').next().unwrap();
+        let list = format!("dls_{list}");
+        let fills = [("name-0", "Lease"), ("name-1", "passport"), ("saved", list.as_str()), ("do", "fill")];
+        let page = owner.post(&there, &fills).await.page();
+        assert!(page.contains("value=\"Lease\"") && page.contains("value=\"Payslip\""), "{page}");
+        assert!(!page.contains("value=\"Passport\""), "what is there already is not asked for twice");
+        // Another workspace has lists of its own.
+        let other = world.workspace("Other").await;
+        let inbox = other.mailbox("help@other.test", "Help").await;
+        let foreign = other.mail(inbox, "bo@customer.test", "Account", "Hello").await;
+        let theirs = world.browser(other.id, other.owner).await;
+        let page = theirs.post(&format!("/conversations/{foreign}/documents"), &fills).await.page();
+        assert!(page.contains("Choose a saved list first.") && !page.contains("Payslip"), "{page}");
+        assert_eq!(theirs.get(&there).await.status, 404);
+        let page = hers.post(&there, &[("saved", list.as_str()), ("do", "delete")]).await.page();
+        assert!(page.contains("Deleted the list") && page.contains("value=\"Passport\""), "{page}");
+        assert_eq!(world.scalar("select count(*) from document_lists").await, 0);
     })
     .await;
 }

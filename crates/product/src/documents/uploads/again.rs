@@ -3,10 +3,13 @@
 
 use sqlx::PgConnection;
 
+use crate::documents::phrases::AskPhrase;
 use crate::documents::request;
+use crate::documents::uploads::locked::Request;
 use rookery_base::app::App;
 use rookery_base::error::Result;
 use rookery_base::ids::{DocumentRequestId, MessageId, RequestItemId, WorkspaceId};
+use rookery_base::languages::Language;
 use rookery_base::store::db::Tx;
 
 /// A request that a mail asks again for something of.
@@ -14,11 +17,12 @@ use rookery_base::store::db::Tx;
 pub struct RepeatRequest {
     request: DocumentRequestId,
     generation: i32,
+    language: Option<Language>,
 }
 
 impl RepeatRequest {
-    pub fn new(request: DocumentRequestId, generation: i32) -> Self {
-        Self { request, generation }
+    pub fn new(asked: &Request) -> Self {
+        Self { request: asked.id, generation: asked.generation, language: asked.language }
     }
 
     /// The private upload page, as it is now.
@@ -28,7 +32,8 @@ impl RepeatRequest {
 
     /// What was written, with the link under it.
     pub fn under(self, written: &str, link: &str) -> String {
-        format!("{}\n\nUpload it here, no account needed:\n{link}", written.trim_end())
+        let upload = self.language.unwrap_or_default().say(AskPhrase::UploadOne);
+        format!("{}\n\n{upload}\n{link}", written.trim_end())
     }
 }
 
@@ -39,7 +44,8 @@ pub async fn of_message(
     message: MessageId,
 ) -> Result<Option<RepeatRequest>> {
     let row = sqlx::query!(
-        r#"select r.id as "request: DocumentRequestId", link_generation from document_request_items i
+        r#"select r.id as "request: DocumentRequestId", link_generation, language as "language: Language"
+           from document_request_items i
            join document_requests r on r.workspace_id = $1 and r.id = i.request_id
            where i.workspace_id = $1 and i.again_message_id = $2 limit 1"#,
         workspace.0,
@@ -47,7 +53,11 @@ pub async fn of_message(
     )
     .fetch_optional(conn)
     .await?;
-    Ok(row.map(|row| RepeatRequest { request: row.request, generation: row.link_generation }))
+    Ok(row.map(|row| RepeatRequest {
+        request: row.request,
+        generation: row.link_generation,
+        language: row.language,
+    }))
 }
 
 /// Notes which message asks again for an item.

@@ -9,6 +9,7 @@ use crate::documents::progress::{self, ReceivedFile, RequestState};
 use crate::documents::request::{LINK_LIVES, PURPOSE, link_is_of};
 use rookery_base::error::Result;
 use rookery_base::ids::{DocumentRequestId, WorkspaceId};
+use rookery_base::languages::Language;
 use rookery_base::secrets::key_ring::KeyRing;
 use rookery_base::secrets::link_tokens;
 use rookery_base::zone::Zone;
@@ -29,6 +30,8 @@ pub struct Behind {
     pub zone: Zone,
     pub state: RequestState,
     pub due: Option<NaiveDate>,
+    /// What the customer was written to in, if somebody chose it.
+    pub language: Option<Language>,
     pub ends_at: DateTime<Utc>,
 }
 
@@ -52,7 +55,7 @@ pub async fn find(
     token: &str,
 ) -> Result<Option<Behind>> {
     let row = sqlx::query!(
-        r#"select w.name, w.time_zone, r.state as "state: RequestState", due_date, link_generation,
+        r#"select w.name, w.time_zone, r.state as "state: RequestState", due_date, link_generation, r.language as "language: Language",
                coalesce(opened_at, r.created_at) as "opened_at!", link_ends_at
            from document_requests r join workspaces w on w.id = r.workspace_id
            where r.workspace_id = $1 and r.id = $2 and r.state <> 'draft'"#,
@@ -70,6 +73,7 @@ pub async fn find(
         zone: Zone::named(&row.time_zone),
         state: row.state,
         due: row.due_date,
+        language: row.language,
         ends_at: row.link_ends_at.unwrap_or(row.opened_at + LINK_LIVES),
     }))
 }

@@ -8,6 +8,7 @@ use crate::documents::progress::RequestState;
 use crate::documents::request::LINK_LIVES;
 use rookery_base::error::{Error, Result};
 use rookery_base::ids::{ConversationId, DocumentRequestId, MessageId};
+use rookery_base::languages::Language;
 use rookery_base::store::db::Tx;
 use rookery_core::conversations::conversation::Locked;
 use rookery_core::conversations::lock::{lock_any, lock_visible};
@@ -24,6 +25,7 @@ pub struct Request {
     /// The one that carried it.
     pub message: Option<MessageId>,
     pub state: RequestState,
+    pub language: Option<Language>,
     pub generation: i32,
     pub opened_at: DateTime<Utc>,
     pub ends_at: DateTime<Utc>,
@@ -55,7 +57,7 @@ async fn lock(tx: &mut Tx<'_>, id: DocumentRequestId, who: Option<&Actor>) -> Re
         })?;
         let workspace = tx.workspace().0;
         let row = sqlx::query!(
-            r#"select message_id as "message: MessageId", state as "state: RequestState", link_generation,
+            r#"select message_id as "message: MessageId", state as "state: RequestState", link_generation, language as "language: Language",
                    coalesce(opened_at, created_at) as "opened_at!", link_ends_at, reminders, completed_at
                from document_requests where workspace_id = $1 and id = $2 and conversation_id = $3 for update"#,
             workspace,
@@ -72,6 +74,7 @@ async fn lock(tx: &mut Tx<'_>, id: DocumentRequestId, who: Option<&Actor>) -> Re
             conversation,
             message: row.message,
             state: row.state,
+            language: row.language,
             generation: row.link_generation,
             opened_at: row.opened_at,
             ends_at: row.link_ends_at.unwrap_or(row.opened_at + LINK_LIVES),

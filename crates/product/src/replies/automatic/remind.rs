@@ -1,6 +1,7 @@
 //! Reminding a customer of documents that are still missing (specification 4.9: days 2, 4 and 7 after the
 //! request left). The reminder is mail of the service's own: it has no author and no undo window.
 
+use crate::documents::phrases::AskPhrase;
 use crate::documents::request::{self, Due};
 use crate::replies::automatic::limit;
 use crate::replies::suppress;
@@ -12,8 +13,6 @@ use rookery_core::conversations::messages::message::Author;
 use rookery_core::conversations::messages::outbound::{self, Addressed, Outbound};
 use rookery_core::conversations::messages::sending::{self, MessageRecipient};
 use rookery_core::conversations::status::Status;
-
-const OPENING: &str = "This is a friendly reminder: some documents we asked you for are still missing.";
 
 /// Writes the reminder that is due, to whom the request itself went first: the conversation may have become part of
 /// another, with another contact. A closed conversation and an address that must not be written to end the reminders; a
@@ -35,7 +34,8 @@ pub async fn remind(app: &App, tx: &mut Tx<'_>, due: Due) -> Result<()> {
     let taken = request::take_reminder(tx, due.request, address.is_some()).await?;
     let (Some(carried), Some(address)) = (taken, address) else { return Ok(()) };
     let link = carried.link(app, tx.workspace())?;
-    let Some(text) = carried.missing_under(OPENING, &link) else { return Ok(()) };
+    let opening = carried.language.unwrap_or_default().say(AskPhrase::Reminder);
+    let Some(text) = carried.missing_under(opening, &link) else { return Ok(()) };
     if let Err(until) = limit::count(tx, conversation.livemode(), address).await? {
         return request::put_reminder_off(tx, due.request, until).await;
     }
@@ -47,7 +47,7 @@ pub async fn remind(app: &App, tx: &mut Tx<'_>, due: Due) -> Result<()> {
         message,
         author: Author::Service,
         text: &text,
-        written: Some(OPENING),
+        written: Some(opening),
         summary: None,
         sends_at: Some(tx.now()),
         addressed: addressed.as_ref(),

@@ -152,6 +152,7 @@ pub async fn send_again(
     let asks = request::of_message(tx, person.workspace, carrier).await?.map(|carried| RequestForm {
         items: carried.items.into_iter().map(|listed| listed.item).collect(),
         due: carried.due,
+        language: carried.language,
     });
     if asks.is_some() {
         // Its link goes with it; the new message has one of its own.

@@ -81,6 +81,7 @@ pub async fn take_over(
         Some(asks) => asks.under(&body, &asks.link(app, person.workspace)?),
         None => body,
     };
+    let language = asked.as_ref().and_then(|asked| asked.language);
     let documents =
         asked.map(|asked| asking::write(asked.items.iter().map(|listed| &listed.item), asked.due));
     let row = sqlx::query!(
@@ -117,6 +118,7 @@ pub async fn take_over(
         html: String::new(),
         body: typed.words,
         documents: documents.unwrap_or_default(),
+        language,
         secure,
         proof: row.proof.unwrap_or_default(),
         seen: row.last_item,

@@ -11,13 +11,14 @@ use crate::customer::bookings::page::{
     Carried, Top, When, admit, astray, chosen, find, in_frame, masked, query, when,
 };
 use crate::customer::bookings::words::BookingWord;
-use crate::customer::language::Language;
-use crate::customer::words::{Phrase, Word};
+use crate::customer::language::for_visit;
+use crate::customer::words::Word;
 use crate::respond;
 use crate::show::filters;
 use crate::visit::Visit;
 use rookery_base::error::Result;
 use rookery_base::ids::{BookingId, WorkspaceId};
+use rookery_base::languages::{Language, Phrase};
 use rookery_base::zone::Zone;
 use rookery_product::bookings::cancel::can_take_back;
 use rookery_product::bookings::invitation::{Invitation, Method, uid};
@@ -137,7 +138,7 @@ async fn of_workspace(
 
 /// `GET /book/{workspace}/{type}/{booking}/{token}`
 pub async fn show_in_frame(visit: Visit) -> Result<Response> {
-    let language = Language::for_visit(&visit);
+    let language = for_visit(&visit);
     let found = async {
         admit(&visit)?;
         let Some(place) = find(&visit, language).await? else { return Ok(None) };
@@ -157,7 +158,7 @@ pub async fn show_in_frame(visit: Visit) -> Result<Response> {
 
 /// `GET /booking/{workspace}/{booking}/{token}`
 pub async fn show(visit: Visit) -> Result<Response> {
-    let language = Language::for_visit(&visit);
+    let language = for_visit(&visit);
     let answer = async {
         admit(&visit)?;
         let managed = managed(&visit, &mut *visit.customers_connection().await?, language).await?;
@@ -215,7 +216,7 @@ pub fn page(
 
 /// `GET /booking/{workspace}/{booking}/{token}/calendar`: the event as a file.
 pub async fn calendar(visit: Visit) -> Result<Response> {
-    let language = Language::for_visit(&visit);
+    let language = for_visit(&visit);
     let answer = async {
         admit(&visit)?;
         let managed = managed(&visit, &mut *visit.customers_connection().await?, language).await?;

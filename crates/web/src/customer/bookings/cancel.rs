@@ -9,12 +9,13 @@ use crate::customer::answers;
 use crate::customer::bookings::booked::{self, Managed, managed};
 use crate::customer::bookings::page::{Top, WRONG, When, admit, astray};
 use crate::customer::bookings::words::BookingWord;
-use crate::customer::language::Language;
-use crate::customer::words::{Phrase, Word};
+use crate::customer::language::for_visit;
+use crate::customer::words::Word;
 use crate::respond;
 use crate::show::filters;
 use crate::visit::Visit;
 use rookery_base::error::Result;
+use rookery_base::languages::{Language, Phrase};
 use rookery_product::bookings::cancel::{self, REASONS};
 
 #[derive(Template)]
@@ -47,7 +48,7 @@ impl CancelPage {
 
 /// `GET /booking/{workspace}/{booking}/{token}/cancel`
 pub async fn ask(visit: Visit) -> Result<Response> {
-    let language = Language::for_visit(&visit);
+    let language = for_visit(&visit);
     let answer = async {
         let Some(managed) = find(&visit, language).await? else { return astray(&visit, language) };
         if !managed.is_ahead(&visit) {
@@ -84,7 +85,7 @@ fn page(
 
 /// `POST /booking/{workspace}/{booking}/{token}/cancel`
 pub async fn cancel(visit: Visit) -> Result<Response> {
-    let language = Language::for_visit(&visit);
+    let language = for_visit(&visit);
     let answer = async {
         let Some(managed) = find(&visit, language).await? else { return astray(&visit, language) };
         let form = visit.strangers_form().await?;
@@ -103,7 +104,7 @@ pub async fn cancel(visit: Visit) -> Result<Response> {
 
 /// `POST /booking/{workspace}/{booking}/{token}/back`
 pub async fn take_back(visit: Visit) -> Result<Response> {
-    let language = Language::for_visit(&visit);
+    let language = for_visit(&visit);
     let answer = async {
         let Some(managed) = find(&visit, language).await? else { return astray(&visit, language) };
         let mut tx = visit.app().begin(managed.workspace).await?;

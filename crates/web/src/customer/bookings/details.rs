@@ -13,13 +13,14 @@ use crate::customer::bookings::page::{
 };
 use crate::customer::bookings::times::{times, zone_of};
 use crate::customer::bookings::words::BookingWord;
-use crate::customer::language::Language;
-use crate::customer::words::{Phrase, Word};
+use crate::customer::language::for_visit;
+use crate::customer::words::Word;
 use crate::respond;
 use crate::show::filters;
 use crate::visit::{FormFields, Visit};
 use rookery_base::app::App;
 use rookery_base::error::{Error, Result};
+use rookery_base::languages::{Language, Phrase};
 use rookery_base::limits::stranger_mail::Whose;
 use rookery_base::links;
 use rookery_base::zone::Zone;
@@ -220,7 +221,7 @@ async fn shown(visit: &Visit, place: &BookingPageContext, at: DateTime<Utc>) -> 
 
 /// `POST /book/{workspace}/{type}`
 pub async fn take(visit: Visit) -> Result<Response> {
-    let language = Language::for_visit(&visit);
+    let language = for_visit(&visit);
     let found = async {
         admit(&visit)?;
         find(&visit, language).await

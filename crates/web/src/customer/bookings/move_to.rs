@@ -13,12 +13,13 @@ use crate::customer::bookings::details::status_of;
 use crate::customer::bookings::page::{Top, WRONG, When, astray, named, read_time, when};
 use crate::customer::bookings::times::Choosing;
 use crate::customer::bookings::words::BookingWord;
-use crate::customer::language::Language;
-use crate::customer::words::{Phrase, Word};
+use crate::customer::language::for_visit;
+use crate::customer::words::Word;
 use crate::respond;
 use crate::show::filters;
 use crate::visit::Visit;
 use rookery_base::error::Result;
+use rookery_base::languages::Phrase;
 use rookery_product::bookings::book::BookingRefusal;
 use rookery_product::bookings::{reschedule, schedule};
 
@@ -43,7 +44,7 @@ impl MovePage {
 
 /// `GET /booking/{workspace}/{booking}/{token}/move`
 pub async fn ask(visit: Visit) -> Result<Response> {
-    let language = Language::for_visit(&visit);
+    let language = for_visit(&visit);
     let answer = async {
         let Some(managed) = find(&visit, language).await? else { return astray(&visit, language) };
         if !managed.is_ahead(&visit) {
@@ -111,7 +112,7 @@ fn confirm(
 
 /// `POST /booking/{workspace}/{booking}/{token}/move`
 pub async fn take(visit: Visit) -> Result<Response> {
-    let language = Language::for_visit(&visit);
+    let language = for_visit(&visit);
     let answer = async {
         let Some(managed) = find(&visit, language).await? else { return astray(&visit, language) };
         let form = visit.strangers_form().await?;

@@ -10,10 +10,9 @@ use url::form_urlencoded;
 
 use crate::customer::answers;
 use crate::customer::bookings::words::BookingWord;
-use crate::customer::language::Language;
-use crate::customer::words::Word;
 use crate::visit::Visit;
 use rookery_base::error::Result;
+use rookery_base::languages::{DayPhrase, Language};
 use rookery_base::limits::customers::Visits;
 use rookery_base::zone::Zone;
 use rookery_product::bookings::link::{self, Offer, OfferClaim};
@@ -196,14 +195,14 @@ pub fn city(zone: &Zone) -> String {
 /// `16 November`
 pub fn day_and_month(language: Language, day: NaiveDate) -> String {
     use chrono::Datelike;
-    let month = language.say(Word::Months).split(' ').nth(day.month0() as usize).unwrap_or_default();
+    let month = language.say(DayPhrase::Months).split(' ').nth(day.month0() as usize).unwrap_or_default();
     format!("{} {month}", day.day())
 }
 
 pub fn weekday(language: Language, day: NaiveDate) -> &'static str {
     use chrono::Datelike;
     let nth = day.weekday().num_days_from_monday() as usize;
-    language.say(Word::Days).split(' ').nth(nth).unwrap_or_default()
+    language.say(DayPhrase::Days).split(' ').nth(nth).unwrap_or_default()
 }
 
 /// `p…@example.org`: enough for whoever it belongs to.

@@ -6,12 +6,12 @@ use axum::response::Response;
 
 use crate::customer::bookings::page::{BookingPageContext, admit, astray, find, in_frame, read_time};
 use crate::customer::bookings::{details, times};
-use crate::customer::language::Language;
+use crate::customer::language::for_visit;
 use crate::visit::Visit;
 use rookery_base::error::Result;
 
 pub async fn show(visit: Visit) -> Result<Response> {
-    let language = Language::for_visit(&visit);
+    let language = for_visit(&visit);
     let found = async {
         admit(&visit)?;
         find(&visit, language).await

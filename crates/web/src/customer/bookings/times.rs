@@ -10,12 +10,12 @@ use crate::customer::bookings::page::{
     BookingPageContext, Carried, Top, city, clock, day_and_month, named, query, weekday,
 };
 use crate::customer::bookings::words::BookingWord;
-use crate::customer::language::Language;
-use crate::customer::words::{Phrase, Word};
+use crate::customer::words::Word;
 use crate::respond;
 use crate::show::filters;
 use crate::visit::Visit;
 use rookery_base::error::Result;
+use rookery_base::languages::{Language, Phrase};
 use rookery_base::zone::Zone;
 use rookery_product::bookings::free_times::{Host, Stretch, free_times};
 use rookery_product::bookings::schedule::{self, Bookable};

@@ -1,9 +1,9 @@
 //! The words of the pages on which times are booked, moved and cancelled, in the columns of the table of customers' words.
 //! What is filled in are names of the team, times and the visitor's own address.
 
-use crate::customer::words::words;
+use rookery_base::phrases;
 
-words! { BookingWord
+phrases! { BookingWord
     Title:
         "Book a time with {name}" "Termin buchen bei {name}" "Réserver un rendez-vous avec {name}" "Reservar una cita con {name}"
         "Prenotare un appuntamento con {name}" "Afspraak maken met {name}" "Marcar uma hora com {name}";

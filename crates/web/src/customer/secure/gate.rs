@@ -8,7 +8,7 @@ use axum::response::Response;
 use chrono::TimeDelta;
 
 use crate::customer::answers;
-use crate::customer::language::Language;
+use crate::customer::language::for_visit;
 use crate::customer::secure::message::AnswerNotice;
 use crate::customer::secure::words::SecureWord;
 use crate::customer::secure::{Met, admit, chosen, ended, keep, meet, message, path_of};
@@ -16,6 +16,7 @@ use crate::respond;
 use crate::show::filters;
 use crate::visit::Visit;
 use rookery_base::error::Result;
+use rookery_base::languages::Language;
 use rookery_core::conversations::secure::page::{OPEN_FOR, SecurePage, Way};
 use rookery_core::conversations::secure::proof::{self, ProofVerdict};
 use rookery_core::workspace::one_time_codes::{CodeMail, CodeSending, PLACE};
@@ -107,7 +108,7 @@ impl Gate {
 
 /// `GET /secure/{workspace}/{message}/{token}`: the way in, or the messages.
 pub async fn show(visit: Visit) -> Result<Response> {
-    let language = Language::for_visit(&visit);
+    let language = for_visit(&visit);
     Ok(answers::answered(language, shown(&visit, language).await))
 }
 
@@ -148,7 +149,7 @@ pub(super) fn again(visit: &Visit, language: Language, page: &SecurePage, kept: 
 
 /// `POST …/code`: has a code sent.
 pub async fn send_code(visit: Visit) -> Result<Response> {
-    let language = Language::for_visit(&visit);
+    let language = for_visit(&visit);
     Ok(answers::answered(language, code_sent(&visit, language).await))
 }
 
@@ -192,7 +193,7 @@ async fn code_sent(visit: &Visit, language: Language) -> Result<Response> {
 
 /// `POST …/open`: tries a code or the passphrase.
 pub async fn open(visit: Visit) -> Result<Response> {
-    let language = Language::for_visit(&visit);
+    let language = for_visit(&visit);
     Ok(answers::answered(language, opened(&visit, language).await))
 }
 
@@ -269,7 +270,7 @@ async fn entered(visit: &Visit, language: Language, page: &SecurePage, kept: &st
 
 /// `POST …/lock`: whoever uses a shared computer leaves nothing open.
 pub async fn lock(visit: Visit) -> Result<Response> {
-    let language = Language::for_visit(&visit);
+    let language = for_visit(&visit);
     let closed = async {
         admit(&visit)?;
         let met = meet(&visit, &mut *visit.customers_connection().await?, language).await?;

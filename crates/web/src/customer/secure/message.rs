@@ -9,7 +9,7 @@ use axum::response::Response;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::customer::answers;
-use crate::customer::language::Language;
+use crate::customer::language::for_visit;
 use crate::customer::secure::words::SecureWord;
 use crate::customer::secure::{Met, admit, meet, path_of};
 use crate::respond;
@@ -18,6 +18,7 @@ use crate::visit::Visit;
 use rookery_base::app::App;
 use rookery_base::error::Result;
 use rookery_base::ids::{MessageId, SecureFileId};
+use rookery_base::languages::Language;
 use rookery_core::conversations::lock::lock_any;
 use rookery_core::conversations::messages::message::Direction;
 use rookery_core::conversations::secure::files;
@@ -134,7 +135,7 @@ pub async fn mark_read(app: &App, page: &SecurePage, network: IpAddr) -> Result<
 
 /// `GET …/files/{file}`: a file of the page, to be saved.
 pub async fn file(visit: Visit) -> Result<Response> {
-    let language = Language::for_visit(&visit);
+    let language = for_visit(&visit);
     let mut response = answers::answered(language, given(&visit, language).await);
     response.headers_mut().remove("content-language");
     Ok(response)

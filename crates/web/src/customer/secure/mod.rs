@@ -12,11 +12,11 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::customer::answers;
-use crate::customer::language::Language;
 use crate::customer::upload::admit;
 use crate::visit::Visit;
 use rookery_base::error::Result;
 use rookery_base::ids::{MessageId, WorkspaceId};
+use rookery_base::languages::Language;
 use rookery_base::limits::customers::Visits;
 use rookery_core::conversations::secure::page::{self, OPEN_FOR, SecurePage};
 use rookery_http::answers::insert;

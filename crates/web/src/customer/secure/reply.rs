@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use futures::TryStreamExt;
 
 use crate::customer::answers;
-use crate::customer::language::Language;
+use crate::customer::language::for_visit;
 use crate::customer::secure::message::{self, AnswerNotice};
 use crate::customer::secure::words::SecureWord;
 use crate::customer::secure::{Met, admit, ended, gate, meet, path_of};
@@ -19,6 +19,7 @@ use crate::visit::Visit;
 use rookery_base::app::App;
 use rookery_base::error::{Error, Result};
 use rookery_base::ids::DocumentRequestId;
+use rookery_base::languages::Language;
 use rookery_base::limits::customers::Visits;
 use rookery_base::limits::fair_seats::Sitter;
 use rookery_base::net::clamd::Scanned;
@@ -36,7 +37,7 @@ const MOST_FILES: usize = 10;
 const MOST_PARTS: usize = 20;
 
 pub async fn take(visit: Visit) -> Result<Response> {
-    let language = Language::for_visit(&visit);
+    let language = for_visit(&visit);
     Ok(answers::answered(language, taken(&visit, language).await))
 }
 

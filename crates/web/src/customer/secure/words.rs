@@ -1,9 +1,9 @@
 //! The words of secure pages and of the mail with their code, in the columns of the table of customers' words. Nothing here
 //! is filled in but what the team is called, the masked address, times and the code.
 
-use crate::customer::words::words;
+use rookery_base::phrases;
 
-words! { SecureWord
+phrases! { SecureWord
     Title:
         "A private message from {name}" "Eine vertrauliche Nachricht von {name}" "Un message confidentiel de {name}"
         "Un mensaje privado de {name}" "Un messaggio riservato da {name}" "Een vertrouwelijk bericht van {name}"
