@@ -173,6 +173,7 @@ pages! {
 
     GET  "/upload/{workspace}/{request}/{token}"        Customer customer::upload::show;
     POST "/upload/{workspace}/{request}/{token}/{item}" Customer customer::taking::take;
+    GET  "/b/{offer}"                                       Customer customer::bookings::show::show_short;
     GET  "/book/{workspace}/{type}"                         Customer customer::bookings::show::show;
     POST "/book/{workspace}/{type}"                         Customer customer::bookings::details::take;
     GET  "/book/{workspace}/{type}/{booking}/{token}"       Customer customer::bookings::booked::show_in_frame;

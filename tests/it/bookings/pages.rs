@@ -4,6 +4,7 @@
 use rookery_core::workspace::people::Role;
 use rookery_product::bookings::types::settings::Settings;
 
+use rookery_world::pages::writing::Composer;
 use rookery_world::story;
 
 const FIELDS: &[(&str, &str)] = &[
@@ -228,6 +229,7 @@ async fn times_are_offered_by_a_button_of_the_composer() {
         assert!(shown.contains("Offer times") && shown.contains("First call"), "{shown}");
         let draft =
             shown.split(r#"name="draft" value=""#).nth(1).unwrap().split('"').next().unwrap().to_owned();
+        let call_id = call;
         let call = call.to_string();
         let fields = [
             ("draft", draft.as_str()),
@@ -237,13 +239,76 @@ async fn times_are_offered_by_a_button_of_the_composer() {
             ("body", "Choose a time."),
             ("offer", call.as_str()),
         ];
-        let saved = owner.post(&format!("/conversations/{talk}/write"), &fields).await;
+        let write = format!("/conversations/{talk}/write");
+        let saved = owner.post(&write, &fields).await;
         assert!(saved.location().contains("compose=reply"), "{} {}", saved.status, saved.html);
         let shown = owner.get(&page).await.page();
-        assert!(
-            shown.contains("Choose a time.\n\nFirst call: https://rookery.example/book/acme/first-call?for="),
-            "{shown}"
-        );
+        assert!(shown.contains("Choose a time.\n\nFirst call: https://rookery.example/b/"), "{shown}");
+        // The times of a type: the first of three days are ticked, and what was typed is kept.
+        let composer = Composer::open(&owner, &page).await.set("body", "Hello Ada,");
+        let chosen = composer.press(&owner, &write, ("times", &call)).await;
+        let choosing = chosen.location().split('#').next().unwrap();
+        assert!(choosing.contains(&format!("offer={call}")), "{choosing} {}", chosen.html);
+        let composer = Composer::open(&owner, choosing).await;
+        assert_eq!(composer.get("body"), "Hello Ada,");
+        let ticked = composer.html.split("name=\"time\" value=\"").skip(1);
+        let ticked = ticked.filter(|tag| tag.split('>').next().unwrap().ends_with(" checked"));
+        let ticked: Vec<&str> = ticked.map(|tag| tag.split('"').next().unwrap()).collect();
+        assert_eq!(ticked, ["2031-01-06T13:00Z", "2031-01-07T09:00Z", "2031-01-08T09:00Z"]);
+        composer.press(&owner, &write, ("offer", &call)).await;
+        let composer = Composer::open(&owner, &page).await;
+        let lines: Vec<&str> = composer.get("body").trim().lines().collect();
+        assert_eq!(lines[..4], ["Hello Ada,", "", "Choose a time for First call (UTC time):", ""], "{lines:?}");
+        let begin = [
+            "- Monday, 6 January, 13:00: https://rookery.example/b/",
+            "- Tuesday, 7 January, 09:00: https://rookery.example/b/",
+            "- Wednesday, 8 January, 09:00: https://rookery.example/b/",
+            "",
+            "See all times: https://rookery.example/b/",
+        ];
+        assert_eq!(lines.len(), 4 + begin.len(), "{lines:?}");
+        for (line, begins) in lines[4..].iter().zip(begin) {
+            let key = line.strip_prefix(begins).unwrap_or_else(|| panic!("{line}"));
+            assert!(begins.is_empty() || key.len() == 56, "{line}");
+        }
+        // With the editor they are a list of links, in the zone in which the customer booked before.
+        acme.books(call_id, "ada@customer.example", "2031-01-06T13:00:00Z", None).await;
+        let composer = Composer::open(&owner, choosing).await.formatted("<div><b>Hello Ada,</b></div>");
+        composer.press(&owner, &write, ("offer", &call)).await;
+        let composer = Composer::open(&owner, &page).await;
+        let html = composer.get("html");
+        for part in [
+            "<div><b>Hello Ada,</b></div><div><br></div><div>Choose a time for First call (Kolkata time):</div><ul><li>\
+             <a href=\"https://rookery.example/b/",
+            "\">Monday, 6 January, 19:00</a></li>",
+            "\">Tuesday, 7 January, 14:30</a></li>",
+            "</ul><div><a href=\"https://rookery.example/b/",
+            "\">See all times</a></div>",
+        ] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+        // Too many, or one that is not free, adds nothing and says so.
+        let six = [6, 7, 8, 9, 10, 13].map(|day| format!("2031-01-{day:02}T14:00Z"));
+        let mut fields = vec![
+            ("draft", composer.get("draft")),
+            ("version", composer.get("version")),
+            ("kind", "reply"),
+            ("to", "ada@customer.example"),
+            ("body", "Only words."),
+            ("offer", call.as_str()),
+        ];
+        fields.extend(six.iter().map(|at| ("time", at.as_str())));
+        let refused = owner.post(&write, &fields).await;
+        let shown = Composer::open(&owner, refused.location().split('#').next().unwrap()).await;
+        assert!(shown.html.contains("Choose up to five times."), "{}", shown.html);
+        assert_eq!(shown.get("body"), "Only words.");
+        for at in ["2031-01-06T13:00Z", "2031-01-12T10:00Z", "2031-01-07", "2031-01-07T09:00Z'", "%"] {
+            let composer = Composer::open(&owner, &page).await.set("time", at);
+            let refused = composer.press(&owner, &write, ("offer", &call)).await;
+            let shown = Composer::open(&owner, refused.location().split('#').next().unwrap()).await;
+            assert!(shown.html.contains("One of these times was just booked."), "{at}: {}", shown.html);
+            assert_eq!(shown.get("body"), "Only words.", "{at}");
+        }
         // Nothing left, and nothing of another workspace is offered.
         let other = world.workspace("Other").await;
         other.mailbox("help@other.example", "Help").await;

@@ -283,9 +283,9 @@ async fn a_secret_answer_is_sealed_and_an_answer_that_names_the_erased_goes_but_
         let offered = key.post_once("link", &links, &offer).await;
         assert_eq!(offered.status, 200, "{}", offered.text);
         let url = offered.json()["url"].as_str().unwrap().to_owned();
-        let token = url.rsplit_once("key=").unwrap().1;
+        let token = url.rsplit_once("/b/").unwrap().1;
         let kept = world.rows().await["public.answered_requests"].concat();
-        assert!(!kept.contains(token) && !kept.contains("/book/"), "{kept}");
+        assert!(!kept.contains(token) && !kept.contains("/b/"), "{kept}");
         let (replies, reply) =
             (format!("/conversations/{id}/replies"), json!({ "body": "Yes.", "send": true }));
         assert_eq!(

@@ -14,10 +14,22 @@ pub fn token(key: &SecretKey, purpose: &str, of: &str) -> String {
     URL_SAFE_NO_PAD.encode(hmac(&key.0, &[purpose.as_bytes(), &[0], of.as_bytes()]))
 }
 
+/// The first 128 bits of such a token, for an address that has to be short. Its purpose is none of the long ones'.
+pub fn short_token(key: &SecretKey, purpose: &str, of: &str) -> [u8; 16] {
+    let whole = hmac(&key.0, &[purpose.as_bytes(), &[0], of.as_bytes()]);
+    let bytes: &[u8] = whole.as_ref();
+    *bytes.first_chunk().expect("32 bytes")
+}
+
 /// Whether the token was made by this server, with its newest key or one that it had before.
 pub fn is_ours(keys: &KeyRing, purpose: &str, of: &str, given: &str) -> bool {
     keys.all()
         .any(|(_, key)| verify_slices_are_equal(token(key, purpose, of).as_bytes(), given.as_bytes()).is_ok())
+}
+
+/// The same of a short one.
+pub fn is_our_short(keys: &KeyRing, purpose: &str, of: &str, given: &[u8; 16]) -> bool {
+    keys.all().any(|(_, key)| verify_slices_are_equal(&short_token(key, purpose, of), given).is_ok())
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! The links of bookings: one that offers times to the customer of a conversation, and one with which a visitor looks after
 //! what they booked. Both are made from the server's key, so nothing secret is stored, and neither opens the other's page.
 
+pub mod token;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgConnection;
-use url::Url;
 
+use crate::bookings::link::token::{OfferMade, OfferToken};
 use crate::bookings::read::{self, BookingRow};
 use crate::bookings::schedule::{self, Bookable};
 use rookery_base::app::App;
@@ -15,8 +17,11 @@ use rookery_base::secrets::link_tokens;
 use rookery_base::secrets::secret::SecretKey;
 use rookery_core::conversations::conversation::Conversation;
 
+/// What the long addresses of offers were made for.
 const OFFER: &str = "book";
 const MANAGE: &str = "booking";
+/// Where short addresses lead.
+pub const SHORT: &str = "/b/";
 /// How long offered times can be taken.
 const OFFER_LIVES: TimeDelta = TimeDelta::days(30);
 
@@ -29,15 +34,40 @@ pub struct Offer {
     pub email: String,
 }
 
-/// The page of a type for whoever writes in a conversation. The link fixes the conversation and the address, so no code is
-/// asked for: only send it to that address. Of the sandbox there is none (D279).
-pub async fn offer_link(
-    app: &App,
+/// Makes the links to the times of a type, for whoever writes in a conversation.
+pub struct OfferLinks<'a> {
+    pub bookable: Bookable,
+    /// In lower case.
+    pub email: String,
+    conversation: ConversationId,
+    until: DateTime<Utc>,
+    key: &'a SecretKey,
+    origin: &'a str,
+}
+
+impl OfferLinks<'_> {
+    /// The page of all times, or the one of a time.
+    pub fn link(&self, at: Option<DateTime<Utc>>) -> String {
+        let made = OfferMade {
+            bookable: &self.bookable,
+            conversation: self.conversation,
+            email: &self.email,
+            until: self.until,
+            at,
+        };
+        format!("{}{SHORT}{}", self.origin, OfferToken::make(self.key, &made))
+    }
+}
+
+/// The link fixes the conversation and the address, so no code is asked for: only send it to that address. Of the sandbox
+/// there is none (D279).
+pub async fn offer_links<'a>(
+    app: &'a App,
     conn: &mut PgConnection,
     workspace: WorkspaceId,
     id: BookingTypeId,
     conversation: &Conversation,
-) -> Result<String> {
+) -> Result<OfferLinks<'a>> {
     let bookable = schedule::of_type(conn, workspace, id).await?.filter(|bookable| bookable.is_active);
     let bookable = bookable.ok_or(NO_TYPE)?;
     if conversation.audience < 0 {
@@ -46,25 +76,37 @@ pub async fn offer_link(
     let Some(email) = &conversation.contact.email else {
         return Err(Error::Conflict("The contact of this conversation has no address any more.".to_owned()));
     };
-    let until = (app.clock.now() + OFFER_LIVES).timestamp();
-    let of = offer_is_of(&bookable, conversation.id, &email.to_lowercase(), until);
-    let token = link_tokens::token(app.config.needs_secret_key()?.newest(), OFFER, &of);
-    let page = page_of(&app.config.public_url, &bookable);
-    Ok(format!("{page}?for={}&until={until}&key={token}", conversation.id))
+    Ok(OfferLinks {
+        bookable,
+        email: email.to_lowercase(),
+        conversation: conversation.id,
+        until: app.clock.now() + OFFER_LIVES,
+        key: app.config.needs_secret_key()?.newest(),
+        origin: app.config.public_url.as_str().trim_end_matches('/'),
+    })
 }
 
-/// The public page of a type.
-pub fn page_of(public_url: &Url, bookable: &Bookable) -> String {
-    let here = public_url.as_str().trim_end_matches('/');
-    format!("{here}/book/{}/{}", bookable.workspace_slug, bookable.slug)
+/// The page of a type for whoever writes in a conversation.
+pub async fn offer_link(
+    app: &App,
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    id: BookingTypeId,
+    conversation: &Conversation,
+) -> Result<String> {
+    Ok(offer_links(app, conn, workspace, id, conversation).await?.link(None))
 }
 
-/// What a link of an offer says in its address.
+/// What the address of a page says about an offer.
 #[derive(Clone, Copy, Debug)]
-pub struct OfferClaim<'a> {
-    pub conversation: &'a str,
-    pub until: &'a str,
-    pub token: &'a str,
+pub enum OfferClaim<'a> {
+    Short(OfferToken),
+    /// As addresses were before. Those that were sent go on working.
+    Long {
+        conversation: &'a str,
+        until: &'a str,
+        token: &'a str,
+    },
 }
 
 /// The offer behind a link, if it is ours, has not ended, and the conversation still has the contact it was made for.
@@ -75,11 +117,11 @@ pub async fn offered(
     claimed: OfferClaim<'_>,
     now: DateTime<Utc>,
 ) -> Result<Option<Offer>> {
-    let (Ok(conversation), Ok(until)) =
-        (claimed.conversation.parse::<ConversationId>(), claimed.until.parse())
-    else {
-        return Ok(None);
+    let conversation = match claimed {
+        OfferClaim::Short(token) => Some(token.conversation),
+        OfferClaim::Long { conversation, .. } => conversation.parse().ok(),
     };
+    let Some(conversation) = conversation else { return Ok(None) };
     let row = sqlx::query!(
         r#"select c.id as "id: ConversationId", lower(c.contact_email) as email from conversations c
            where c.workspace_id = $1 and c.audience >= 0 and c.id = coalesce(
@@ -90,13 +132,14 @@ pub async fn offered(
     .fetch_optional(conn)
     .await?;
     let Some((id, email)) = row.and_then(|row| Some((row.id, row.email?))) else { return Ok(None) };
-    let of = offer_is_of(bookable, conversation, &email, until);
-    let is_good = until > now.timestamp() && link_tokens::is_ours(keys, OFFER, &of, claimed.token);
+    let is_good = match claimed {
+        OfferClaim::Short(token) => token.is_good(keys, bookable, &email, now),
+        OfferClaim::Long { until, token, .. } => until.parse::<i64>().is_ok_and(|until| {
+            let of = format!("{}/{}/{conversation}/{until}/{email}", bookable.workspace, bookable.id);
+            until > now.timestamp() && link_tokens::is_ours(keys, OFFER, &of, token)
+        }),
+    };
     Ok(is_good.then_some(Offer { conversation: id, email }))
-}
-
-fn offer_is_of(bookable: &Bookable, conversation: ConversationId, email: &str, until: i64) -> String {
-    format!("{}/{}/{conversation}/{until}/{email}", bookable.workspace, bookable.id)
 }
 
 /// The private page of a booking, which stays the same however often it is moved.

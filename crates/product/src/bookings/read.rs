@@ -171,6 +171,44 @@ pub async fn of_conversation(
     .await?)
 }
 
+/// When the next one of a type begins that was booked out of a conversation.
+pub async fn next_of_type(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    conversation: ConversationId,
+    type_id: BookingTypeId,
+    now: DateTime<Utc>,
+) -> Result<Option<DateTime<Utc>>> {
+    Ok(sqlx::query_scalar!(
+        "select starts_at from bookings
+         where workspace_id = $1 and conversation_id = $2 and type_id = $3 and state = 'booked' and starts_at > $4
+         order by starts_at limit 1",
+        workspace.0,
+        conversation.0,
+        type_id.0,
+        now
+    )
+    .fetch_optional(conn)
+    .await?)
+}
+
+/// The zone in which whoever has this address booked last.
+pub async fn zone_of_address(
+    conn: &mut PgConnection,
+    workspace: WorkspaceId,
+    email: &str,
+) -> Result<Option<Zone>> {
+    let name = sqlx::query_scalar!(
+        r#"select time_zone as "time_zone!" from bookings
+           where workspace_id = $1 and email = $2 and time_zone is not null order by created_at desc, id desc limit 1"#,
+        workspace.0,
+        email
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(name.and_then(|name| Zone::known(&name)))
+}
+
 /// Leaves out the conversations that nobody with these audiences sees: a host has bookings from colleagues' private ones.
 pub async fn hide_conversations(
     conn: &mut PgConnection,

@@ -100,6 +100,13 @@ pub async fn of_type(
     Ok(bookable_of!(workspace, row))
 }
 
+/// By the lower half of its id, as short addresses have it. One that was removed is not there.
+pub async fn ending(conn: &mut PgConnection, workspace: WorkspaceId, end: u32) -> Result<Option<Bookable>> {
+    let end = i64::from(end);
+    let row = bookable!(conn, "t.id & 4294967295 = $2 and t.state <> 'removed'", workspace.0, end);
+    Ok(bookable_of!(workspace, row))
+}
+
 /// The first times that can be booked now.
 pub async fn free(
     conn: &mut PgConnection,

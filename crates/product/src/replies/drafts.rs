@@ -8,6 +8,7 @@ pub mod erase;
 pub mod files;
 pub mod leaving;
 pub mod list;
+pub mod paragraph;
 pub(in crate::replies) mod pictures;
 mod sealing;
 

@@ -1,6 +1,6 @@
 //! Whose a request is. Its path alone decides which one thing says so: the key of a program, the id in a private link, the name
-//! of a booking page, the cookie of a session or of signing in. Nothing else counts: what stands in the query, in other
-//! headers or in other cookies can be anybody's words.
+//! of a booking page, the short address of an offer, the cookie of a session or of signing in. Nothing else counts: what
+//! stands in the query, in other headers or in other cookies can be anybody's words.
 
 use axum::http::Method;
 use axum::http::header::{AUTHORIZATION, COOKIE};
@@ -12,6 +12,8 @@ use rookery_base::app::App;
 use rookery_base::error::Result;
 use rookery_base::ids::WorkspaceId;
 use rookery_base::secrets::hashes::sha256;
+use rookery_product::bookings::link::SHORT;
+use rookery_product::bookings::link::token::OfferToken;
 use rookery_web::session::half_cookie;
 use rookery_web::visit::cookie_name;
 
@@ -51,6 +53,9 @@ pub async fn workspace(app: &App, parts: &Parts) -> Result<Option<WorkspaceId>> 
     }
     if let Some(named) = of_link(path) {
         return Ok(Some(named));
+    }
+    if let Some(offer) = path.strip_prefix(SHORT) {
+        return Ok(OfferToken::read(offer).map(|offer| offer.workspace));
     }
     if let Some(slug) = path.strip_prefix(OF_BOOKING_PAGES).and_then(|rest| rest.split('/').next()) {
         return directory.workspace_of_slug(slug).await;
@@ -141,7 +146,7 @@ mod tests {
         let pages: Vec<&str> = pages.collect();
         assert!(pages.len() > 10, "{pages:?}");
         // It makes the first workspace: there is none to be found.
-        let known = OF_LINKS.iter().chain([&OF_BOOKING_PAGES, &"/welcome/"]);
+        let known = OF_LINKS.iter().chain([&OF_BOOKING_PAGES, &SHORT, &"/welcome/"]);
         let known: Vec<&&str> = known.collect();
         for page in pages {
             assert!(

@@ -7,6 +7,7 @@ use askama::filters::Safe;
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::PgConnection;
 
+use crate::bookings::offer::{self, Offering};
 use crate::conversation::later::{self, Later};
 use crate::conversation::timeline::list_of;
 use crate::outgoing::clock::undo_time;
@@ -72,6 +73,8 @@ pub struct Composer {
     pub has_forward: bool,
     /// Booking types whose times can be offered: ids and names.
     pub offers: Vec<(String, String)>,
+    /// The times of the one that was chosen.
+    pub offering: Option<Offering>,
     pub times: Times,
     pub later: Vec<Later>,
     /// How long the mail can be taken back: `20 seconds`. Nothing if it leaves at once.
@@ -195,8 +198,12 @@ impl Composer {
         }
         if kind == DraftKind::Reply && conversation.contact.email.is_some() {
             let types = types::list(conn, person).await?;
-            let active = types.into_iter().filter(BookingType::is_active);
-            composer.offers = active.map(|own| (own.id.to_string(), own.settings.name)).collect();
+            let active: Vec<BookingType> = types.into_iter().filter(BookingType::is_active).collect();
+            let is_chosen = |own: &&BookingType| asked.query("offer") == Some(own.id.to_string().as_str());
+            if let Some(chosen) = active.iter().find(is_chosen) {
+                composer.offering = offer::load(conn, asked, conversation, chosen).await?;
+            }
+            composer.offers = active.into_iter().map(|own| (own.id.to_string(), own.settings.name)).collect();
         }
         if kind == DraftKind::Forward {
             composer.passed_on = composer.passed_on_by(conn, asked, conversation).await?;
@@ -322,6 +329,7 @@ impl Composer {
             has_forward: false,
             has_reply: false,
             offers: Vec::new(),
+            offering: None,
             later: later::choices(&times),
             times,
             undo: undo_time(asked.undo_window()),
@@ -423,6 +431,11 @@ impl Composer {
 
     pub fn has_copies(&self) -> bool {
         !self.words.cc.is_empty() || !self.words.bcc.is_empty()
+    }
+
+    /// Whether its times are shown.
+    pub fn is_offering(&self, id: &str) -> bool {
+        self.offering.as_ref().is_some_and(|offering| offering.type_id == id)
     }
 
     /// Whether one of the problems is about this field.

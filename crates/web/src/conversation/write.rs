@@ -1,10 +1,11 @@
 //! What the composer's form does: save, send, send and close, send later, throw away, take files in and out, insert a
-//! saved reply. Whatever the button, the words are saved first, in a commit of their own; so nothing that stops a send
-//! loses them.
+//! saved reply or times to book. Whatever the button, the words are saved first, in a commit of their own; so nothing that
+//! stops a send loses them.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
+use crate::bookings::offer::{self, MOST_OFFERED, OfferRefusal};
 use crate::bulk::asked_action::path_in;
 use crate::conversation::{later, receive};
 use crate::inbox::reading::{list_in, list_path};
@@ -20,9 +21,7 @@ use rookery_core::conversations::secure::page::Way;
 use rookery_core::conversations::timeline::Attachment;
 use rookery_core::workspace::mailboxes;
 use rookery_http::answers::insert;
-use rookery_product::bookings::link::offer_link;
-use rookery_product::bookings::types;
-use rookery_product::replies::drafts::{self, DraftKind, DraftWords, Save, Saved};
+use rookery_product::replies::drafts::{self, DraftKind, DraftWords, Save, Saved, paragraph};
 use rookery_product::replies::recipients::{self, Recipients};
 use rookery_product::replies::saved_replies::{self, FilledReply};
 use rookery_product::replies::secure::{self, Prepared};
@@ -164,7 +163,7 @@ impl<'a> Filled<'a> {
         }
     }
 
-    /// A page without the editor does not know of the formatting: then the text holds.
+    /// Whether what is written may have formatting. A page without the editor does not know of it: then the text holds.
     fn is_rich(&self) -> bool {
         self.form.flag("rich") && self.kind != DraftKind::Note && !self.is_secure()
     }
@@ -242,10 +241,18 @@ async fn act(asked: &MemberRequest, form: &FormFields, id: Option<ConversationId
             readdress(asked, &mut tx, conversation, &mut words, false).await?;
         }
         let filled_in = reply_filled(asked, &mut tx, conversation.as_ref(), &words, reply).await?;
-        add(&mut words, &filled_in.text, if filled.is_rich() { &filled_in.html } else { "" });
+        let formatting = Some(filled_in.html.as_str()).filter(|html| filled.is_rich() && !html.is_empty());
+        paragraph::add(&mut words, &filled_in.text, formatting);
     }
-    if let (Some(offered), Some(conversation)) = (form.parse::<BookingTypeId>("offer")?, &conversation) {
-        offer_times(asked, &mut tx, conversation, &mut words, offered).await?;
+    // The composer comes back with the times of a type that can be ticked.
+    let mut check = match form.parse::<BookingTypeId>("times")? {
+        Some(chosen) => format!("offer={chosen}"),
+        None => String::new(),
+    };
+    if let (Some(offered), Some(conversation)) = (form.parse::<BookingTypeId>("offer")?, &conversation)
+        && let Err(refused) = offer_times(asked, &mut tx, conversation, &filled, &mut words, offered).await?
+    {
+        check = format!("offer={offered}&offered={}", refused.name());
     }
     let saved = drafts::save(&mut tx, &asked.person, conversation.as_ref(), &filled.save(words)).await?;
     tx.commit().await?;
@@ -293,7 +300,7 @@ async fn act(asked: &MemberRequest, form: &FormFields, id: Option<ConversationId
         (_, "send") => click(asked, &filled, now).await,
         (_, "close") => click(asked, &filled, Click { close: true, ..now }).await,
         (_, "discard") => discard(asked, &filled, draft).await,
-        _ => Ok(filled.page(draft, "")),
+        _ => Ok(filled.page(draft, &check)),
     }
 }
 
@@ -347,42 +354,22 @@ async fn reply_filled(
     Ok(reply.filled(&values))
 }
 
-/// Puts a paragraph under what is written. `html` is the same with its formatting, empty if it has none.
-fn add(words: &mut DraftWords, paragraph: &str, html: &str) {
-    let formatted = if words.html.is_empty() && html.is_empty() {
-        None
-    } else {
-        let or_text = |html: &str, text: &str| {
-            if html.is_empty() { written::from_text(text.trim_end()) } else { html.to_owned() }
-        };
-        let (above, below) = (or_text(&words.html, &words.body), or_text(html, paragraph));
-        let gap = if above.is_empty() { "" } else { "<div><br></div>" };
-        written::stored(&format!("{above}{gap}{below}")).filter(|html| !html.is_empty())
-    };
-    words.body = match &formatted {
-        Some(html) => written::text(html),
-        None => {
-            let gap = if words.body.trim().is_empty() { "" } else { "\n\n" };
-            format!("{}{gap}{paragraph}", words.body.trim_end())
-        }
-    };
-    // With too much formatting to keep, the text holds.
-    words.html = formatted.unwrap_or_default();
-}
-
-/// Adds a link by which the contact books a time, and which belongs to this conversation.
+/// Adds links by which the contact books one of the ticked times, or any, and which belong to this conversation.
 async fn offer_times(
     asked: &MemberRequest,
     tx: &mut Tx<'_>,
     conversation: &Conversation,
+    filled: &Filled<'_>,
     words: &mut DraftWords,
     offered: BookingTypeId,
-) -> Result<()> {
-    let app = asked.visit.app().clone();
-    let own = types::find(tx, &asked.person, offered).await?;
-    let link = offer_link(&app, tx, asked.person.workspace, own.id, conversation).await?;
-    add(words, &format!("{}: {link}\n", own.settings.name), "");
-    Ok(())
+) -> Result<Result<(), OfferRefusal>> {
+    let ticked: Vec<&str> = filled.form.all("time").take(2 * MOST_OFFERED).collect();
+    let put = match offer::put_in_words(tx, asked, conversation, offered, &ticked).await? {
+        Ok(put) => put,
+        Err(refused) => return Ok(Err(refused)),
+    };
+    paragraph::add(words, &put.text, put.html.as_deref().filter(|_| filled.is_rich()));
+    Ok(Ok(()))
 }
 
 /// The values of the variables of saved replies in this form.

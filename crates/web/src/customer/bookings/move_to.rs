@@ -80,6 +80,7 @@ async fn times(
         action: format!("{}/move", managed.path()),
         carried: managed.carried.clone(),
         notice: notice.map(|word| managed.language.say(word)),
+        booked: None,
         is_offer: true,
         now,
     };

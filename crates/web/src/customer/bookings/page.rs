@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::{DateTime, NaiveDate, NaiveDateTime, TimeDelta, Utc};
+use sqlx::PgConnection;
 use url::form_urlencoded;
 
 use crate::customer::answers;
@@ -15,7 +16,9 @@ use rookery_base::error::Result;
 use rookery_base::languages::{DayPhrase, Language};
 use rookery_base::limits::customers::Visits;
 use rookery_base::zone::Zone;
+use rookery_product::bookings::link::token::OfferToken;
 use rookery_product::bookings::link::{self, Offer, OfferClaim};
+use rookery_product::bookings::read;
 use rookery_product::bookings::schedule::{self, Bookable};
 
 /// Longest name of a time zone in an address.
@@ -114,19 +117,60 @@ pub async fn find(visit: &Visit, language: Language) -> Result<Option<BookingPag
     let Some(workspace) = app.directory.workspace_of_slug(workspace).await? else { return Ok(None) };
     let mut conn = app.connection_of(workspace).await?;
     let Some(bookable) = schedule::named(&mut conn, workspace, slug).await? else { return Ok(None) };
+    let short = visit.query("offer").and_then(OfferToken::read);
+    let [conversation, until, token] = ["for", "until", "key"].map(|name| visit.query(name));
+    let claimed = match (short, conversation, until, token) {
+        (Some(short), ..) => Some(OfferClaim::Short(short)),
+        (None, Some(conversation), Some(until), Some(token)) => {
+            Some(OfferClaim::Long { conversation, until, token })
+        }
+        _ => None,
+    };
+    with_offer(visit, &mut conn, language, bookable, claimed).await.map(Some)
+}
+
+/// The same by a short address, which has no names in it.
+pub async fn find_short(
+    visit: &Visit,
+    language: Language,
+    short: OfferToken,
+) -> Result<Option<BookingPageContext>> {
+    let mut conn = visit.app().connection_of(short.workspace).await?;
+    let bookable = schedule::ending(&mut conn, short.workspace, short.type_end).await?;
+    let Some(bookable) = bookable else { return Ok(None) };
+    let claimed = Some(OfferClaim::Short(short));
+    let mut place = with_offer(visit, &mut conn, language, bookable, claimed).await?;
+    if let (Some(offer), true) = (&place.offer, place.zone.is_none()) {
+        // In which the mail said its times.
+        place.zone = read::zone_of_address(&mut conn, short.workspace, &offer.email).await?;
+        place.carried.extend(place.zone.as_ref().map(|zone| ("zone", zone.name().to_owned())));
+    }
+    Ok(Some(place))
+}
+
+async fn with_offer(
+    visit: &Visit,
+    conn: &mut PgConnection,
+    language: Language,
+    bookable: Bookable,
+    claimed: Option<OfferClaim<'_>>,
+) -> Result<BookingPageContext> {
+    let app = visit.app();
     let (zone, mut carried) = chosen(visit, language);
     let mut offer = None;
-    let [conversation, until, token] = ["for", "until", "key"].map(|name| visit.query(name));
-    if let (Some(conversation), Some(until), Some(token)) = (conversation, until, token) {
-        let claimed = OfferClaim { conversation, until, token };
+    if let Some(claimed) = claimed {
         let keys = app.config.needs_secret_key()?;
-        offer = link::offered(&mut conn, keys, &bookable, claimed, app.clock.now()).await?;
-        if offer.is_some() {
-            let all = [("for", conversation), ("until", until), ("key", token)];
-            carried.extend(all.map(|(name, value)| (name, value.to_owned())));
+        offer = link::offered(conn, keys, &bookable, claimed, app.clock.now()).await?;
+        match claimed {
+            _ if offer.is_none() => {}
+            OfferClaim::Short(token) => carried.push(("offer", token.to_string())),
+            OfferClaim::Long { conversation, until, token } => {
+                let all = [("for", conversation), ("until", until), ("key", token)];
+                carried.extend(all.map(|(name, value)| (name, value.to_owned())));
+            }
         }
     }
-    Ok(Some(BookingPageContext { language, bookable, offer, zone, carried }))
+    Ok(BookingPageContext { language, bookable, offer, zone, carried })
 }
 
 /// A page that the listed origins may show in a frame.

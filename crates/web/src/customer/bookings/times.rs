@@ -18,6 +18,7 @@ use rookery_base::error::Result;
 use rookery_base::languages::{Language, Phrase};
 use rookery_base::zone::Zone;
 use rookery_product::bookings::free_times::{Host, Stretch, free_times};
+use rookery_product::bookings::read;
 use rookery_product::bookings::schedule::{self, Bookable};
 
 /// Offered to visitors whose browser runs no script, beside their own and the host's.
@@ -73,6 +74,8 @@ struct TimesPage {
     later: Option<String>,
     span: String,
     notice: Option<&'static str>,
+    /// What was booked by an offer before.
+    booked: Option<String>,
     is_offer: bool,
 }
 
@@ -100,6 +103,13 @@ pub async fn times(
     let (bookable, now) = (&place.bookable, app.clock.now());
     let mut conn = app.connection_of(bookable.workspace).await?;
     let hosts = schedule::hosts(&mut conn, bookable, now, None).await?;
+    let booked = match &place.offer {
+        Some(offer) => {
+            let (workspace, id) = (bookable.workspace, bookable.id);
+            read::next_of_type(&mut conn, workspace, offer.conversation, id, now).await?
+        }
+        None => None,
+    };
     drop(conn);
     let choosing = Choosing {
         top: place.top(),
@@ -112,6 +122,7 @@ pub async fn times(
         action: place.path(),
         carried: place.carried.clone(),
         notice: notice.map(|word| place.language.say(word)),
+        booked,
         is_offer: place.offer.is_some(),
         now,
     };
@@ -131,6 +142,8 @@ pub struct Choosing<'a> {
     pub action: String,
     pub carried: Carried,
     pub notice: Option<&'static str>,
+    /// When what was booked by the same offer begins.
+    pub booked: Option<DateTime<Utc>>,
     pub is_offer: bool,
     pub now: DateTime<Utc>,
 }
@@ -142,8 +155,10 @@ impl Choosing<'_> {
         let today = zone.day(self.now);
         let ahead = self.bookable.rules.ahead(self.now);
         let soonest = self.free(ahead).next();
-        let first = soonest
-            .map(|at| (named(at), format!("{}, {}", language.date(zone.day(at), today), clock(&zone, at))));
+        let written =
+            |at: DateTime<Utc>| format!("{}, {}", language.date(zone.day(at), today), clock(&zone, at));
+        let first = soonest.map(|at| (named(at), written(at)));
+        let booked = self.booked.map(written);
         // Without a wish, the week in which something is free.
         let soonest = soonest.map_or(today, |at| zone.day(at));
         let monday = monday(self.week.unwrap_or(soonest).clamp(today, far(today)));
@@ -178,6 +193,7 @@ impl Choosing<'_> {
             action: self.action,
             carried: self.carried,
             notice: self.notice,
+            booked: booked.map(|time| language.fill(BookingWord::BookedBefore, &[("time", &time)])),
             is_offer: self.is_offer,
             top: self.top,
         };

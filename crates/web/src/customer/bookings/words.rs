@@ -44,6 +44,14 @@ phrases! { BookingWord
         "Alguien fue más rápido: esta hora está ocupada. Elija otra, por favor."
         "Qualcuno è stato più veloce: questo orario è occupato. Ne scelga un altro."
         "Iemand was sneller: deze tijd is bezet. Kies een andere." "Alguém foi mais rápido: esta hora está ocupada. Escolha outra.";
+    BookedBefore:
+        "You have already booked {time}. To move or cancel it, use the links in its email."
+        "Sie haben schon gebucht: {time}. Verschieben oder absagen können Sie mit den Links in der E-Mail dazu."
+        "Vous avez déjà réservé : {time}. Pour déplacer ou annuler, utilisez les liens de l’e-mail reçu."
+        "Ya reservó esta hora: {time}. Para cambiarla o cancelarla, use los enlaces del correo que recibió."
+        "Ha già prenotato: {time}. Per spostare o annullare, usi i link nell’e-mail ricevuta."
+        "U heeft al geboekt: {time}. Verzetten of annuleren kan met de links in de e-mail daarover."
+        "Já marcou: {time}. Para mudar ou cancelar, use as ligações do e-mail que recebeu.";
     TooMany:
         "You have several of these ahead of you already. Cancel one of them first, or write to us."
         "Sie haben davon schon mehrere vor sich. Sagen Sie zuerst einen ab, oder schreiben Sie uns."

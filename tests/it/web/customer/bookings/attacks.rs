@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::TimeDelta;
 
-use super::{AT, LATER, PAGE, books, offer, open};
+use super::{AT, LATER, PAGE, books, long_offer, offer, open, short};
 use rookery_world::pages::customer::Customer;
 use rookery_world::{World, story};
 
@@ -79,11 +81,12 @@ async fn a_program_that_opens_and_presses_everything_books_moves_and_cancels_not
         let private = books(&ada, ADA, AT).await;
         let inbox = acme.mailbox("sales@acme.example", "Sales").await;
         let conversation = acme.mail(inbox, "Kim <kim@customer.example>", "Lease", "Hello").await;
-        let link = offer(&acme, id, conversation).await;
+        let all = short(&acme, id, conversation, None).await;
+        let one = short(&acme, id, conversation, Some(LATER)).await;
         world.work().await;
         let before = world.outbox.letters().len();
-        for start in [private.as_str(), link.as_str()] {
-            assert!(robot(&ada, start).await > 4, "{start}");
+        for (start, least) in [(private.as_str(), 4), (all.as_str(), 4), (one.as_str(), 0)] {
+            assert!(robot(&ada, start).await > least, "{start}");
         }
         world.work().await;
         assert_eq!(world.scalar("select count(*) from bookings").await, 1);
@@ -153,24 +156,42 @@ async fn a_link_for_something_else_opens_nothing() {
         let inbox = acme.mailbox("sales@acme.example", "Sales").await;
         let conversation = acme.mail(inbox, "Kim <kim@customer.example>", "Lease", "Hello").await;
         let link = offer(&acme, id, conversation).await;
+        let long = long_offer(&acme, id, conversation, "kim@customer.example");
         let token = private.rsplit('/').next().unwrap();
-        let key = link.rsplit("key=").next().unwrap();
-        assert_eq!((token.len(), key.len()), (43, 43));
-        let swapped = private.replace(token, key);
-        for below in ["", "/cancel", "/move", "/calendar"] {
-            assert_eq!(ada.opens(&format!("{swapped}{below}")).await.status, 404, "{below}");
+        let asks = async |path: &str| {
+            let page = ada.opens(&format!("{path}&at={LATER}")).await.page();
+            assert!(page.contains("We send a code to this address"), "{path}: {page}");
+        };
+        for (link, length) in [(&link, 56), (&long, 43)] {
+            let key = link.rsplit('=').next().unwrap();
+            assert_eq!((token.len(), key.len()), (43, length));
+            let swapped = private.replace(token, key);
+            for below in ["", "/cancel", "/move", "/calendar"] {
+                assert_eq!(ada.opens(&format!("{swapped}{below}")).await.status, 404, "{below}");
+            }
+            assert_eq!(ada.submits(&format!("{swapped}/cancel"), &[("why", "time")]).await.status, 404);
+            asks(&link.replace(key, token)).await;
         }
-        assert_eq!(ada.submits(&format!("{swapped}/cancel"), &[("why", "time")]).await.status, 404);
         let upload = private.replace("/booking/", "/upload/");
         assert_eq!(ada.opens(&upload).await.status, 404);
-        let forged = link.replace(key, token);
-        let page = ada.opens(&format!("{forged}&at={LATER}")).await.page();
-        assert!(page.contains("We send a code to this address"), "{page}");
         // The link of one conversation is none of another.
         let other = acme.mail(inbox, "Eve <eve@customer.example>", "Mine", "Hello").await;
-        let stolen = link.replace(&conversation.to_string(), &other.to_string());
-        let page = ada.opens(&format!("{stolen}&at={LATER}")).await.page();
-        assert!(page.contains("We send a code to this address"), "{page}");
+        asks(&long.replace(&conversation.to_string(), &other.to_string())).await;
+        let mut bytes = URL_SAFE_NO_PAD.decode(link.rsplit('=').next().unwrap()).unwrap();
+        bytes[8..16].copy_from_slice(&other.0.to_be_bytes());
+        let stolen = URL_SAFE_NO_PAD.encode(bytes);
+        asks(&format!("{PAGE}?offer={stolen}")).await;
+        assert!(!ada.opens(&format!("/b/{stolen}")).await.page().contains("Reply to our mail"));
+        // Whatever else the short address is, it leads nowhere; a time in a query is only a wish.
+        let nowhere = ["A".repeat(56), "_".repeat(56), "A".repeat(2_000), format!("{stolen}A")];
+        for nothing in nowhere {
+            assert_eq!(ada.opens(&format!("/b/{nothing}")).await.status, 404, "{nothing}");
+        }
+        let good = link.rsplit('=').next().unwrap();
+        for at in ["", "now", "2031-01-10T13:00", "9999999999", "2031-01-10T13:00Z%00", "'%3b--"] {
+            assert_eq!(ada.opens(&format!("/b/{good}?at={at}")).await.status, 200, "{at}");
+            assert_eq!(ada.opens(&format!("{link}&at={at}")).await.status, 200, "{at}");
+        }
         assert_eq!(world.scalar("select count(*) from bookings where state = 'booked'").await, 1);
     })
     .await;

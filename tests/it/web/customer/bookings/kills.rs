@@ -59,6 +59,11 @@ async fn everybody_gets_exactly_one_invitation_after_fifty_kills() {
         w = workspace.0, k = kind.0, i = inbox.0, o = owner.0
     );
     sqlx::raw_sql(sqlx::AssertSqlSafe(setup)).execute(&pool).await.unwrap();
+    let slug: String = sqlx::query_scalar("select slug from workspaces where id = $1")
+        .bind(workspace.0)
+        .fetch_one(&pool)
+        .await
+        .unwrap();
     let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
     let tomorrow = (app.clock.now().date_naive() + Days::new(2)).and_time(chrono::NaiveTime::MIN).and_utc();
     let mut seed: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -72,7 +77,7 @@ async fn everybody_gets_exactly_one_invitation_after_fifty_kills() {
                 conversation::find_visible(&mut conn, &olga, app.clock.now(), &id.to_string()).await.unwrap();
             bookings::link::offer_link(&app, &mut conn, workspace, kind, &found).await.unwrap()
         };
-        let path = link[link.find("/book/").unwrap()..].to_owned();
+        let path = format!("/book/{slug}/call?offer={}", link.rsplit("/b/").next().unwrap());
         let at: DateTime<Utc> = tomorrow + chrono::TimeDelta::minutes(15 * n as i64);
         let form = [("at", at.format("%Y-%m-%dT%H:%MZ").to_string()), ("name", format!("V {n}"))];
         let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(&form).finish();

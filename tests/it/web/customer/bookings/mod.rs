@@ -5,7 +5,10 @@ mod kills;
 mod pages;
 mod stories;
 
+use chrono::TimeDelta;
+
 use rookery_base::ids::{BookingTypeId, ConversationId};
+use rookery_base::secrets::link_tokens;
 use rookery_core::conversations::conversation;
 use rookery_core::workspace::people;
 use rookery_product::bookings;
@@ -66,13 +69,39 @@ pub async fn private(ada: &Customer<'_>, booked: &str) -> String {
     format!("/booking/{}", rest[..rest.find("/calendar").unwrap()].to_owned())
 }
 
-/// The link with which the customer of a conversation is offered times.
-pub async fn offer(acme: &Workspace<'_>, id: BookingTypeId, conversation: ConversationId) -> String {
+/// The address with which the customer of a conversation is offered all times, or one.
+pub async fn short(
+    acme: &Workspace<'_>,
+    id: BookingTypeId,
+    conversation: ConversationId,
+    at: Option<&str>,
+) -> String {
     let app = &acme.world.app;
     let mut conn = app.connection().await.unwrap();
     let olga = people::teammate(&mut conn, acme.id, acme.owner).await.unwrap();
     let found =
         conversation::find_visible(&mut conn, &olga, acme.world.now(), &conversation.to_string()).await;
-    let link = bookings::link::offer_link(app, &mut conn, acme.id, id, &found.unwrap()).await.unwrap();
-    link.strip_prefix("https://rookery.example").unwrap().to_owned()
+    let links = bookings::link::offer_links(app, &mut conn, acme.id, id, &found.unwrap()).await.unwrap();
+    let at = at.map(|at| at.replace('Z', ":00Z").parse().unwrap());
+    links.link(at).strip_prefix("https://rookery.example").unwrap().to_owned()
+}
+
+/// The same as the pages carry it on.
+pub async fn offer(acme: &Workspace<'_>, id: BookingTypeId, conversation: ConversationId) -> String {
+    let short = short(acme, id, conversation, None).await;
+    format!("{PAGE}?offer={}", short.strip_prefix("/b/").unwrap())
+}
+
+/// As addresses were before.
+pub fn long_offer(
+    acme: &Workspace<'_>,
+    id: BookingTypeId,
+    conversation: ConversationId,
+    email: &str,
+) -> String {
+    let until = (acme.world.now() + TimeDelta::days(30)).timestamp();
+    let of = format!("{}/{id}/{conversation}/{until}/{email}", acme.id);
+    let key = acme.world.app.config.needs_secret_key().unwrap().newest();
+    let token = link_tokens::token(key, "book", &of);
+    format!("{PAGE}?for={conversation}&until={until}&key={token}")
 }

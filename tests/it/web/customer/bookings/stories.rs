@@ -4,7 +4,8 @@
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use super::{AT, LATER, PAGE, books, code, hidden, offer, open, private};
+use super::{AT, LATER, PAGE, books, code, hidden, long_offer, offer, open, private, short};
+use rookery_world::verbs::bookings;
 use rookery_world::{Mode, story};
 
 const ADA: &str = "ada@customer.example";
@@ -127,12 +128,71 @@ async fn a_customer_books_by_the_link_of_their_conversation_without_a_code() {
         let key = acme.key("bot", "read", Mode::Live).await;
         let told = key.told(conversation, "booking-created").await;
         assert_eq!((told.len(), &told[0]["startsAt"]), (1, &json!("2031-01-09T09:30:00.000Z")));
-        let altered = link.replace("until=1", "until=2");
+        let old = long_offer(&acme, id, conversation, ADA);
+        assert!(ada.opens(&old).await.page().contains("Reply to our mail"), "older addresses go on working");
+        let altered = old.replace("until=1", "until=2");
         let asks = ada.opens(&format!("{altered}&at={LATER}")).await.page();
         assert!(asks.contains("We send a code to this address"), "an altered link is no link: {asks}");
         world.wait(TimeDelta::days(31));
-        let ended = ada.opens(&link).await.page();
-        assert!(!ended.contains("Reply to our mail"), "it has ended");
+        for link in [link, old] {
+            let ended = ada.opens(&link).await.page();
+            assert!(!ended.contains("Reply to our mail"), "it has ended");
+        }
+    })
+    .await;
+}
+
+/// proves: APP-9
+#[tokio::test]
+async fn one_of_several_offered_times_is_booked_and_the_other_links_say_so() {
+    story(async |world| {
+        let (acme, id, ada) = open(world).await;
+        let inbox = acme.mailbox("sales@acme.example", "Sales").await;
+        let conversation = acme.mail(inbox, "Ada <ada@customer.example>", "Lease", "Hello").await;
+        let links = [
+            short(&acme, id, conversation, Some(AT)).await,
+            short(&acme, id, conversation, Some(LATER)).await,
+            short(&acme, id, conversation, None).await,
+        ];
+        assert!(links.iter().all(|link| link.starts_with("/b/") && link.len() <= 60), "{links:?}");
+        let all = ada.opens(&links[2]).await.page();
+        assert!(all.contains("Reply to our mail") && !all.contains("already booked"), "{all}");
+        let details = ada.opens(&links[0]).await.page();
+        assert!(
+            details.contains("Thursday, 9 January, 10:30 to 11:00")
+                && details.contains("a…@customer.example"),
+            "{details}"
+        );
+        assert_eq!(hidden(&details, "at"), AT);
+        assert_eq!(world.scalar("select count(*) from bookings").await, 0, "to open it books nothing");
+        // Somebody else was faster: others are shown.
+        let bookable = bookings::bookable(&world.app, acme.id, id).await;
+        let theirs = bookings::at("2031-01-10T13:00:00Z");
+        bookings::books(&world.app, &bookable, "eve@other.example", theirs, None).await.unwrap().unwrap();
+        let taken = ada.opens(&links[1]).await;
+        assert!(taken.status == 409 && taken.html.contains("That time was just booked"), "{}", taken.html);
+        // One press books what the link offered, in its conversation.
+        let action = details.split("method=\"post\" action=\"").nth(1).unwrap().split('"').next().unwrap();
+        let action = action.replace("&#38;", "&");
+        let press = hidden(&details, "press");
+        let fields = [("at", AT), ("name", "Ada"), ("q0", "030"), ("press", press.as_str())];
+        let booked = ada.submits(&action, &fields).await;
+        assert_eq!(booked.status, 303, "{}", booked.html);
+        let event = &world.events("booking.created").await[1]["data"];
+        assert_eq!(event["conversation_id"], json!(conversation));
+        for link in &links {
+            let shown = ada.opens(link).await;
+            assert_eq!(shown.status, 200, "{}", shown.html);
+            let page = shown.page();
+            assert!(page.contains("You have already booked Thursday, 9 January, 10:30."), "{page}");
+            assert!(page.contains("First free time"), "another can still be chosen: {page}");
+        }
+        let other = acme.mail(inbox, "Ada <ada@customer.example>", "Other", "Hello").await;
+        let free = short(&acme, id, other, Some("2031-01-10T09:30Z")).await;
+        let details = ada.opens(&free).await.page();
+        assert_eq!(hidden(&details, "at"), "2031-01-10T09:30Z", "another conversation, another offer");
+        world.sql("update booking_types set state = 'removed'").await;
+        assert_eq!(ada.opens(&free).await.status, 404);
     })
     .await;
 }
