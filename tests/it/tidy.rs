@@ -98,6 +98,7 @@ const OWNERS: &[(&str, &[&str])] = &[
             "conversation_words_segments",
             "unindexed_conversations",
             "unindexed_messages",
+            "unindexed_notes",
             "mentions",
             "notifications",
             "follows",

@@ -1,8 +1,8 @@
-// Search: by word, sender and file name; hits are marked; nothing found is said in words.
+// Search: by word, sender and file name, and in notes; hits are marked; nothing found is said in words.
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { finish, focused, story, until, workspace, writing } from './world.mjs';
+import { finish, focused, send, story, until, workspace, write, writing } from './world.mjs';
 
 after(finish);
 let world;
@@ -63,4 +63,31 @@ story(test, 'a word is found by its beginning, and results stay at the left of w
   await page.keyboard.press('Escape');
   await page.waitForURL('**/search?q=bicyc*');
   assert.equal(await page.locator('#hits .hit').count(), 2);
+});
+
+story(test, 'a note is found, by search and palette, and says whose it is', async () => {
+  const { page } = await world.browser(world.owner);
+  await page.goto('/search?q=thermostat');
+  await page.locator('#hits .hit').first().click();
+  await page.waitForURL('**/conversations/cnv_*');
+  await write(page, 'n', 'The plumber has the boiler key.');
+  await send(page);
+  await page.locator('.entry--note').getByText('boiler key').waitFor();
+  await page.goto('/search?q=boiler');
+  const hit = page.locator('#hits .hit');
+  await until('one hit', async () => (await hit.count()) === 1);
+  assert.match(await hit.locator('.hit__where').innerText(), new RegExp(`Note by ${world.owner.name}`));
+  assert.equal(await hit.locator('mark').innerText(), 'boiler');
+  assert.match(await hit.getAttribute('href'), /#not_\w+$/, 'it opens at the note');
+  await hit.click();
+  await page.waitForURL('**/conversations/cnv_*');
+  await page.locator('.entry--note').getByText('boiler key').waitFor();
+  await page.locator('#items .item__snippet').filter({ hasText: `Note by ${world.owner.name}: ` }).waitFor();
+  await page.goto('/inbox');
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('boiler');
+  const line = page.locator('#palette-list').getByRole('option', { name: /Thermostat/ });
+  await line.waitFor();
+  await line.click();
+  await page.waitForURL(/\/conversations\/cnv_\w+#not_/);
 });

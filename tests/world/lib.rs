@@ -335,6 +335,7 @@ impl World {
     async fn left_over(&self) -> i64 {
         self.scalar(
             "select (select count(*) from unindexed_conversations) + (select count(*) from unindexed_messages)
+                  + (select count(*) from unindexed_notes)
                   + (select count(*) from unsorted_messages)
                   + (select count(*) from count_changes)
                   + (select count(*) from unfanned_events)

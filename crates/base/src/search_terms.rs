@@ -3,7 +3,7 @@
 //! A hash includes the workspace, so in an index over all workspaces a small one does not pay for the words of a
 //! large one. Stored text and queries are folded alike.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use unicode_normalization::UnicodeNormalization;
@@ -28,6 +28,20 @@ pub fn hash_terms<'a>(workspace: WorkspaceId, texts: impl IntoIterator<Item = &'
         });
     }
     hashes.into_iter().collect()
+}
+
+/// What a word in a note is hashed as, so that it is another one than in mail. No word has a colon in it.
+const NOTE: &str = "note:";
+
+/// The words of a text: by the hash of each in mail, its hash in a note.
+pub fn hash_noted(workspace: WorkspaceId, text: &str) -> BTreeMap<i64, i64> {
+    let mut hashes = BTreeMap::new();
+    each_word(text, |word| {
+        if hashes.len() < MOST_WORDS {
+            hashes.insert(hash(workspace, word), hash(workspace, &format!("{NOTE}{word}")));
+        }
+    });
+    hashes
 }
 
 /// The hashes of a query's words. Empty when one of them is too long to be indexed, because then nothing can
@@ -273,6 +287,15 @@ mod tests {
     #[test]
     fn the_same_word_has_another_hash_in_another_workspace() {
         assert_ne!(hash_terms(WorkspaceId(1), ["invoice"]), hash_terms(WorkspaceId(2), ["invoice"]));
+    }
+
+    #[test]
+    fn a_word_in_a_note_is_another_one_than_in_mail() {
+        let noted = hash_noted(WorkspaceId(1), "Invoice, INVOICE due");
+        let mail: Vec<i64> = noted.keys().copied().collect();
+        assert_eq!(mail, hash_terms(WorkspaceId(1), ["invoice due"]));
+        assert!(noted.values().all(|term| !mail.contains(term)));
+        assert_ne!(noted, hash_noted(WorkspaceId(2), "invoice due"));
     }
 
     #[test]

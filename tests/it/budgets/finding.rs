@@ -168,6 +168,42 @@ async fn a_search_with_operators_costs_what_one_with_words_costs() {
     .await;
 }
 
+/// Of what many notes have and many emails have, no more is read than has both; and where no note has a word, that is seen at once.
+#[tokio::test]
+async fn words_that_may_stand_in_notes_cost_little_more_than_words_of_mail() {
+    story_of_one_role(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.example", "Help").await;
+        let old = acme.mail(help, "rare@customer.example", "Parcel", "Hello").await;
+        acme.note(old, "Priya", "Noted").await;
+        world.work().await;
+        world.wait(chrono::TimeDelta::days(2));
+        acme.many(help, 6_000, "common").await;
+        let noted = search_terms::hash_noted(acme.id, "noted").into_values().next().unwrap();
+        world
+            .sql(&format!(
+                "update conversation_words set words = words || {noted}, with_notes = true where conversation_id % 3 = 0
+                     and conversation_id <> {}",
+                old.0
+            ))
+            .await;
+        world.sql("vacuum (analyze) conversations, conversation_words").await;
+        let token = world.browser(acme.id, acme.owner).await.token;
+        let reader = Reader::explained(&world.app.config.database_url.0, Clock::set_to(world.now()));
+        for (query, budget) in [("parcel", 500), ("parcel+noted", 1_000), ("noted+parcel+hello", 1_000)] {
+            let path = format!("/search?q={query}");
+            reader.page(Method::GET, &token, &path).await;
+            let (status, statements) = reader.page(Method::GET, &token, &path).await;
+            assert_eq!(status, StatusCode::OK, "{path}");
+            let looked_up = statements.iter().find(|one| one.text.contains("beside as materialized"));
+            let buffers = looked_up.expect("the index is asked").buffers;
+            println!("{path}: {buffers} buffers of {budget}");
+            assert!(buffers <= budget, "{path}: {buffers} buffers");
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn hits_that_are_closed_are_not_read_by_a_search_of_what_is_open() {
     story_of_one_role(async |world| {

@@ -355,8 +355,13 @@ const MOVED: &[&str] = &[
     "withheld_replies",
     "written_drafts",
 ];
-const MADE_ANEW: &[&str] =
-    &["conversation_words", "conversation_words_segments", "unindexed_conversations", "unindexed_messages"];
+const MADE_ANEW: &[&str] = &[
+    "conversation_words",
+    "conversation_words_segments",
+    "unindexed_conversations",
+    "unindexed_messages",
+    "unindexed_notes",
+];
 const LEFT: &[&str] = &[
     "agent_calls",
     "agent_messages",

@@ -21,7 +21,7 @@ const MOST_QUEUES: f64 = 64.0;
 const LATEST: f64 = 30.0;
 
 /// Tables that hold what is still to do.
-const QUEUES: &str = "unindexed_conversations,unindexed_messages,unsorted_messages,count_changes,unfanned_events,\
+const QUEUES: &str = "unindexed_conversations,unindexed_messages,unindexed_notes,unsorted_messages,count_changes,unfanned_events,\
                       webhook_lanes,deliveries,notices";
 
 /// Its rows have the database's time, which is not the clock's here. What it leaves shows in the queues.

@@ -1,10 +1,12 @@
 //! `/search`: what is found for whom, how it is marked, and what is said when something is missing.
 
 use chrono::TimeDelta;
-use rookery_core::workspace::people::Role;
+use rookery_core::workspace::people::{self, Role};
+use rookery_product::replies::merge::merge;
 use serde_json::json;
 
 use super::inbox::next;
+use rookery_world::verbs::erasing::erases;
 use rookery_world::{Mode, story, story_with};
 
 /// The ids of the hits of a page, in order.
@@ -88,6 +90,127 @@ async fn operators_narrow_what_is_found_and_are_not_marked() {
         assert!(html.contains("From the <mark>deposit</mark>"), "the operator is no word");
         let html = olga.get("/search?q=before:soon").await.page();
         assert!(html.contains("Please write a day after before: as in before:2026-01-31."), "{html}");
+    })
+    .await;
+}
+
+/// Words of notes are terms of their own: people find what they could read, and a search tells a key of mail only.
+#[tokio::test]
+async fn people_find_notes_and_keys_do_not() {
+    story(async |world| {
+        let (acme, globex) = (world.workspace("Acme").await, world.workspace("Globex").await);
+        let help = acme.mailbox("help@acme.example", "Help").await;
+        let mia = acme.person("Mia Member", Role::Member).await;
+        let private = acme.private_mailbox("mia@acme.example", "Mia", mia).await;
+        let ada = acme.mail(help, "Ada <ada@customer.example>", "Invoice 7", "The amount is wrong.").await;
+        world.wait(TimeDelta::seconds(1));
+        // Its words fill more than one row.
+        let many: String = (0..1_500).map(|n| format!("word{n} ")).collect();
+        let long = acme.mail(help, "ben@customer.example", "Long", &many).await;
+        world.wait(TimeDelta::seconds(1));
+        let hidden = acme.mail(private, "eve@customer.example", "Hers", "Hello").await;
+        let note = acme.note(ada, "Priya", "Might be a <b>chargeback</b>, see the ledger.").await;
+        acme.note(long, "Priya", "Chargeback again").await;
+        acme.note(hidden, "Mia Member", "A secret chargeback").await;
+        let (ada, long, hidden) = (ada.to_string(), long.to_string(), hidden.to_string());
+        let olga = world.browser(acme.id, acme.owner).await;
+        let found = async |query: &str| hits(&olga.get(&format!("/search?q={query}")).await.page());
+
+        let html = olga.get("/search?q=chargeback").await.page();
+        assert_eq!(hits(&html), [long.clone(), ada.clone()]);
+        assert!(html.contains("Note by <bdi>Priya</bdi>, "), "{html}");
+        assert!(html.contains("be a &#60;b&#62;<mark>chargeback</mark>&#60;/b&#62;, see"), "{html}");
+        assert!(html.contains(&format!("?q=chargeback#{note}\"")), "{html}");
+        let html = olga.get(&format!("/conversations/{ada}?q=ledger")).await.page();
+        assert!(html.contains("Note by <bdi>Priya</bdi>: "), "{html}");
+        let hers = world.browser(acme.id, mia).await;
+        assert_eq!(hits(&hers.get("/search?q=chargeback").await.page()), [hidden, long.clone(), ada.clone()]);
+        let theirs = world.browser(globex.id, globex.owner).await;
+        assert_eq!(hits(&theirs.get("/search?q=chargeback").await.page()), [""; 0]);
+        let key = acme.key("bot", "read,write", Mode::Live).await;
+        // At first by walks over the newest, then by the index.
+        for is_old in [false, true] {
+            for (query, expected) in [
+                ("chargeback", vec![long.clone(), ada.clone()]),
+                ("ledger", vec![ada.clone()]),
+                ("ada+chargeback", vec![ada.clone()]),
+                ("amount+chargeback+ledger+invoice+wrong", vec![ada.clone()]),
+                ("chargeback+word1400", vec![long.clone()]),
+                ("from:ada+chargeback", vec![ada.clone()]),
+                ("from:priya+chargeback", vec![]),
+                ("zebra+chargeback", vec![]),
+                ("charge", if is_old { vec![] } else { vec![long.clone(), ada.clone()] }),
+            ] {
+                assert_eq!(found(query).await, expected, "{query}, old: {is_old}");
+            }
+            for query in ["chargeback", "ledger", "amount+ledger", "again+word1400"] {
+                assert_eq!(key.get(&format!("/conversations?q={query}")).await.json(), json!([]), "{query}");
+            }
+            assert_eq!(key.get("/conversations?q=amount").await.json()[0]["id"], ada);
+            if !is_old {
+                world.wait(TimeDelta::hours(1));
+                acme.many(help, 300, "common").await;
+            }
+        }
+    })
+    .await;
+}
+
+/// Whatever version writes, moves or takes away, notes are queued. Those from before the upgrade are left to the worker.
+#[tokio::test]
+async fn notes_are_found_wherever_they_move_until_they_are_gone() {
+    story(async |world| {
+        let acme = world.workspace("Acme").await;
+        let help = acme.mailbox("help@acme.example", "Help").await;
+        let kept = acme.mail(help, "ben@customer.example", "Kept", "Hello").await;
+        let gone = acme.mail(help, "ada@customer.example", "Gone", "Hello").await;
+        acme.note(gone, "Priya", "Lantern").await;
+        let olga = world.browser(acme.id, acme.owner).await;
+        let found = async |query: &str| hits(&olga.get(&format!("/search?q={query}")).await.page());
+        assert_eq!(found("lantern").await, [gone.to_string()]);
+        let queued = "select count(*) from unindexed_notes";
+        assert_eq!(world.scalar(queued).await, 0);
+
+        world
+            .sql(
+                "update conversation_words set words = '{1}', with_notes = false;
+                 insert into unindexed_notes (workspace_id, conversation_id, note_id, since, tries, retry_at)
+                 select workspace_id, conversation_id, id, at, -1, 'infinity' from notes",
+            )
+            .await;
+        assert_eq!(found("lantern").await, [""; 0], "a search does not wait for all notes there are");
+        assert_eq!(world.scalar(queued).await, 1);
+        world.work().await;
+        assert_eq!(found("lantern").await, [gone.to_string()]);
+
+        // The version before begins a conversation anew, and knows nothing of its notes.
+        world
+            .sql(
+                "update conversation_words set words = '{1}';
+                 insert into unindexed_conversations (workspace_id, conversation_id, since)
+                 select workspace_id, id, now() from conversations;
+                 delete from unindexed_conversations",
+            )
+            .await;
+        assert_eq!(found("lantern").await, [gone.to_string()]);
+
+        let mut tx = world.app.begin(acme.id).await.unwrap();
+        let person = people::teammate(&mut tx, acme.id, acme.owner).await.unwrap();
+        merge(&mut tx, &person, kept, gone).await.unwrap();
+        tx.commit().await.unwrap();
+        assert_eq!(found("lantern").await, [kept.to_string()]);
+        world.work().await;
+        assert_eq!(found("lantern").await, [kept.to_string()]);
+
+        let other = acme.mail(help, "cy@customer.example", "Other", "Hello").await;
+        acme.note(other, "Priya", "Lantern, too").await;
+        assert_eq!(found("lantern").await.len(), 2);
+        erases(&acme, "cy@customer.example").await;
+        world.work().await;
+        world.work().await;
+        assert_eq!(found("lantern").await, [kept.to_string()]);
+        assert_eq!(world.scalar(queued).await, 0);
+        assert_eq!(world.scalar("select count(*) from conversation_words where with_notes").await, 1);
     })
     .await;
 }

@@ -94,7 +94,7 @@ macro_rules! branches {
                     and ($10::bigint is null or assignee_id = $10)
                     and " + $place + " order by " + $order + " limit $5"],
                 $order,
-                ["$11" "$12" "$13"],
+                ["$11" "$12" "$13" "$14" "$15"],
                 workspace, $now, &audiences, view, $depth, at, id, reference, mailbox, assignee $(, $more)*
             ),
             (None, mailbox, Some(assignee)) => $form!(
@@ -122,7 +122,7 @@ macro_rules! branches {
                    where audience = any($3) and assignee_id = $8 and ($9::bigint is null or mailbox_id = $9)
                      and " + $place + ")"],
                 $order,
-                ["$10" "$11" "$12"],
+                ["$10" "$11" "$12" "$13" "$14"],
                 workspace, $now, &audiences, view, $depth, at, id, assignee, mailbox $(, $more)*
             ),
             (None, Some(mailbox), None) => $form!(
@@ -149,7 +149,7 @@ macro_rules! branches {
                    where audience = any($3) and mailbox_id = $8
                      and " + $place + ")"],
                 $order,
-                ["$9" "$10" "$11"],
+                ["$9" "$10" "$11" "$12" "$13"],
                 workspace, $now, &audiences, view, $depth, at, id, mailbox $(, $more)*
             ),
             (None, None, None) => $form!(
@@ -175,7 +175,7 @@ macro_rules! branches {
                    where audience = any($3)
                      and " + $place + ")"],
                 $order,
-                ["$8" "$9" "$10"],
+                ["$8" "$9" "$10" "$11" "$12"],
                 workspace, $now, &audiences, view, $depth, at, id $(, $more)*
             ),
         }

@@ -392,6 +392,12 @@ impl Hit {
     }
 
     pub fn is_ours(&self) -> bool {
-        self.excerpt.as_ref().is_some_and(|excerpt| excerpt.direction == Direction::Outbound)
+        self.excerpt.as_ref().is_some_and(|excerpt| excerpt.direction == Some(Direction::Outbound))
+    }
+
+    /// Where the words stand in a note, the page opens there.
+    pub fn place(&self) -> String {
+        let note = self.excerpt.as_ref().and_then(|excerpt| excerpt.note);
+        note.map(|note| format!("#{note}")).unwrap_or_default()
     }
 }

@@ -1,5 +1,6 @@
 //! What somebody typed to search for, read in one way wherever a page searches mail: words and operators, of bounded length, as
-//! the API has them, and after what came a moment ago was indexed. Other than there, the last word may be a beginning.
+//! the API has them, and after what came a moment ago was indexed. Other than there, the last word may be a beginning, and
+//! words are found in notes too.
 
 use std::collections::BTreeSet;
 
@@ -74,7 +75,10 @@ impl TypedSearch {
             hashes = Some(Vec::new());
         }
         Ok(Self::Words(SearchWords {
-            sought: hashes.map(SoughtWords::from),
+            sought: hashes.map(|all| SoughtWords {
+                noted: search_terms::hash_noted(asked.person.workspace, &query.words),
+                ..SoughtWords::from(all)
+            }),
             beginning: Query::beginning(q),
             narrowing: narrowing.unwrap_or_default(),
             place: query.place(),
@@ -103,8 +107,9 @@ impl SearchWords {
             let within = ConversationFilter { before: self.place, ..filter.clone() };
             let words = beginnings::complete(conn, person, now, &within, beginning).await?;
             if !words.is_empty() {
-                let of_them = [beginning].into_iter().chain(&words).map(String::as_str);
-                sought.any = search_terms::hash_terms(person.workspace, of_them);
+                let of_them: Vec<&str> = [beginning].into_iter().chain(&words).map(String::as_str).collect();
+                sought.any = search_terms::hash_terms(person.workspace, of_them.iter().copied());
+                sought.noted.extend(search_terms::hash_noted(person.workspace, &of_them.join(" ")));
                 let typed = search_terms::hash_terms(person.workspace, [beginning.as_str()]);
                 sought.all.retain(|word| !typed.contains(word));
                 self.plain.extend(words);

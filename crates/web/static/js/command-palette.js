@@ -160,9 +160,9 @@
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       return [...page.querySelectorAll("#hits .hit")].slice(0, MOST_FOUND).map((hit) => ({
         label: [".hit__sub", ".hit__meta bdi"].map((part) => hit.querySelector(part)?.textContent.trim()).filter(Boolean).join(" · "),
-        icon: "mail",
-        // A jump to one conversation, not a walk through the results.
-        href: hit.getAttribute("href").split("?")[0],
+        icon: hit.hash ? "sticky-note" : "mail",
+        // A jump to one conversation, or to a note in it, not a walk through the results.
+        href: hit.getAttribute("href").split("?")[0] + hit.hash,
       }));
     } catch {
       return [];

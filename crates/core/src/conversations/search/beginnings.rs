@@ -2,7 +2,8 @@
 //! so in the newest conversations that the search is about.
 //!
 //! There is no index of beginnings. Words are stored as hashes, and an index of beginnings could be read letter by letter. So
-//! this costs a walk of bounded length and depth, and knows no word that the person could not read themselves.
+//! this costs a walk of bounded length and depth, and knows no word that the person could not read themselves. Only people's
+//! searches ask, so the newest notes are read too.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ use crate::workspace::access::Actor;
 use rookery_base::error::{Error, Result};
 use rookery_base::search_terms;
 
-/// Conversations that are looked at, messages of each, and letters of each message.
+/// Conversations that are looked at, messages and notes of each, and letters of each of those.
 const WALK: i64 = 200;
 const MESSAGES: i64 = 2;
 const LETTERS: i32 = 2_000;
@@ -23,11 +24,11 @@ const MOST: usize = 8;
 
 /// Mail of the newest conversations, the newest first. Words on secure pages are found by nobody.
 macro_rules! written {
-    ($conn:expr, [$($page:tt)+], $order:tt, [$messages:tt $letters:tt $unused:tt], $($argument:expr),+) => {
+    ($conn:expr, [$($page:tt)+], $order:tt, [$messages:tt $letters:tt $($unused:tt)*], $($argument:expr),+) => {
         sqlx::query_scalar!(
             r#"with newest as materialized (
                    select id from ("# + $($page)+ + r#") branches order by "# + $order + r#" limit $5)
-               select concat_ws(' ', head.subject, head.contact_name, head.contact_email, mail.texts) as "text!"
+               select concat_ws(' ', head.subject, head.contact_name, head.contact_email, mail.texts, team.texts) as "text!"
                from newest
                cross join lateral (
                    select subject, contact_name, contact_email from conversations
@@ -37,7 +38,12 @@ macro_rules! written {
                    from (select from_name, from_email, left(text, "# + $letters + r#") as start from messages
                          where workspace_id = $1 and conversation_id = newest.id and item >= 0
                            and status is distinct from 'draft' and channel = 'mail'
-                         order by at desc, item desc limit "# + $messages + r#") written) mail"#,
+                         order by at desc, item desc limit "# + $messages + r#") written) mail
+               cross join lateral (
+                   select string_agg(start, ' ') as texts
+                   from (select left(body, "# + $letters + r#") as start from notes
+                         where workspace_id = $1 and conversation_id = newest.id and item >= 0
+                         order by at desc, item desc limit "# + $messages + r#") noted) team"#,
             $($argument),+
         )
         .fetch_all(&mut *$conn)

@@ -1,7 +1,7 @@
-//! Shows where the words of a search stand: of each conversation that was found a few lines of the mail that has most
-//! of them, cut into pieces that are marked or not. Whoever shows them escapes each piece by itself.
+//! Shows where the words of a search stand: of each conversation that was found a few lines of the mail, or the note,
+//! that has most of them, cut into pieces that are marked or not. Whoever shows them escapes each piece by itself.
 //!
-//! Of each conversation only the newest mail is looked at, so a search costs the same however long its hits are.
+//! Of each conversation only the newest mail and notes are looked at, so a search costs the same however long its hits are.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -11,11 +11,12 @@ use sqlx::PgConnection;
 
 use crate::conversations::messages::message::Direction;
 use rookery_base::error::Result;
-use rookery_base::ids::{ConversationId, WorkspaceId};
+use rookery_base::ids::{ConversationId, NoteId, WorkspaceId};
 use rookery_base::search_terms;
 
-/// Messages of a conversation that are looked at, and letters of each.
+/// Messages of a conversation that are looked at, notes, and letters of each.
 const MESSAGES: i64 = 8;
+const NOTES: i64 = 8;
 const LETTERS: i32 = 8_000;
 /// Letters of an excerpt, and how many of them stand before the first mark.
 const LENGTH: usize = 220;
@@ -28,17 +29,20 @@ pub struct ExcerptPiece {
     pub marked: bool,
 }
 
-/// A few lines of a message with words of the query.
+/// A few lines of a message, or of a note, with words of the query.
 #[derive(Debug)]
 pub struct Excerpt {
     pub pieces: Vec<ExcerptPiece>,
     pub at: DateTime<Utc>,
-    pub direction: Direction,
+    /// Of a note, nothing.
+    pub direction: Option<Direction>,
+    pub note: Option<NoteId>,
+    /// Who wrote it.
     pub from: String,
 }
 
-/// Excerpts by conversation. There is none when the words stand in the subject, the names or older mail only. The
-/// caller has made sure that these conversations may be seen.
+/// Excerpts by conversation. There is none when the words stand in the subject, the names or older mail and notes only.
+/// The caller has made sure that these conversations may be seen, by a person: others do not search notes.
 pub async fn load(
     conn: &mut PgConnection,
     workspace: WorkspaceId,
@@ -47,19 +51,25 @@ pub async fn load(
 ) -> Result<HashMap<ConversationId, Excerpt>> {
     let ids: Vec<i64> = conversations.iter().map(|id| id.0).collect();
     let rows = sqlx::query!(
-        r#"select asked.id as "conversation!: ConversationId", m.at, m.direction as "direction: Direction", m.from_name,
-               m.from_email, m.text as "text!"
+        r#"select asked.id as "conversation!: ConversationId", m.at as "at!", m.direction as "direction?: Direction",
+               m.note as "note?: NoteId", m.from_name as "from_name?", m.from_email as "from_email?", m.text as "text!"
            from unnest($2::bigint[]) asked(id)
            cross join lateral (
-               select at, item, direction, from_name, from_email, left(text, $3) as text from messages
-               where workspace_id = $1 and conversation_id = asked.id and item >= 0
-                 and status is distinct from 'draft' and channel = 'mail'
-               order by at desc, item desc limit $4) m
+               (select at, item, direction, null::bigint as note, from_name, from_email, left(text, $3) as text
+                from messages
+                where workspace_id = $1 and conversation_id = asked.id and item >= 0
+                  and status is distinct from 'draft' and channel = 'mail'
+                order by at desc, item desc limit $4)
+               union all
+               (select at, item, null, id, author, null, left(body, $3)
+                from notes where workspace_id = $1 and conversation_id = asked.id and item >= 0
+                order by at desc, item desc limit $5)) m
            order by m.at desc, m.item desc"#,
         workspace.0,
         &ids,
         LETTERS,
-        MESSAGES
+        MESSAGES,
+        NOTES
     )
     .fetch_all(conn)
     .await?;
@@ -70,9 +80,10 @@ pub async fn load(
             marks.iter().map(|range| search_terms::fold(&row.text[range.clone()])).collect();
         let before = best.get(&row.conversation).map_or(0, |(found, _)| *found);
         if found.len() > before {
-            let from = row.from_name.filter(|name| !name.trim().is_empty()).unwrap_or(row.from_email);
+            let named = row.from_name.filter(|name| !name.trim().is_empty());
+            let from = named.or(row.from_email).unwrap_or_default();
             let pieces = around(&row.text, &marks);
-            let excerpt = Excerpt { pieces, at: row.at, direction: row.direction, from };
+            let excerpt = Excerpt { pieces, at: row.at, direction: row.direction, note: row.note, from };
             best.insert(row.conversation, (found.len(), excerpt));
         }
     }

@@ -1,5 +1,5 @@
 //! Search by words (specification 4.2): the newest conversations of a filter that have all of them, anywhere in
-//! their mail, and one of those that the last may be the beginning of. index.rs writes the words.
+//! their mail, and one of those that the last may be the beginning of; for people also in notes. index.rs writes the words.
 //!
 //! A common word is found by a walk over the newest conversations, a rare one by the word index. Most
 //! conversations have all their words in one row; the words of a long one are stored in additional segments.
@@ -91,20 +91,21 @@ async fn newest(
 /// Walks the newest conversations of all branches. Gives those that have all words, and how many it visited. The
 /// depth is shared by all branches: a hit in a quiet inbox must not come before a newer one deep in a busy inbox.
 /// A materialised part keeps the order of its rows; ordering again would make PostgreSQL test all of them before
-/// it sorts.
+/// it sorts. Only of a conversation with notes, or a long one, the words are compared one by one.
 macro_rules! walked {
-    ($conn:expr, [$($page:tt)+], $order:tt, [$limit:tt $all:tt $any:tt], $($argument:expr),+) => {{
+    ($conn:expr, [$($page:tt)+], $order:tt, [$limit:tt $all:tt $any:tt $noted:tt $lists:tt], $($argument:expr),+) => {{
         let row = sqlx::query!(
             r#"with walk as materialized (
                    select id, last_message_at from ("# + $($page)+ + r#") branches
                    order by "# + $order + r#" limit $5)
                select array(select id from walk
                             where (select (words @> "# + $all + r#"::bigint[] and words && "# + $any + r#"::bigint[])
-                                       or (segments > 0 and (
-                                           select "# + $all + r#" <@ whole.words and "# + $any + r#" && whole.words
-                                           from (select words || array(
+                                       or ((segments > 0 or (with_notes and "# + $noted + r#"::boolean)) and (
+                                           select not exists (select from unnest("# + $lists + r#"::text[]) asked (list)
+                                                              where not whole.words && asked.list::bigint[])
+                                           from (select words || case when segments > 0 then array(
                                                      select unnest(beside.words) from conversation_words_segments beside
-                                                     where workspace_id = $1 and conversation_id = walk.id) as words
+                                                     where workspace_id = $1 and conversation_id = walk.id) end as words
                                                  offset 0) whole))
                                    from conversation_words
                                    where workspace_id = $1 and conversation_id = walk.id)
@@ -126,13 +127,20 @@ async fn walk(
     words: &SoughtWords,
     depth: i64,
 ) -> Result<(Vec<i64>, i64)> {
-    Ok(branches!(newest first, walked, conn, who, now, filter, depth, filter.limit, &words.all, words.some()))
+    let (noted, lists) = (!words.noted.is_empty(), words.lists());
+    let all = &words.all;
+    Ok(
+        branches!(newest first, walked, conn, who, now, filter, depth, filter.limit, all, words.some(), noted, &lists),
+    )
 }
 
 /// Looks rare words up in the index. Counts the conversations of the workspace that have them, up to `most`, and
 /// if there are fewer, gives the newest ones of the filter. Hashes include the workspace, so the index is asked
 /// for words only. The word rows hold the time of the newest mail, so only as many conversations are read as fill
 /// the page. Most hits are closed: whether one is in another view is told by an index of those that are not.
+///
+/// What has a word in a note is looked up beside the rest, by that word first: where no note has any, this costs a look at
+/// the index for each. A long conversation is compared as a whole.
 async fn by_index(
     conn: &mut PgConnection,
     who: &Actor,
@@ -142,10 +150,19 @@ async fn by_index(
     most: i64,
 ) -> Result<(Vec<i64>, i64)> {
     // Of a long conversation, any row that has one of the words.
-    let either = [&words.all[..], &words.any[..]].concat();
+    let in_notes = words.in_notes();
+    let either = [&words.all[..], &words.any[..], &in_notes[..]].concat();
+    let [first, second, third] = words.looked_up();
+    let lists = words.lists();
     let row = sqlx::query!(
         r#"with whole as materialized (
                select conversation_id, last_message_at from conversation_words where words @> $5 and words && $13 limit $10),
+           noted as materialized (
+               select conversation_id, last_message_at from conversation_words
+               where words && $15 and words && $16 and words && $17 and words && $18
+                 and not (words @> $5 and words && $13)
+                 and not exists (select from unnest($19::text[]) asked (list) where not words && asked.list::bigint[])
+               limit $10),
            beside as materialized (
                select conversation_id from conversation_words_segments where words && $14 limit $10),
            spread as materialized (
@@ -155,7 +172,8 @@ async fn by_index(
                    select conversation_id, last_message_at from conversation_words
                    where workspace_id = $1 and conversation_id = long.conversation_id
                      and not (words @> $5 and words && $13)
-                     and (select $5 <@ joined.words and $13 && joined.words
+                     and (select not exists (select from unnest($19::text[]) asked (list)
+                                             where not joined.words && asked.list::bigint[])
                           from (select words || array(
                                     select unnest(beside.words) from conversation_words_segments beside
                                     where workspace_id = $1 and conversation_id = long.conversation_id) as words
@@ -165,7 +183,7 @@ async fn by_index(
                select conversation_id, coalesce(last_message_at, (
                           select last_message_at from conversations
                           where workspace_id = $1 and id = found.conversation_id)) as last_message_at
-               from (select * from whole union all select * from spread) found),
+               from (select * from whole union all (select * from spread union select * from noted)) found),
            counted as materialized (
                select greatest((select count(*) from hits), (select count(*) from beside)) as n)
            select (select n from counted) as "hits!",
@@ -206,7 +224,12 @@ async fn by_index(
         filter.before.map(|place| place.at),
         filter.before.map(|place| place.id.0),
         words.some(),
-        &either
+        &either,
+        &in_notes,
+        &first,
+        &second,
+        &third,
+        &lists
     )
     .fetch_one(conn)
     .await?;

@@ -1,17 +1,18 @@
 //! Indexes the words of conversations for search, message by message (specification 4.2): subject, names,
-//! addresses and the whole text of received and sent mail; not notes, not drafts.
+//! addresses and the whole text of received and sent mail, not of drafts. Notes come with terms of their own (`notes`).
 //!
 //! Storing mail only notes it as unindexed, so no sender waits. The worker indexes in batches of bounded bytes and
 //! words; a search first catches up a little in its own workspace. What fails is retried alone, with backoff, and
 //! blocks nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::time::Instant;
 
 use crate::conversations::contacts;
 use crate::conversations::search::again;
+use crate::conversations::search::notes::{self, NoteText, TakenNotes};
 use crate::conversations::search::pending::{self, Searched};
+use crate::conversations::search::stored::{self, as_list};
 use rookery_base::app::App;
 use rookery_base::error::{Error, Result};
 use rookery_base::ids::WorkspaceId;
@@ -29,7 +30,7 @@ pub struct IndexLimits {
     pub words: usize,
     /// Larger messages are left to the worker.
     pub largest: i64,
-    /// Also what no search of mail would miss: terms that conversations lack since an upgrade, and contacts.
+    /// Also what no search would miss: terms that conversations lack since an upgrade, notes from before one, and contacts.
     pub all: bool,
 }
 
@@ -42,11 +43,6 @@ const OF_A_SEARCH: IndexLimits =
 const READ: i32 = 1_000_000;
 /// Characters of subject, name and address that are read.
 const READ_OF_A_HEAD: i32 = 2_000;
-/// Words per row. Bounded, because a change of a row indexes the whole row again.
-const SEGMENT: usize = 1_000;
-/// Segments of one conversation: about 50,000 words, as many as a dictionary has. Words beyond that are not
-/// indexed.
-const MOST_SEGMENTS: usize = 50;
 /// Conversations that are reindexed in one transaction, and messages of each that are noted at once.
 const ANEW: i64 = 20;
 const NOTED: i64 = 500;
@@ -135,8 +131,12 @@ pub async fn put_off(tx: &mut Tx<'_>, batch: IndexLimits) -> Result<()> {
     let taken = if anew.alone { BatchMessages::default() } else { take(tx, batch).await? };
     let mut conversations: Vec<i64> = anew.notes.iter().map(|(conversation, _)| *conversation).collect();
     if conversations.is_empty() && taken.messages.is_empty() {
-        // Each of these begins anew, alone.
-        conversations = again::next(tx, batch.messages).await?;
+        let noted = notes::take(tx, batch.messages, true, batch.all).await?;
+        notes::put_off(tx, &noted).await?;
+        if noted.is_empty() {
+            // Each of these begins anew, alone.
+            conversations = again::next(tx, batch.messages).await?;
+        }
     }
     sqlx::query!(
         "update unindexed_conversations
@@ -169,7 +169,13 @@ async fn work_off(tx: &mut Tx<'_>, batch: IndexLimits) -> Result<Indexed> {
         return Ok(Indexed { more: true, ..Indexed::default() });
     }
     let mut taken = take(tx, batch).await?;
-    let again = if batch.all && taken.messages.is_empty() {
+    let room = batch.messages - taken.messages.len() as i64;
+    let noted = if taken.alone {
+        TakenNotes::default()
+    } else {
+        notes::take(tx, room, taken.messages.is_empty(), batch.all).await?
+    };
+    let again = if batch.all && taken.messages.is_empty() && noted.is_empty() {
         again::next(tx, batch.messages).await?
     } else {
         Vec::new()
@@ -180,21 +186,29 @@ async fn work_off(tx: &mut Tx<'_>, batch: IndexLimits) -> Result<Indexed> {
     }
     let texts = read(tx, &taken, batch).await?;
     let (read, workspace) = (texts.len(), tx.workspace());
-    let bytes = texts.iter().map(Text::bytes).sum();
+    let of_messages: usize = texts.iter().map(Text::bytes).sum();
+    let note_texts = notes::read(tx, &noted, batch.bytes - of_messages as i64, READ_OF_A_HEAD).await?;
+    let bytes = of_messages + note_texts.iter().map(NoteText::bytes).sum::<usize>();
     // Notes of terms are gone already, so all of them are added.
     let most = if taken.terms_only { usize::MAX } else { batch.words };
     // Hashing a megabyte would block a runtime thread.
-    let hashing = move || hashed(workspace, &texts, most);
+    let hashing = move || hashed(workspace, &texts, &note_texts, most);
     let found = tokio::task::spawn_blocking(hashing).await.map_err(Error::internal)?;
-    let words = add(tx, &found.by_conversation).await?;
+    let words = stored::add(tx, &found.by_conversation, &found.with_notes).await?;
     if !taken.terms_only {
         forget(tx, &found.messages).await?;
     }
+    notes::forget(tx, &found.notes).await?;
     // The last, so that whoever waits for one of them waits for nothing else.
     let contacts_more = batch.all && contacts::words::index(tx).await?;
     let messages = found.messages.len();
     let cut = messages < read || taken.messages.len() > read || taken.messages.len() as i64 == batch.messages;
-    let more = anew_more || !again.is_empty() || contacts_more || (messages > 0 && (cut || taken.alone));
+    let notes_more = noted.has_more(found.notes.len(), room);
+    let more = anew_more
+        || !again.is_empty()
+        || contacts_more
+        || notes_more
+        || (messages > 0 && (cut || taken.alone));
     Ok(Indexed { messages, bytes, words, more })
 }
 
@@ -236,8 +250,8 @@ async fn take_anew(tx: &mut Tx<'_>, batch: IndexLimits) -> Result<Anew> {
 }
 
 /// Resets the words of a conversation to those of its head (subject and contact, also of those that became part of it),
-/// and notes its messages for
-/// indexing. True when more is left to do.
+/// and notes its messages for indexing; the database queues the notes of the team on it, when the row here goes
+/// (migrations/0095_notes_in_search.sql). True when more is left to do.
 async fn begin_anew(tx: &mut Tx<'_>, notes: &[(i64, Option<i64>)]) -> Result<bool> {
     if notes.is_empty() {
         return Ok(false);
@@ -269,7 +283,7 @@ async fn begin_anew(tx: &mut Tx<'_>, notes: &[(i64, Option<i64>)]) -> Result<boo
                 (select last_message_at from conversations where workspace_id = $1 and conversations.id = found.id)
          from unnest($2::bigint[], $3::text[]) as found (id, words)
          on conflict (workspace_id, conversation_id) do update
-             set words = excluded.words, segments = 0, last_message_at = excluded.last_message_at",
+             set words = excluded.words, segments = 0, with_notes = false, last_message_at = excluded.last_message_at",
         workspace.0,
         &ids,
         &words
@@ -440,14 +454,17 @@ async fn read(tx: &mut Tx<'_>, taken: &BatchMessages, batch: IndexLimits) -> Res
     Ok(texts.collect())
 }
 
-/// Words by conversation, and the messages they are from.
+/// Words by conversation, and the messages and notes they are from.
 #[derive(Default)]
 struct FoundWords {
     by_conversation: BTreeMap<i64, BTreeSet<i64>>,
     messages: Vec<(i64, i64)>,
+    notes: Vec<(i64, i64)>,
+    /// Conversations that some of the notes are on.
+    with_notes: Vec<i64>,
 }
 
-fn hashed(workspace: WorkspaceId, texts: &[Text], most: usize) -> FoundWords {
+fn hashed(workspace: WorkspaceId, texts: &[Text], notes: &[NoteText], most: usize) -> FoundWords {
     let (mut found, mut many) = (FoundWords::default(), 0);
     for text in texts {
         if many >= most {
@@ -468,91 +485,21 @@ fn hashed(workspace: WorkspaceId, texts: &[Text], most: usize) -> FoundWords {
             .extend(words.into_iter().chain(people).chain(files));
         found.messages.push((text.conversation, text.message));
     }
-    found
-}
-
-/// Adds words to conversations: to the newest row of each until it is full, then to new rows. Returns how many
-/// were new.
-async fn add(tx: &mut Tx<'_>, words: &BTreeMap<i64, BTreeSet<i64>>) -> Result<usize> {
-    if words.is_empty() {
-        return Ok(0);
-    }
-    let workspace = tx.workspace().0;
-    let ids: Vec<i64> = words.keys().copied().collect();
-    let lists: Vec<String> = words.values().map(|words| as_list(words.iter().copied())).collect();
-    // Compared with the first and the newest row only, so that the cost does not grow with the number of rows.
-    let rows = sqlx::query!(
-        r#"select asked.id as "id!", coalesce(first.segments, 0) as "segments!",
-               coalesce(cardinality(newest.words), cardinality(first.words), 0) as "filled!",
-               case when first.words is null then asked.words::bigint[]
-                    else array(select unnest(asked.words::bigint[]) except select unnest(first.words)
-                               except select unnest(newest.words)) end as "fresh!"
-           from unnest($2::bigint[], $3::text[]) as asked (id, words)
-           left join lateral (
-               select words, segments from conversation_words
-               where workspace_id = $1 and conversation_id = asked.id offset 0) first on true
-           left join lateral (
-               select words from conversation_words_segments
-               where workspace_id = $1 and conversation_id = asked.id and segment = first.segments offset 0) newest on true
-           order by asked.id"#,
-        workspace,
-        &ids,
-        &lists
-    )
-    .fetch_all(&mut **tx)
-    .await?;
-    let (mut first, mut counts, mut of, mut segments, mut lists) = (vec![], vec![], vec![], vec![], vec![]);
-    let mut fresh = 0;
-    for row in &rows {
-        let newest = row.segments as usize;
-        let room = SEGMENT.saturating_sub(row.filled as usize).min(row.fresh.len());
-        let (here, beyond) = row.fresh.split_at(room);
-        first.push(as_list(here.iter().copied().filter(|_| newest == 0)));
-        let added = beyond.chunks(SEGMENT).take(MOST_SEGMENTS.saturating_sub(newest));
-        let filled = (newest > 0 && !here.is_empty()).then_some((newest, here));
-        let beside = filled.into_iter().chain((newest + 1..).zip(added.clone()));
-        for (segment, words) in beside {
-            of.push(row.id);
-            segments.push(segment as i32);
-            lists.push(as_list(words.iter().copied()));
+    for note in notes {
+        if many >= most {
+            break;
         }
-        counts.push((newest + added.len()) as i32);
-        fresh += here.len() + added.map(<[i64]>::len).sum::<usize>();
+        let head = search_terms::hash_terms(workspace, note.head.as_deref());
+        let words = search_terms::hash_noted(workspace, &note.body);
+        many += head.len() + words.len();
+        if !words.is_empty() {
+            found.with_notes.push(note.conversation);
+        }
+        let of_it = found.by_conversation.entry(note.conversation).or_default();
+        of_it.extend(head.into_iter().chain(words.into_values()));
+        found.notes.push((note.conversation, note.note));
     }
-    let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
-    // A row without new words keeps its array as it is, so that the GIN index is not updated.
-    sqlx::query!(
-        "insert into conversation_words (workspace_id, conversation_id, words, segments, last_message_at)
-         select $1, id, words::bigint[], segments,
-                (select last_message_at from conversations where workspace_id = $1 and conversations.id = found.id)
-         from unnest($2::bigint[], $3::text[], $4::integer[]) as found (id, words, segments)
-         on conflict (workspace_id, conversation_id) do update
-             set words = case when excluded.words = '{}' then conversation_words.words
-                              else conversation_words.words || excluded.words end,
-                 segments = excluded.segments, last_message_at = excluded.last_message_at",
-        workspace,
-        &ids,
-        &first,
-        &counts
-    )
-    .execute(&mut **tx)
-    .await?;
-    if !of.is_empty() {
-        sqlx::query!(
-            "insert into conversation_words_segments (workspace_id, conversation_id, segment, words)
-             select $1, id, segment, words::bigint[]
-             from unnest($2::bigint[], $3::integer[], $4::text[]) as found (id, segment, words)
-             on conflict (workspace_id, conversation_id, segment) do update
-                 set words = conversation_words_segments.words || excluded.words",
-            workspace,
-            &of,
-            &segments,
-            &lists
-        )
-        .execute(&mut **tx)
-        .await?;
-    }
-    Ok(fresh)
+    found
 }
 
 /// Says to the database that their terms are in, too (migrations/0062_contacts.sql).
@@ -572,15 +519,4 @@ async fn forget(tx: &mut Tx<'_>, messages: &[(i64, i64)]) -> Result<()> {
     .execute(&mut **tx)
     .await?;
     Ok(())
-}
-
-/// An array literal of PostgreSQL. Arrays of different lengths can be passed in one parameter only as text.
-fn as_list(words: impl IntoIterator<Item = i64>) -> String {
-    let mut text = String::from("{");
-    for word in words {
-        let comma = if text.len() > 1 { "," } else { "" };
-        let _ = write!(text, "{comma}{word}");
-    }
-    text.push('}');
-    text
 }

@@ -1,5 +1,6 @@
 //! What is to be indexed: messages that came, and conversations whose words begin anew. Whoever changes something notes
-//! it here, in the same transaction; `index` works it off.
+//! it here, in the same transaction; `index` works it off. Notes of the team are queued by the database
+//! (migrations/0095_notes_in_search.sql).
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -62,6 +63,12 @@ pub async fn unindexed(
                select (select workspace_id from unindexed_conversations where workspace_id > conversations.workspace_id
                        order by workspace_id limit 1)
                from conversations where conversations.workspace_id is not null),
+           team as (
+               (select workspace_id from unindexed_notes order by workspace_id limit 1)
+               union all
+               select (select workspace_id from unindexed_notes where workspace_id > team.workspace_id
+                       order by workspace_id limit 1)
+               from team where team.workspace_id is not null),
            people as (
                (select workspace_id from contacts where words is null order by workspace_id limit 1)
                union all
@@ -69,7 +76,8 @@ pub async fn unindexed(
                        order by workspace_id limit 1)
                from people where people.workspace_id is not null)
            select workspace_id as "id!: WorkspaceId"
-           from (select * from messages union select * from conversations union select * from people) noted
+           from (select * from messages union select * from conversations union select * from team
+                 union select * from people) noted
            where workspace_id not in (select unnest($2::bigint[]))
              and workspace_id not in (select id from workspaces where fenced_at is not null)
              and (exists (select from unindexed_messages fresh
@@ -80,6 +88,11 @@ pub async fn unindexed(
                           where anew.workspace_id = noted.workspace_id and (tries = 0 or retry_at <= $1))
                or exists (select from unindexed_conversations again
                           where again.workspace_id = noted.workspace_id and tries < 0)
+               or exists (select from unindexed_notes fresh
+                          where fresh.workspace_id = noted.workspace_id and tries = 0)
+               or exists (select from unindexed_notes later
+                          where later.workspace_id = noted.workspace_id and tries <> 0
+                            and (retry_at <= $1 or retry_at = 'infinity'))
                or exists (select from contacts unknown
                           where unknown.workspace_id = noted.workspace_id and words is null))
            order by workspace_id limit 10000"#,
@@ -99,12 +112,24 @@ pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
              select (select workspace_id from unindexed_messages
                      where tries = 0 and unindexed_messages.workspace_id > step.workspace_id
                      order by workspace_id limit 1)
-             from step where workspace_id is not null)
+             from step where workspace_id is not null),
+         team as (
+             (select workspace_id from unindexed_notes where tries = 0 order by workspace_id limit 1)
+             union all
+             select (select workspace_id from unindexed_notes
+                     where tries = 0 and unindexed_notes.workspace_id > team.workspace_id
+                     order by workspace_id limit 1)
+             from team where workspace_id is not null)
          select least((select min(oldest.since) from (select workspace_id from step limit 64) few
                        cross join lateral (
                            select since from unindexed_messages
                            where tries = 0 and unindexed_messages.workspace_id = few.workspace_id
                            order by since, message_id limit 1) oldest),
+                      (select min(oldest.since) from (select workspace_id from team limit 64) few
+                       cross join lateral (
+                           select since from unindexed_notes
+                           where tries = 0 and unindexed_notes.workspace_id = few.workspace_id
+                           order by since, note_id limit 1) oldest),
                       (select min(since) from unindexed_conversations where tries = 0))"
     )
     .fetch_one(conn)
@@ -114,6 +139,7 @@ pub async fn next(conn: &mut PgConnection) -> Result<Option<DateTime<Utc>>> {
 /// What is searched, and so what has to be indexed before.
 #[derive(Clone, Copy)]
 pub enum Searched {
+    /// And what the team wrote on it.
     Mail,
     Contacts,
 }
@@ -125,7 +151,8 @@ pub async fn would_miss(reading: &mut Reading, searched: Searched) -> Result<boo
         Searched::Mail => {
             sqlx::query_scalar!(
                 r#"select exists (select from unindexed_messages where workspace_id = $1 and tries = 0)
-                   or exists (select from unindexed_conversations where workspace_id = $1 and tries = 0) as "waiting!""#,
+                   or exists (select from unindexed_conversations where workspace_id = $1 and tries = 0)
+                   or exists (select from unindexed_notes where workspace_id = $1 and tries = 0) as "waiting!""#,
                 workspace
             )
             .fetch_one(&mut **reading)
