@@ -50,6 +50,7 @@ story(test, 'a new message has an address once it is saved, and what was typed s
   await lost(context, at, 'Welcome! The keys are at the office.');
   await page.goto('/compose');
   assert.equal(await words(page), '');
+  assert.match(await asks(page).innerText(), /wrote at \d\d:\d\d\./, 'hours as the profile has them');
   await page.getByRole('link', { name: 'Open that draft' }).click();
   await page.waitForURL(at);
   await asks(page).getByText('Draft restored').waitFor();

@@ -100,6 +100,23 @@ story(test, 'keys and tools format, Tab nests lists, and undo takes back what re
   await page.keyboard.press('Control+[');
   assert.equal((await written(page)).html, '');
 
+  // A new line begins as one wrote last.
+  await clear(page);
+  await page.keyboard.press('Control+b');
+  await type(page, 'loud');
+  await page.keyboard.press('Control+b');
+  await page.keyboard.press('Enter');
+  assert.equal(await tool(page, 'Bold').getAttribute('aria-pressed'), 'false', 'what was switched off stays off');
+  await type(page, 'calm');
+  await page.keyboard.press('Control+i');
+  await page.keyboard.press('Enter');
+  await type(page, 'slanted');
+  await page.keyboard.press('Enter');
+  await type(page, 'still');
+  now = await written(page);
+  assert.equal(now.html.replace(/<\/?div>/g, '|'), '|<b>loud</b>||calm||<i>slanted</i>||<i>still</i>|');
+  assert.equal(now.text, 'loud\ncalm\nslanted\nstill');
+
   await clear(page);
   await type(page, 'abc');
   await page.keyboard.press('Control+b');

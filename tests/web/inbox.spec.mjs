@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { finish, focused, story, until, workspace } from './world.mjs';
+import { finish, focused, PHONE, story, until, workspace } from './world.mjs';
 
 after(finish);
 let world, inbox, agent;
@@ -81,6 +81,7 @@ story(test, 'an inbox without mail says so in words', async () => {
 story(test, 'new mail waits behind a pill, and no row that is still open is struck out', async () => {
   const { page } = await world.browser(world.owner);
   await page.goto('/inbox');
+  await rows(page).first().hover();
   const pill = page.locator('new-pill a');
   const gone = page.locator('.item.is-gone');
   const before = await rows(page).count();
@@ -99,4 +100,26 @@ story(test, 'new mail waits behind a pill, and no row that is still open is stru
   assert.equal(await gone.count(), 0);
   await pill.click();
   await until('they are there', async () => (await rows(page).first().innerText()).includes(`Late ${before + 4}`));
+});
+
+story(test, 'at the top of a list that nobody’s hand is at, new mail comes in without a click', async () => {
+  const { page } = await world.browser(world.owner);
+  await page.goto('/inbox');
+  const before = await rows(page).count();
+  await page.mouse.move(1200, 500);
+  await world.mail(inbox, { from: 'now@customer.test', name: 'Now', subject: 'Comes in', text: 'Hello.' });
+  await rows(page).first().getByText('Comes in').waitFor();
+  assert.deepEqual([await page.locator('new-pill a').count(), await page.locator('.item.is-gone').count(), await rows(page).count()], [0, 0, before]);
+  // A row has the focus: nothing moves.
+  await page.keyboard.press('j');
+  const on = await focused(page);
+  await world.mail(inbox, { from: 'wait@customer.test', name: 'Wait', subject: 'Waits', text: 'Hello.' });
+  await page.locator('new-pill a').getByText('1 new').waitFor();
+  assert.equal(await focused(page), on);
+  await rows(page).first().getByText('Comes in').waitFor();
+  // On a phone the thumb may be on its way.
+  const phone = await world.browser(world.owner, { size: PHONE });
+  await phone.page.goto('/inbox');
+  await world.mail(inbox, { from: 'thumb@customer.test', name: 'Thumb', subject: 'Under the thumb', text: 'Hello.' });
+  await phone.page.locator('new-pill a').getByText('1 new').waitFor();
 });

@@ -172,6 +172,53 @@ story(test, 'a conversation is moved in a dialog, and without script on a page',
   }
 });
 
+story(test, 'two conversations are merged in a dialog, and without script on a page', async () => {
+  for (const script of [true, false]) {
+    const how = script ? 'dialog' : 'page';
+    const [kept, gone] = [await conversation(`Stays, ${how}`), await conversation(`Joins it, ${how}`)];
+    const { page } = await world.browser(world.owner, { script, allow: [/status of 400/] });
+    await page.goto(`/conversations/${kept}?view=open`);
+    await more(page);
+    await page.getByRole('link', { name: 'Merge with…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Merge two conversations' });
+    const place = script ? dialog : page.locator('#pane');
+    if (script) {
+      await dialog.waitFor();
+      assert.equal(await page.evaluate(() => document.activeElement.name), 'q', 'the focus comes in');
+      assert.deepEqual(await violations(page), []);
+      await page.keyboard.press('Escape');
+      await until('Escape closes it', async () => (await page.locator('dialog').count()) === 0);
+      assert.equal(await focused(page), 'summary More actions');
+      await more(page);
+      await page.getByRole('link', { name: 'Merge with…' }).click();
+    }
+    await place.getByRole('searchbox').fill('nosuchword');
+    await page.keyboard.press('Enter');
+    await place.getByText('Nothing found').waitFor();
+    await place.getByRole('searchbox').fill(`${new URL(page.url()).origin}/conversations/${gone}`);
+    await place.getByRole('button', { name: 'Find' }).click();
+    await place.getByText('This can’t be undone.').waitFor();
+    if (script) {
+      assert.equal(await focused(page), `#${await dialog.getAttribute('aria-labelledby')}`, 'a second Enter merges nothing');
+      assert.deepEqual(await violations(page), []);
+      // What is refused is said in the dialog, which stays.
+      await dialog.locator('[name=with]').evaluate((field) => { field.value = 'cnv_nosuch'; });
+      await dialog.getByRole('button', { name: 'Merge', exact: true }).click();
+      await dialog.getByRole('alert').waitFor();
+      assert.equal(await page.locator('#toasts .toast').count(), 0);
+      await dialog.getByRole('link', { name: 'Keep the other one' }).click();
+      await dialog.getByRole('article', { name: 'Kept' }).getByText(`Joins it, ${how}`).waitFor();
+      await dialog.getByRole('link', { name: 'Keep the other one' }).click();
+      assert.equal(await dialog.getByRole('alert').count(), 0);
+    }
+    await place.getByRole('article', { name: 'Kept' }).getByText(`Stays, ${how}`).waitFor();
+    await place.getByRole('button', { name: 'Merge', exact: true }).click();
+    await page.locator('#toasts').getByText(/merged/i).waitFor();
+    assert.equal(await page.locator('dialog').count(), 0);
+    assert.equal((await agent.api('GET', `/conversations/${gone}`)).id, kept);
+  }
+});
+
 story(test, 'an owner deletes a conversation after a question, and goes on in the list', async () => {
   const id = await conversation('Deleted');
   const { page } = await world.browser(world.owner, { allow: [/404/] });

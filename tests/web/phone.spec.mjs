@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
-import { demonstration, finish, PHONE, stop, story, until, writing } from './world.mjs';
+import { violations } from './axe.mjs';
+import { demonstration, finish, focused, PHONE, stop, story, until, writing } from './world.mjs';
 
 after(finish);
 let world, visit;
@@ -51,6 +52,72 @@ story(test, 'a conversation is read and answered with a thumb', async () => {
   assert.deepEqual(await small(page), []);
   await page.locator('#send').tap();
   await stop(page).first().waitFor();
+});
+
+story(test, 'what one writes fills the phone, is kept when it is closed, and waits behind the bar', async () => {
+  const { page } = visit;
+  await page.goto('/inbox');
+  await page.getByRole('link', { name: /Priya/ }).first().tap();
+  await page.waitForURL('**/conversations/**');
+  const conversation = page.url();
+  await page.evaluate(() => window.scrollTo(0, 40));
+  const place = await page.evaluate(() => window.scrollY);
+  const sheet = page.getByRole('dialog', { name: /Reply|Note/ });
+  await page.locator('#begin-reply').tap();
+  await writing(page).waitFor();
+  await page.locator('.rich__bar').waitFor();
+  assert.deepEqual(await sheet.boundingBox(), { x: 0, y: 0, ...PHONE });
+  assert.equal(await page.locator('#read').evaluate((one) => one.inert), true, 'nobody gets behind it');
+  const rows = await page.locator('.rich__bar, .composer__foot').evaluateAll((all) => all.map((one) => one.getBoundingClientRect()).map(({ height, bottom }) => [height < 70, Math.round(bottom)]));
+  assert.deepEqual(rows, [[true, PHONE.height - 61], [true, PHONE.height]], 'two rows at the very bottom');
+  const copies = page.locator('.composer__copies');
+  assert.equal(await copies.isVisible(), false);
+  await page.getByRole('button', { name: 'From, Cc and Bcc' }).tap();
+  await copies.locator('summary').tap();
+  await page.locator('.composer__copies[open]').waitFor();
+  // A long text scrolls between the head and the tools.
+  const text = Array.from({ length: 60 }, (_, line) => `Line ${line}`).join('\n');
+  await page.evaluate((lines) => document.querySelector('rich-body').editor.insert(lines), text);
+  for (const part of ['#fold', '#send']) assert.ok(await page.locator(part).evaluate((one) => {
+    const { left, top, width, height } = one.getBoundingClientRect();
+    return one.contains(document.elementFromPoint(left + width / 2, top + height / 2));
+  }), `${part} is in reach`);
+  await fits(page);
+  assert.deepEqual(await small(page), []);
+  assert.deepEqual(await violations(page), []);
+  await page.locator('#saved[data-state=saved]').waitFor();
+  await page.locator('#fold').tap();
+  await page.locator('#begin-reply .dot').waitFor();
+  assert.equal(await focused(page), '#begin-reply');
+  assert.equal(await page.evaluate(() => window.scrollY), place);
+  assert.equal(await page.locator('#read').evaluate((one) => one.inert), false);
+  // Opened again later, the mail is what one sees.
+  await page.goto(conversation);
+  await page.locator('#begin-reply .dot').waitFor();
+  assert.equal(await page.locator('#composer-form').isVisible(), false);
+  await page.locator('#begin-reply').tap();
+  await writing(page).getByText('Line 59').waitFor();
+  await page.keyboard.press('Escape');
+  await sheet.waitFor({ state: 'detached' });
+  await page.locator('#begin-note').tap();
+  await sheet.waitFor();
+  await page.goBack();
+  await sheet.waitFor({ state: 'detached' });
+  const plain = await world.browser(world.owner, { size: PHONE, script: false });
+  await plain.page.goto(conversation);
+  await plain.page.locator('#composer-form').waitFor();
+  assert.equal(await plain.page.locator('#begin-reply').isVisible(), false);
+  await fits(plain.page);
+});
+
+story(test, 'settings list every page once, and no heading is without pages', async () => {
+  const { page } = visit;
+  await page.goto('/settings');
+  await fits(page);
+  const links = await page.locator('a[href^="/"]:visible').evaluateAll((all) => all.map((one) => one.getAttribute('href')));
+  assert.deepEqual(links.filter((link, at) => links.indexOf(link) !== at), []);
+  const empty = await page.locator('h2:visible').evaluateAll((all) => all.filter((one) => !one.nextElementSibling?.querySelector('a')?.checkVisibility()).map((one) => one.textContent));
+  assert.deepEqual(empty, []);
 });
 
 story(test, 'the side bar opens and leads to other views', async () => {

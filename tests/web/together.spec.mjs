@@ -85,4 +85,6 @@ story(test, 'people see who looks and who writes', async () => {
   const box = await reply(two.page, '');
   await box.pressSequentially('Dear Ada, thank you for', { delay: 30 });
   await one.page.getByText(/Mia.*writing/).first().waitFor();
+  await reply(one.page, 'Dear Ada,');
+  await one.page.locator('#composer-form #near').getByText(/Mia.*writing/).waitFor();
 });

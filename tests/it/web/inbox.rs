@@ -73,6 +73,11 @@ async fn a_colleagues_private_mail_and_the_sandbox_are_in_no_list_count_or_link(
         }
         let html = mia.get("/inbox").await.page();
         assert_eq!(rows(&html).len(), 2);
+        assert_eq!(
+            html.matches(r#"class="item__inbox clip""#).count(),
+            2,
+            "rows without tags say their inbox"
+        );
         assert_eq!(counted(&html, "open"), "2");
         assert_eq!(counted(&html, &private.to_string()), "1");
         assert_eq!(rows(&mia.get(&format!("/inbox?inbox={private}")).await.page()), [hidden.to_string()]);

@@ -267,6 +267,16 @@ async fn colleagues_see_who_is_out_of_office_until_they_are_back() {
             let shown = olgas.get(page).await.page();
             assert!(shown.contains("Away until") && !shown.contains("I am away."), "{page}: {shown}");
         }
+        // Also where somebody is chosen in a field.
+        let tom = acme.person("Tom", Role::Member).await;
+        acme.set(conversation, &format!("assignee_type = 'user', assignee_id = {}", tom.0)).await;
+        let question = olgas.get(&format!("/settings/people/{tom}/remove")).await.page();
+        assert!(question.contains("Mia (out until ") && !question.contains("Olga Owner (out"), "{question}");
+        for action in ["assign", "notify"] {
+            let typed = [("name", "New"), ("new_then", action), ("do", "add-then")];
+            let rule = olgas.post("/settings/rules/new", &typed).await.page();
+            assert!(rule.contains("Mia (out until ") && !rule.contains("Tom (out"), "{action}: {rule}");
+        }
         let people = key.conversation(conversation).await["team"]["people"].clone();
         let away: Vec<_> =
             people.as_array().unwrap().iter().filter(|person| person.get("away").is_some()).collect();

@@ -438,6 +438,21 @@ impl Composer {
         self.offering.as_ref().is_some_and(|offering| offering.type_id == id)
     }
 
+    /// The conversation that it writes in, unless it begins one.
+    pub fn conversation(&self) -> Option<&str> {
+        self.here.strip_prefix("/conversations/")
+    }
+
+    /// Whether it fills the screen of a phone: a click in a conversation opened it.
+    pub fn fills_phone(&self) -> bool {
+        self.focus && self.kind != DraftKind::New
+    }
+
+    /// Whether nothing but the recipient has to be seen above the text.
+    pub fn may_fold_lines(&self) -> bool {
+        self.kind == DraftKind::Reply && !self.has_copies() && self.problems.is_empty()
+    }
+
     /// Whether one of the problems is about this field.
     pub fn wrong(&self, field: &str) -> bool {
         self.problems.iter().any(|problem| problem.field == field)

@@ -6,6 +6,7 @@ use axum::response::Response;
 
 use crate::conversation::files::{Chip, chips};
 use crate::conversation::words;
+use crate::outgoing::clock::stop_time;
 use crate::respond;
 use crate::shell::{Here, Shell};
 use crate::show::filters;
@@ -26,7 +27,7 @@ struct AgainPage {
     message: MessageId,
     look: Look,
     mail: WholeMail,
-    window: i64,
+    window: String,
 }
 
 impl AgainPage {
@@ -55,7 +56,7 @@ pub async fn show(asked: MemberRequest) -> Result<Response> {
     let failed = whole_mail::of_message(&mut snapshot, asked.person.workspace, message).await?;
     let shell = Shell::load(&mut snapshot, &asked, Here::Outgoing).await?;
     drop(snapshot);
-    let window = asked.app().config.undo_window(true).num_minutes();
+    let window = stop_time(&asked);
     let mut page = AgainPage { shell, message, look, mail: failed, window };
     if page.can_be_sent()
         && let Some(mail) = would_leave(&asked, message, page.look.seen).await?

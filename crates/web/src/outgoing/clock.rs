@@ -62,6 +62,11 @@ pub fn undo_time(window: TimeDelta) -> Option<String> {
     }
 }
 
+/// How long what agents send and what people approve can be stopped, in words.
+pub fn stop_time(asked: &MemberRequest) -> String {
+    undo_time(asked.app().config.undo_window(true)).unwrap_or_else(|| "a moment".to_owned())
+}
+
 /// `9:41`, `1:02:00`
 fn written(seconds: i64) -> String {
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);

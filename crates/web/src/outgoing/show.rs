@@ -6,7 +6,7 @@ use axum::response::Response;
 
 use crate::conversation::explain;
 use crate::conversation::later::{self, Later};
-use crate::outgoing::clock::Clock;
+use crate::outgoing::clock::{Clock, stop_time};
 use crate::respond;
 use crate::shell::{Here, Shell};
 use crate::show::filters;
@@ -22,7 +22,7 @@ use rookery_product::replies::leaving::{self, Leaving, List};
 #[template(path = "outgoing/show.html")]
 struct OutgoingPage {
     shell: Shell,
-    window: i64,
+    window: String,
     person: PersonId,
     soon: Vec<(Leaving, Clock)>,
     on_its_way: Vec<Leaving>,
@@ -45,7 +45,7 @@ pub async fn show(asked: MemberRequest) -> Result<Response> {
         (leaving, clock)
     };
     let page = OutgoingPage {
-        window: window.num_minutes(),
+        window: stop_time(&asked),
         person: person.id,
         soon: soon.into_iter().map(with_clock).collect(),
         on_its_way: leaving::list(&mut snapshot, person, List::OnItsWay).await?,

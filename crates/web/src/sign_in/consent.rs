@@ -7,6 +7,7 @@ use askama::Template;
 use axum::response::Response;
 use url::Url;
 
+use crate::outgoing::clock::stop_time;
 use crate::settings::agents;
 use crate::settings::keys::words::{self, ScopeChoice};
 use crate::shell::{Here, Shell};
@@ -132,8 +133,7 @@ fn page(
     filled: Filled<'_>,
     problem: Option<String>,
 ) -> ConsentPage {
-    let minutes = asked.app().config.undo_window(true).num_minutes();
-    let choices = words::choices(filled.ticked, minutes);
+    let choices = words::choices(filled.ticked, &stop_time(asked));
     let hidden =
         PARAMETERS.iter().filter_map(|name| Some(((*name).to_owned(), fields.get(name)?.to_owned())));
     ConsentPage {

@@ -4,12 +4,12 @@
 //
 // For page authors: data-live="list counts" on a region; data-plain on links and forms that the browser handles itself;
 // data-dirty on what a person has changed, data-keep on what a script looks after: neither is morphed while it stays.
-// Events on document: "page:leaving" {path, headers} before a link is followed; "page:answered" {form, path} when a form was answered with
-// a page, "page:refused" {form} when it was not; "page:shown" after a visit; "live:refreshed" {fresh, topics} after regions
-// changed, fresh being null unless a list was among them; "live:presence". Whoever knows that something changed says
-// "rookery:refresh", "rookery:address" when what is shown has an address of its own now, and "rookery:added" {part} of
-// what it put into the page. "page:focus" asks after a visit who gives the focus a place; unless one does, it goes to the
-// heading.
+// Events on document: "page:leaving" {path, headers} before a link is followed; "page:answered" {form, path} when a form was
+// answered with a page, "page:refused" {form, sentence} when it was not, which is said in a toast unless that is prevented; "page:shown"
+// after a visit; "live:refreshed" {fresh, came, topics} after regions changed: how many new rows of a list wait, null unless
+// there was one, and how many came in; "live:presence". Whoever knows that something changed says "rookery:refresh",
+// "rookery:address" when what is shown has an address of its own now, and "rookery:added" {part} of what it put into the
+// page. "page:focus" asks after a visit who gives the focus a place; unless one does, it goes to the heading.
 (() => {
   "use strict";
   const { htmx, rookery: { make, refusal } } = window;
@@ -148,8 +148,7 @@
     if (sentence) {
       event.preventDefault();
       if (!isPost) return leave(ctx.response.raw.url);
-      say(sentence);
-      return tell("page:refused", { form: ctx.request.form });
+      return refused(ctx.request.form, sentence);
     }
     if (isPost) tell("page:answered", { form: ctx.request.form, path: new URL(ctx.response.raw.url).pathname });
     // The service was brought to another version: its pages go with its own script.
@@ -217,8 +216,7 @@
     if (!ctx || error?.name === "AbortError") return;
     if (isRestore(ctx) || ctx.request.method === "GET") leave(isRestore(ctx) ? location.href : ctx.request.action);
     else {
-      say("The service cannot be reached. Nothing was sent; try again.");
-      tell("page:refused", { form: ctx.request.form });
+      refused(ctx.request.form, "The service cannot be reached. Nothing was sent; try again.");
     }
   });
 
@@ -230,6 +228,10 @@
     const toast = make("div", { class: "toast", role: "alert", "data-said": "" }, make("span", { class: "toast__text" }, sentence), close);
     close.addEventListener("click", () => toast.remove());
     (document.getElementById("toasts") || document.body).append(toast);
+  };
+  const refused = (form, sentence) => {
+    const unsaid = document.dispatchEvent(new CustomEvent("page:refused", { cancelable: true, detail: { form, sentence } }));
+    if (unsaid) say(sentence);
   };
   // What was done is said for a while. What can be taken back, and what went wrong, stays.
   const settle = () => document.querySelectorAll("#toasts > .toast:not([data-said])").forEach((toast) => {
@@ -324,12 +326,12 @@
   }
 
   const show = (page, topics) => {
-    let fresh = null;
+    let fresh = null, came = 0;
     for (const region of regions(topics)) {
       const next = page.getElementById(region.id);
       if (!next || region.closest(`${DIRTY}, [data-keep]`)) continue;
       const held = holdRows(region, next);
-      if (held !== null) fresh = (fresh ?? 0) + held;
+      if (held) [fresh, came] = [(fresh ?? 0) + held.behind, came + held.came];
       const fragment = document.createDocumentFragment();
       fragment.append(document.adoptNode(next));
       morph(region, fragment, false);
@@ -338,15 +340,26 @@
     }
     // Titles have counts in them.
     if (page.title && (topics.has("*") || topics.has("counts"))) document.title = page.title;
-    tell("live:refreshed", { fresh, topics });
+    tell("live:refreshed", { fresh, came, topics });
     document.querySelectorAll("new-pill").forEach((pill) => htmx.process(pill));
   };
 
-  // A list keeps its order under the reader's hand: rows that left it stay, greyed, and new ones wait behind a pill.
+  // Nobody's hand is at the list: it is at its top, and no row has the pointer, the focus or a tick. Where a
+  // thumb is nobody knows, so on a touch screen that is never so.
+  const POINTER = matchMedia("(hover: hover)");
+  const isAtRest = (region) => {
+    const rows = region.id === "list" && region.querySelector(".list__scroll");
+    if (!rows || !POINTER.matches || new URLSearchParams(location.search).has("before")) return false;
+    const scroller = rows.scrollHeight > rows.clientHeight + 1 ? rows : document.scrollingElement;
+    return scroller.scrollTop < 2 && !rows.matches(":hover") && !rows.contains(document.activeElement) && !rows.querySelector(":checked");
+  };
+
+  // A list keeps its order under the reader's hand: rows that left it stay, greyed, and new ones wait behind a pill. At rest
+  // they come in on top. Gives how many wait and how many came; nothing if this is no list.
   const ROWS = "ol:has(> .item), ul:has(> .item)";
   const holdRows = (region, next) => {
     const list = region.querySelector(ROWS);
-    if (!list || [...list.children].some((row) => !row.id)) return region.matches(".list") ? 0 : null;
+    if (!list || [...list.children].some((row) => !row.id)) return region.matches(".list") ? { behind: 0, came: 0 } : null;
     const fresh = next.querySelector(ROWS);
     const shown = [...list.children], now = [...(fresh?.children || [])];
     const rows = new Map(now.map((row) => [row.id, row]));
@@ -356,14 +369,18 @@
     const isKnown = (row) => rows.has(row.id) && ids.has(row.id);
     const end = next.querySelector(".list__more") ? shown.findLastIndex(isKnown) : shown.length;
     const known = now.findLastIndex(isKnown);
-    const above = now.slice(0, known < 0 ? now.length : known).filter((row) => !ids.has(row.id)).length;
-    const held = shown.map((row, index) => {
+    const above = now.slice(0, known < 0 ? now.length : known).filter((row) => !ids.has(row.id));
+    const comesIn = above.length > 0 && isAtRest(region);
+    const held = shown.flatMap((row, index) => {
       const same = rows.get(row.id);
-      if (same) return same;
+      if (same) return [same];
+      // Its place is taken by what comes in.
+      if (comesIn && index >= end) return [];
       const kept = row.cloneNode(true);
       if (index < end) kept.classList.add("is-gone");
-      return kept;
+      return [kept];
     });
+    if (comesIn) held.unshift(...above);
     if (fresh) fresh.replaceChildren(...held);
     else {
       // The view is empty now, and the reader still has its last rows before them.
@@ -372,7 +389,7 @@
       next.replaceChildren(...[...region.childNodes].map((node) => node.cloneNode(true)));
       next.querySelector(ROWS)?.replaceWith(kept);
     }
-    return above;
+    return comesIn ? { behind: 0, came: above.length } : { behind: above.length, came: 0 };
   };
 
   const signedOut = () => {

@@ -1,5 +1,5 @@
 // "3 new" over a list: what came since the page was shown waits behind it, so that no row moves under the reader's
-// hand. Pressing it shows the list anew.
+// hand. Pressing it shows the list anew. What came in while nobody's hand was there is only said, to those who do not see it.
 (() => {
   "use strict";
   class NewPill extends HTMLElement {
@@ -19,6 +19,8 @@
       link.href = top ? `${location.pathname}?${top}` : location.pathname + location.search;
       if (link.textContent !== words) link.textContent = words;
     }
+
+    say(count) { this.append(Object.assign(document.createElement("span"), { className: "sr-only", textContent: `${count} new` })); }
   }
   customElements.define("new-pill", NewPill);
 
@@ -45,6 +47,8 @@
   document.addEventListener("live:refreshed", (event) => {
     // Something else was refreshed; what is new in the list is still new.
     const shown = event.detail.fresh === null ? null : pill();
-    if (shown) shown.count = event.detail.fresh;
+    if (!shown) return;
+    shown.count = event.detail.fresh;
+    if (event.detail.came) shown.say(event.detail.came);
   });
 })();

@@ -1,14 +1,23 @@
 // A question that has a page of its own is put in a dialog over the page one is on: a link or a button with data-dialog
 // fetches that page and shows the part of it that has data-dialog-part. Without script, or when the answer has no such
-// part, it is the page. What is chosen in it is sent as any form is; Escape leaves everything as it was.
+// part, it is the page. What is chosen in it is sent as any form is, and a refusal is said in it; a link or a button with
+// data-dialog-step leads to its next part. Escape leaves everything as it was.
 (() => {
   "use strict";
   const { make, icon, refusal } = window.rookery;
+  const LOST = "The service can’t be reached. Check your connection and try again.";
+  const HTML = { accept: "text/html" };
   let names = 0;
   // The form that a dialog is asked for by.
   let asking = null;
   // One question at a time: a second click while its page is fetched asks nothing.
   let busy = false;
+
+  const parsed = async (answer) => new DOMParser().parseFromString(await answer.text(), "text/html");
+  const partOf = (page) => page.querySelector("[data-dialog-part]");
+  const titleOf = (page) => page.querySelector("main h1")?.textContent.replace(/\s+/g, " ").trim() ?? "";
+  const added = (part) => document.dispatchEvent(new CustomEvent("rookery:added", { detail: { part } }));
+  const dialogOf = (element) => element?.closest?.("dialog.page-dialog");
 
   async function show(opener, request) {
     const here = location.href;
@@ -16,8 +25,8 @@
     // The page went on meanwhile: nobody asks that any more.
     if (location.href !== here || !opener.isConnected) return true;
     if (!answer) return false;
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const part = page.querySelector("[data-dialog-part]");
+    const page = await parsed(answer);
+    const part = partOf(page);
     if (!part || refusal(page) || document.querySelector("dialog[open]")) return false;
     const name = `dialog-${++names}`;
     // A menu that it was chosen in is done; it would have Escape.
@@ -25,7 +34,7 @@
     if (menu) menu.open = false;
     const back = menu?.querySelector("summary") ?? opener;
     const close = make("button", { class: "btn btn--quiet btn--icon", type: "button", "aria-label": "Close" }, icon("x"));
-    const title = make("h2", { class: "page-dialog__title", id: name }, page.querySelector("main h1")?.textContent.replace(/\s+/g, " ").trim() ?? "");
+    const title = make("h2", { class: "page-dialog__title", id: name, tabindex: "-1" }, titleOf(page));
     const dialog = make("dialog", { class: "page-dialog", "aria-labelledby": name },
       make("header", { class: "page-dialog__head" }, title, close), document.adoptNode(part));
     close.addEventListener("click", () => dialog.close());
@@ -37,44 +46,93 @@
       if (back.isConnected && back.checkVisibility()) back.focus();
     });
     document.body.append(dialog);
-    document.dispatchEvent(new CustomEvent("rookery:added", { detail: { part: dialog } }));
+    added(dialog);
     dialog.showModal();
     (dialog.querySelector("[autofocus], [data-filter]") ?? dialog.querySelector(".menu__item, input:not([type=hidden]), button[type=submit]"))?.focus();
     return true;
   }
 
-  // On the way down: the page would be gone to else.
-  document.addEventListener("submit", async (event) => {
-    const { submitter, target: form } = event;
-    if (!submitter?.matches("[data-dialog]")) return;
+  // What was refused is said here: nobody sees what is behind the dialog.
+  function say(dialog, sentence) {
+    dialog.querySelector(".page-dialog__problem")?.remove();
+    if (!sentence) return;
+    const problem = make("p", { class: "page-dialog__problem", role: "alert" }, icon("triangle-alert"), make("span", {}, sentence));
+    dialog.querySelector(".page-dialog__head").after(problem);
+  }
+
+  // The next part of the question takes the place of the one before.
+  async function step(dialog, request) {
+    const answer = await fetch(...request).catch(() => null);
+    if (!dialog.isConnected) return true;
+    if (answer && new URL(answer.url).pathname.startsWith("/sign-in")) return false;
+    const page = answer && (await parsed(answer));
+    const sentence = page ? refusal(page) : LOST;
+    const part = page && partOf(page);
+    if (!sentence && !part) return false;
+    say(dialog, sentence);
+    if (sentence) return true;
+    const title = dialog.querySelector(".page-dialog__title");
+    title.textContent = titleOf(page);
+    dialog.lastElementChild.replaceWith(document.adoptNode(part));
+    added(part);
+    dialog.scrollTop = 0;
+    // Never on its button: a second Enter would have answered.
+    (part.querySelector("[autofocus], input:not([type=hidden])") ?? title).focus();
+    return true;
+  }
+
+  async function once(ask) {
+    if (busy) return true;
+    busy = true;
+    return ask().finally(() => { busy = false; });
+  }
+  // Before anything else hears of it: the page would be gone to else.
+  function keep(event) {
     event.preventDefault();
     event.stopImmediatePropagation();
+  }
+
+  document.addEventListener("submit", async (event) => {
+    const { submitter, target: form } = event;
+    const dialog = dialogOf(form);
+    if (dialog && submitter?.matches("[data-dialog-step]")) {
+      keep(event);
+      const address = new URL(form.action);
+      address.search = new URLSearchParams(new FormData(form, submitter));
+      if (!(await once(() => step(dialog, [address, { headers: HTML }])))) location.assign(address);
+      return;
+    }
+    if (!submitter?.matches("[data-dialog]")) return;
+    keep(event);
     if (busy) return;
-    busy = true;
     const body = new URLSearchParams(new FormData(form, submitter));
     const before = document.activeElement;
-    const shown = await show(before, [form.action, { method: "POST", body, headers: { accept: "text/html" } }]).finally(() => { busy = false; });
+    const shown = await once(() => show(before, [form.action, { method: "POST", body, headers: HTML }]));
     asking = shown ? form : null;
     if (shown) return;
     delete submitter.dataset.dialog;
     form.requestSubmit(submitter);
   }, true);
   document.addEventListener("click", async (event) => {
-    const link = event.target.closest?.("a[data-dialog]");
-    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    event.stopImmediatePropagation();
-    if (busy) return;
-    busy = true;
-    const shown = await show(link, [link.href, { headers: { accept: "text/html" } }]).finally(() => { busy = false; });
-    if (!shown) location.assign(link.href);
+    const link = event.target.closest?.("a[data-dialog], a[data-dialog-step]");
+    const dialog = dialogOf(link);
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey || (!dialog && !link.matches("[data-dialog]"))) return;
+    keep(event);
+    const request = [link.href, { headers: HTML }];
+    if (!(await once(() => (dialog ? step(dialog, request) : show(link, request))))) location.assign(link.href);
   }, true);
   // What was chosen is done: the dialog goes, and nothing is picked any more.
   document.addEventListener("page:answered", (event) => {
-    const dialog = event.detail.form?.closest?.("dialog.page-dialog");
+    const dialog = dialogOf(event.detail.form);
     if (!dialog) return;
     asking?.reset();
     asking = null;
     dialog.remove();
+  });
+  document.addEventListener("page:refused", (event) => {
+    const dialog = dialogOf(event.detail.form);
+    if (!dialog) return;
+    event.preventDefault();
+    say(dialog, event.detail.sentence);
   });
 })();

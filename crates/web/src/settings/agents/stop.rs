@@ -4,6 +4,7 @@
 use askama::Template;
 use axum::response::Response;
 
+use crate::outgoing::clock::stop_time;
 use crate::respond;
 use crate::shell::{Here, Shell};
 use crate::show::filters;
@@ -20,7 +21,7 @@ struct StartPage {
     shell: Shell,
     page: &'static str,
     standing: StopStanding,
-    window: i64,
+    window: String,
 }
 
 pub async fn stop_all(asked: MemberRequest) -> Result<Response> {
@@ -37,7 +38,7 @@ pub async fn ask(asked: MemberRequest) -> Result<Response> {
         return Ok(respond::see_other(super::PATH));
     }
     let shell = Shell::frame(&asked, Here::Settings);
-    let window = asked.app().config.undo_window(true).num_minutes();
+    let window = stop_time(&asked);
     respond::page(&StartPage { shell, page: super::PATH, standing, window })
 }
 

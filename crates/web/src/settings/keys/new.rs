@@ -5,6 +5,7 @@ use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
 
+use crate::outgoing::clock::stop_time;
 use crate::respond;
 use crate::settings::agents::limits::{self, Limit};
 use crate::settings::keys::words::{self, ScopeChoice};
@@ -111,12 +112,11 @@ async fn form(
     problem: Option<String>,
 ) -> Result<NewPage> {
     let shell = Shell::frame(asked, Here::Settings);
-    let minutes = asked.app().config.undo_window(true).num_minutes();
     Ok(NewPage {
         page: super::PATH,
         name: name.to_owned(),
         live,
-        choices: words::choices(ticked, minutes),
+        choices: words::choices(ticked, &stop_time(asked)),
         sees: sees(asked, true).await?,
         limits: limits::with_usage(Caps::default(), Used::default()),
         counts: false,

@@ -15,7 +15,7 @@ pub struct ScopeChoice {
     pub fixed: bool,
 }
 
-pub fn choices(ticked: &[Scope], undo_minutes: i64) -> Vec<ScopeChoice> {
+pub fn choices(ticked: &[Scope], stop_time: &str) -> Vec<ScopeChoice> {
     Scope::ALL
         .into_iter()
         .map(|scope| {
@@ -35,7 +35,7 @@ pub fn choices(ticked: &[Scope], undo_minutes: i64) -> Vec<ScopeChoice> {
                 Scope::Send => (
                     "Send",
                     format!(
-                        "Send replies with nobody’s approval. They leave after {undo_minutes} minutes, and anyone on the team can stop them until then."
+                        "Send replies with nobody’s approval. They leave after {stop_time}, and anyone on the team can stop them until then."
                     ),
                 ),
                 Scope::Record => (

@@ -13,6 +13,7 @@ use crate::toast::{Done, Toast};
 use crate::visit::MemberRequest;
 use rookery_base::error::{Error, Result};
 use rookery_base::ids::PersonId;
+use rookery_core::workspace::people::away::Absence;
 use rookery_core::workspace::people::list::{self as listing, ListedPerson};
 use rookery_core::workspace::people::roles;
 use rookery_upkeep::departures::held::{self, Held};
@@ -34,6 +35,14 @@ struct RemovePage {
 impl RemovePage {
     fn administrators(&self) -> impl Iterator<Item = &ListedPerson> {
         self.colleagues.iter().filter(|person| person.role.administers())
+    }
+
+    /// What follows their name where somebody is chosen: ` (out until 24 Nov)`, while they are.
+    fn out_until(&self, person: &ListedPerson) -> String {
+        let times = &self.shell.times;
+        let absence = Absence::stored(person.away_from, person.away_until);
+        let absence = absence.filter(|absence| absence.holds(times.now));
+        absence.map(|absence| format!(" (out until {})", times.until(&absence.until))).unwrap_or_default()
     }
 
     fn counted(&self, of: &[String], one: &str, more: &str) -> String {

@@ -193,9 +193,9 @@ impl EditPage {
         self.typed.actions.len() < MOST_ACTIONS
     }
 
-    fn people(&self) -> Vec<(String, &str)> {
+    fn people(&self) -> Vec<(String, &Member)> {
         let people = self.names.team.iter().filter_map(|member| match member.id {
-            MemberId::Person(id) => Some((id.to_string(), member.name.as_str())),
+            MemberId::Person(id) => Some((id.to_string(), member)),
             MemberId::Agent(_) => None,
         });
         people.collect()

@@ -7,6 +7,8 @@
   const mod = /Mac|iPhone|iPad/.test(navigator.platform) ? "Meta-" : "Ctrl-";
   // Keys of Squire for what has no button, and keys that are the browser's.
   const NO_KEYS = [`${mod}Shift-5`, `${mod}Shift-6`, `${mod}Shift-7`, `${mod}d`, "PageUp", "PageDown"];
+  // What is on or off where the cursor is.
+  const TOGGLES = ["B", "I", "U"];
   // From so many letters on, what is written waits for a pause.
   const LONG = 20_000, PAUSE = 150;
   // Pictures that mail programs show. Without a choice of their writer they are as wide as a mail's text.
@@ -71,6 +73,7 @@
       // Its frame around a picture is drawn with style attributes, which the page's policy refuses. We have buttons.
       this.squire._imageResizer.destroy();
       for (const key of NO_KEYS) this.squire.setKeyHandler(key, null);
+      this.keepFormats();
       this.squire.setKeyHandler(`${mod}k`, (_, event) => {
         event.preventDefault();
         this.act("A");
@@ -116,6 +119,22 @@
       on(document, "page:leaving", () => this.flush(), true);
       on(document, "visibilitychange", () => this.flush(), true);
       on(window, "pagehide", () => this.flush(), true);
+    }
+
+    // A new line begins as one wrote last. Squire looks at the letter before the cursor instead: what was switched off behind
+    // it would be on again, and what was switched on would be lost.
+    keepFormats() {
+      const { squire } = this;
+      const split = squire.splitBlock;
+      squire.splitBlock = (...how) => {
+        const were = squire.getSelection().collapsed ? TOGGLES.map((tag) => squire.hasFormat(tag)) : [];
+        split.apply(squire, how);
+        were.forEach((was, at) => {
+          const tag = TOGGLES[at];
+          if (squire.hasFormat(tag) !== was) squire.changeFormat(was ? { tag } : null, was ? null : { tag });
+        });
+        return squire;
+      };
     }
 
     close() {
