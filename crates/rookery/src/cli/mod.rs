@@ -79,7 +79,7 @@ enum CliCommand {
     Openapi,
     /// Forward what happens in the sandbox to an address of this machine, as a webhook would.
     Listen(listen::ListenArguments),
-    /// Fill a live workspace with a demonstration: 200 conversations, people, agents and their drafts.
+    /// Fill a live workspace with a demonstration: 200 conversations, people, agents and their drafts, documents, bookings.
     ///
     /// All addresses end in .test, and mail to them stays here. Meant for a workspace of its own.
     Demo(demo::DemoArguments),

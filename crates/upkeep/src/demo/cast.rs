@@ -1,4 +1,4 @@
-//! Who plays: four people, two agents and three inboxes of a lettings agency, beside the workspace's own owner.
+//! Who plays: five people, two agents and three inboxes of a lettings agency, beside the workspace's own owner.
 //! Everybody has an address under `.test`, so no mail to them leaves.
 
 use std::collections::HashMap;
@@ -12,11 +12,12 @@ use rookery_core::workspace::keys::{self, Agent};
 use rookery_core::workspace::mailboxes::{self, Mailbox};
 use rookery_core::workspace::people::{self, Person, Role};
 
-const PEOPLE: [(&str, &str, Role); 4] = [
+const PEOPLE: [(&str, &str, Role); 5] = [
     ("Ada Okonkwo", "ada", Role::Admin),
     ("Mia Lindqvist", "mia", Role::Member),
     ("Wanjirũ Kamau", "wanjiru", Role::Member),
     ("Jean-Baptiste de la Rochefoucauld-Montbel", "jb", Role::Member),
+    ("Sanne Verbeek", "sanne", Role::Member),
 ];
 const AGENTS: [&str; 2] = ["Lease Helper", "billing-bot"];
 const INBOXES: [(&str, &str); 3] =
@@ -75,6 +76,10 @@ impl Cast {
 
     pub fn person(&self, name: &str) -> Result<&Person> {
         self.people.get(name).ok_or_else(|| nobody(name))
+    }
+
+    pub fn inbox(&self, local: &str) -> Result<&Mailbox> {
+        self.inboxes.get(local).ok_or_else(|| Error::internal(format!("there is no inbox {local}")))
     }
 
     pub fn people(&self) -> impl Iterator<Item = &Person> {

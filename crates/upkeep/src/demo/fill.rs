@@ -9,6 +9,7 @@ use crate::demo::cast::Cast;
 use crate::demo::everyday::everyday;
 use crate::demo::play::Play;
 use crate::demo::story::{self, Does, Story};
+use crate::demo::{company, diary};
 use rookery_base::app::App;
 use rookery_base::clock::Clock;
 use rookery_base::error::{Error, Result};
@@ -51,6 +52,9 @@ pub async fn fill(
     present.follow(now);
     app.blobs = Blobs::open(&app.config, app.random.clone(), present)?;
     let cast = Cast::enter(app, workspace, owner).await?;
+    company::furnish(app, workspace, &cast).await?;
+    diary::open(app, workspace, &cast).await?;
+    diary::fill(app, workspace, now).await?;
     let mut stories = story::written()?;
     stories.extend(everyday(wanted.seed)?.into_iter().step_by(wanted.one_in.max(1)));
     let steps = in_order(&stories, now);

@@ -8,12 +8,15 @@ use mail_builder::headers::date::Date;
 use mail_builder::headers::message_id::MessageId;
 use mail_builder::headers::raw::Raw;
 
-use crate::demo::files;
+use crate::demo::files::{self, FileSender};
 use crate::demo::story::{Incoming, Story};
 use rookery_base::error::{Error, Result};
 
-const PAGES: [(&str, &str); 2] =
-    [("report", include_str!("mail/report.html")), ("invoice", include_str!("mail/invoice.html"))];
+const PAGES: [(&str, &str); 3] = [
+    ("report", include_str!("mail/report.html")),
+    ("invoice", include_str!("mail/invoice.html")),
+    ("newsletter", include_str!("mail/newsletter.html")),
+];
 
 /// `chain` holds the Message-IDs of the mail before it.
 pub fn raw(
@@ -47,14 +50,15 @@ pub fn raw(
     if mail.automatic {
         builder = builder.header("Auto-Submitted", Raw::new("auto-replied"));
     }
+    let from = FileSender { name: &story.name, at };
     if let Some(name) = &mail.html {
         let page = PAGES.iter().find(|(page, _)| page == name);
         let (_, page) = page.ok_or_else(|| Error::internal(format!("there is no page {name}")))?;
-        builder = builder.html_body(*page).inline("image/png", "logo", files::make("logo.png").1);
+        builder = builder.html_body(*page).inline("image/png", "logo", files::make("logo.png", from).bytes);
     }
     for name in &mail.files {
-        let (kind, bytes) = files::make(name);
-        builder = builder.attachment(kind, name.as_str(), bytes);
+        let file = files::make(name, from);
+        builder = builder.attachment(file.media_type, name.as_str(), file.bytes);
     }
     builder.write_to_vec().map_err(Error::internal)
 }

@@ -13,7 +13,7 @@ use crate::demo::letter;
 use crate::demo::story::{Does, Incoming, Story, StoryStep};
 use rookery_base::app::App;
 use rookery_base::error::{Error, Result};
-use rookery_base::ids::{ConversationId, MessageId, WorkspaceId};
+use rookery_base::ids::{ConversationId, DocumentRequestId, MessageId, WorkspaceId};
 use rookery_base::relay::mailer::Refusal;
 use rookery_base::store::db::Tx;
 use rookery_core::conversations::conversation::find_visible;
@@ -25,9 +25,10 @@ use rookery_mail::incoming::authenticate::Dmarc;
 use rookery_mail::incoming::delivery::{Delivery, Received};
 use rookery_mail::incoming::receive::receive;
 use rookery_mail::outgoing::send;
-use rookery_product::documents::items::ChecklistItem;
+use rookery_product::documents::items::{self, ChecklistItem};
 use rookery_product::documents::request::RequestForm;
-use rookery_product::replies::write::{self, NewReply};
+use rookery_product::documents::uploads::decide::{self, Decision};
+use rookery_product::replies::write::{self, NewReply, WrittenReply};
 use rookery_product::replies::{approve, discard, undo};
 
 /// Of answers that have left; those of the last minutes have the window of the settings.
@@ -48,12 +49,16 @@ pub struct Play<'a> {
 pub struct Scene {
     conversation: Option<ConversationId>,
     /// The Message-IDs so far, the customer's and ours: an answer is known by ours.
-    chain: Vec<String>,
+    pub(super) chain: Vec<String>,
     draft: Option<MessageId>,
+    /// The newest that went as a secure link.
+    pub(super) secure: Option<MessageId>,
+    /// The newest request for documents.
+    pub(super) request: Option<DocumentRequestId>,
 }
 
 impl Scene {
-    fn conversation(&self) -> Result<ConversationId> {
+    pub(super) fn conversation(&self) -> Result<ConversationId> {
         self.conversation.ok_or_else(|| Error::internal("a story does not begin with a mail"))
     }
 }
@@ -73,6 +78,11 @@ impl Play<'_> {
         self.app.config.undo_window_seconds = self.window_at(at, next);
         let played = match &step.does {
             Does::In(mail) => self.arrive(number, story, &mut scene, mail, at).await,
+            Does::Later(who, time, body) => self.send_later(&scene, who, body, time.after(self.now)).await,
+            Does::Secure(who, body) => self.send_secure(&mut scene, who, body).await,
+            Does::Read => self.read_secure(&scene).await,
+            Does::Upload(line, file) => self.upload(&scene, story, *line, file).await,
+            Does::Book(slug, time) => self.book_offered(&scene, story, slug, time.after(self.now)).await,
             does => self.act(&mut scene, does).await,
         };
         self.scenes.insert(number, scene);
@@ -92,7 +102,7 @@ impl Play<'_> {
         }
     }
 
-    fn is_leaving(&self, at: DateTime<Utc>) -> bool {
+    pub(super) fn is_leaving(&self, at: DateTime<Utc>) -> bool {
         at + TimeDelta::seconds(i64::from(self.window)) > self.now
     }
 
@@ -115,8 +125,7 @@ impl Play<'_> {
         mail: &Incoming,
         at: DateTime<Utc>,
     ) -> Result<()> {
-        let mailbox = self.cast.inboxes.get(&story.inbox);
-        let mailbox = mailbox.ok_or_else(|| Error::internal(format!("there is no inbox {}", story.inbox)))?;
+        let mailbox = self.cast.inbox(&story.inbox)?;
         let domain = story.email.rsplit('@').next().unwrap_or_default();
         let id = format!("{number}.{}.{}@{domain}", scene.chain.len(), self.workspace);
         let raw = letter::raw(story, mail, &mailbox.address, &id, &scene.chain, at)?;
@@ -142,28 +151,36 @@ impl Play<'_> {
         let app = &*self.app;
         let mut tx = app.begin(self.workspace).await?;
         match does {
-            Does::In(_) => {}
+            // These have transactions of their own.
+            Does::In(_)
+            | Does::Later(..)
+            | Does::Secure(..)
+            | Does::Read
+            | Does::Upload(..)
+            | Does::Book(..) => {}
             Does::Out(who, body, arrives) => {
                 let new = NewReply { body, summary: None, asks: None, send: true };
-                let message = reply(app, &mut tx, cast, id, who, new).await?;
+                let message = reply(app, &mut tx, cast, id, who, new).await?.message;
                 scene.chain.extend(self.leave(&mut tx, id, message, past, *arrives).await?);
             }
-            Does::Ask(who, items, body) => {
+            Does::Ask(who, papers, body) => {
                 let item = |label: &String| ChecklistItem {
                     label: label.clone(),
                     description: None,
                     required: true,
                 };
-                let items = items.iter().map(item).collect();
-                let asked = RequestForm { items, due: None, language: None };
+                let due = papers.due.map(|days| (self.now + TimeDelta::days(days)).date_naive());
+                let items = papers.items.iter().map(item).collect();
+                let asked = RequestForm { items, due, language: None };
                 let new = NewReply { body, summary: None, asks: Some(asked), send: true };
-                let message = reply(app, &mut tx, cast, id, who, new).await?;
-                scene.chain.extend(self.leave(&mut tx, id, message, past, true).await?);
+                let written = reply(app, &mut tx, cast, id, who, new).await?;
+                scene.request = written.request;
+                scene.chain.extend(self.leave(&mut tx, id, written.message, past, true).await?);
             }
             Does::Draft(who, summary, body) => {
                 let new = NewReply { body, summary: Some(summary), asks: None, send: false };
                 let draft = reply(app, &mut tx, cast, id, who, new).await?;
-                scene.draft = Some(draft);
+                scene.draft = Some(draft.message);
             }
             Does::Approve(who, words) => {
                 let draft = drafted(scene)?;
@@ -177,6 +194,13 @@ impl Play<'_> {
             }
             Does::Discard(who) => {
                 discard::discard(&mut tx, cast.person(who)?, drafted(scene)?, None).await?;
+            }
+            Does::Accept(who, line) => {
+                let request = scene.request.ok_or_else(|| Error::internal("nothing was asked for"))?;
+                let listed = items::load(&mut tx, self.workspace, request).await?;
+                let item =
+                    listed.get(line.wrapping_sub(1)).ok_or_else(|| Error::internal("no such line"))?.id;
+                decide::decide(&mut tx, cast.person(who)?, request, item, Decision::Accept).await?;
             }
             Does::Note(who, body) => {
                 let actor = cast.actor(who)?;
@@ -209,7 +233,7 @@ impl Play<'_> {
     }
 
     /// It has left when its window was over, or it did not arrive. Gives the Message-ID of what has left.
-    async fn leave(
+    pub(super) async fn leave(
         &self,
         tx: &mut Tx<'_>,
         id: ConversationId,
@@ -247,8 +271,8 @@ async fn reply(
     id: ConversationId,
     who: &str,
     new: NewReply<'_>,
-) -> Result<MessageId> {
+) -> Result<WrittenReply> {
     let actor = cast.actor(who)?;
     let conversation = lock_visible(tx, actor, &id.to_string()).await?;
-    Ok(write::write(app, tx, &conversation, actor, new, Vec::new()).await?.message)
+    write::write(app, tx, &conversation, actor, new, Vec::new()).await
 }

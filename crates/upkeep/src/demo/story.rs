@@ -5,8 +5,9 @@ use chrono::{DateTime, Days, NaiveTime, TimeDelta, Utc};
 
 use rookery_base::error::{Error, Result};
 
-/// Busy conversations of today, earlier ones, and one of sixty messages.
-const WRITTEN: [&str; 2] = [include_str!("stories/now.txt"), include_str!("stories/earlier.txt")];
+/// Busy conversations of today, earlier ones, those that show what else one does in a week, and one of sixty messages.
+const WRITTEN: [&str; 3] =
+    [include_str!("stories/now.txt"), include_str!("stories/earlier.txt"), include_str!("stories/week.txt")];
 const LONG: &str = include_str!("stories/long.txt");
 
 #[derive(Clone, Debug)]
@@ -37,8 +38,20 @@ pub enum Does {
     In(Incoming),
     /// Somebody answers; the last is whether it arrives.
     Out(String, String, bool),
+    /// Somebody writes what leaves at a time they choose.
+    Later(String, When, String),
+    /// Somebody sends a secure link.
+    Secure(String, String),
+    /// The customer reads what is behind it.
+    Read,
     /// Somebody asks for documents.
-    Ask(String, Vec<String>, String),
+    Ask(String, AskedPapers, String),
+    /// The customer sends a file for a line of the checklist, counted from one.
+    Upload(usize, String),
+    /// Somebody accepts what came for a line.
+    Accept(String, usize),
+    /// The customer takes a time that was offered: of this type, the first one after so long from now.
+    Book(String, When),
     /// An agent's draft, with its summary.
     Draft(String, String, String),
     /// With other words, perhaps.
@@ -51,6 +64,13 @@ pub enum Does {
     Close(String),
     /// Until so long from now.
     Snooze(String, When),
+}
+
+/// What is asked for, and in how many days from today, if there is a day.
+#[derive(Clone, Debug, Default)]
+pub struct AskedPapers {
+    pub items: Vec<String>,
+    pub due: Option<i64>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -137,7 +157,16 @@ fn parse_step(line: &str, body: &str) -> Option<StoryStep> {
         "in" => Does::In(incoming(rest, &body)),
         "out" => Does::Out(who, body, true),
         "out!" => Does::Out(who, body, false),
-        "ask" => Does::Ask(who, listed(&more, "; "), body),
+        "later" => Does::Later(who, parse_when(&format!("{more} "))?.0, body),
+        "secure" => Does::Secure(who, body),
+        "read" => Does::Read,
+        "ask" => Does::Ask(who, asked(&more)?, body),
+        "upload" => {
+            let (line, file) = rest.split_once(' ')?;
+            Does::Upload(line.parse().ok()?, file.to_owned())
+        }
+        "accept" => Does::Accept(who, more.parse().ok()?),
+        "book" => Does::Book(who, parse_when(&format!("{more} "))?.0),
         "draft" => Does::Draft(who, more, body),
         "approve" => Does::Approve(who, body),
         "undo" => Does::Undo(who),
@@ -153,6 +182,15 @@ fn parse_step(line: &str, body: &str) -> Option<StoryStep> {
         _ => return None,
     };
     Some(StoryStep { when, does })
+}
+
+/// `Passport; Payslip | due 3`
+fn asked(text: &str) -> Option<AskedPapers> {
+    let (items, due) = match text.split_once(" | due ") {
+        Some((items, days)) => (items, Some(days.parse().ok()?)),
+        None => (text, None),
+    };
+    Some(AskedPapers { items: listed(items, "; "), due })
 }
 
 fn incoming(options: &str, text: &str) -> Incoming {
@@ -214,7 +252,7 @@ mod tests {
     #[test]
     fn every_story_can_be_read_and_all_addresses_are_test_addresses() {
         let stories = written().unwrap();
-        assert_eq!(stories.len(), 35);
+        assert_eq!(stories.len(), 54);
         for story in &stories {
             assert!(story.email.ends_with(".test"), "{}", story.email);
             assert!(matches!(story.steps[0].does, Does::In(_)), "{}", story.subject);

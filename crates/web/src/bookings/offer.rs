@@ -9,11 +9,11 @@ use sqlx::PgConnection;
 
 use crate::customer::bookings::page::{city, clock, named, read_time};
 use crate::customer::bookings::times::zone_of;
-use crate::customer::language::Language;
 use crate::show::Times;
 use crate::visit::MemberRequest;
 use rookery_base::error::Result;
 use rookery_base::ids::{BookingTypeId, WorkspaceId};
+use rookery_base::languages::Language;
 use rookery_base::zone::Zone;
 use rookery_core::conversations::conversation::Conversation;
 use rookery_product::bookings::free_times::{Host, free_times};

@@ -27,7 +27,6 @@ use rookery_product::replies::saved_replies::{self, FilledReply};
 use rookery_product::replies::secure::{self, Prepared};
 use rookery_product::replies::send::{self, Click, SendOutcome, SentItem, SentReply};
 use rookery_product::replies::{asking, draft_end, ready, upload};
-use rookery_reading::html::written;
 
 /// `POST /conversations/{id}/write`
 pub async fn in_conversation(asked: MemberRequest) -> Result<Response> {

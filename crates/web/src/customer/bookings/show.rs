@@ -38,7 +38,7 @@ async fn shown(visit: &Visit, place: &BookingPageContext) -> Result<Response> {
 
 /// `GET /b/{offer}`
 pub async fn show_short(visit: Visit) -> Result<Response> {
-    let language = Language::for_visit(&visit);
+    let language = for_visit(&visit);
     let short = visit.param("offer").and_then(OfferToken::read);
     let found = async {
         admit(&visit)?;
