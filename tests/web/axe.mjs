@@ -7,13 +7,22 @@ import path from 'node:path';
 
 const source = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Every violation as a line, of all rules or those named; an empty list when there is none. */
-export async function violations(page, rules) {
+const run = (page, rules) => page.evaluate(async (runOnly) => {
+  const { violations } = await window.axe.run(document, { resultTypes: ['violations'], ...(runOnly && { runOnly }) });
+  return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.target.join(' ')}: ${node.failureSummary.replace(/\s+/g, ' ')}`));
+}, rules);
+
+/** Every violation as a line, in both themes; an empty list when there is none. */
+export async function violations(page) {
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(source);
-  return page.evaluate(async (runOnly) => {
-    const { violations } = await window.axe.run(document, { resultTypes: ['violations'], ...(runOnly && { runOnly }) });
-    return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.target.join(' ')}: ${node.failureSummary.replace(/\s+/g, ' ')}`));
-  }, rules);
+  const found = await run(page);
+  const now = await page.evaluate(() => (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'));
+  const other = now === 'dark' ? 'light' : 'dark';
+  // The themes differ in colours and in nothing else.
+  await page.emulateMedia({ colorScheme: other });
+  found.push(...(await run(page, ['color-contrast'])).map((one) => `${other}: ${one}`));
+  await page.emulateMedia({ colorScheme: now });
+  return found;
 }
 
 /** Nothing to find, nothing to scroll sideways. With WEB_SHOTS the page is also kept as a picture in that folder. */

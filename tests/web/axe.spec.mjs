@@ -3,22 +3,32 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import { violations } from './axe.mjs';
-import { api, DESK, demonstration, find, finish, PHONE, story, stranger } from './world.mjs';
+import { api, DESK, demonstration, find, finish, PHONE, story, stranger, url } from './world.mjs';
 
 after(finish);
 let world, pages;
-/** The tags that the list offers, as addresses have them. */
-async function tags() {
+/** Addresses that only pages say: the first link or field of each that is meant. */
+async function said() {
   const { page, context } = await world.browser(world.owner);
-  await page.goto('/inbox');
-  const links = await page.locator('.list__tags a').evaluateAll((all) => all.map((one) => new URL(one.href).searchParams.get('tag')));
+  const first = async (where, selector, name) => {
+    await page.goto(where);
+    return page.locator(selector).first().getAttribute(name);
+  };
+  const found = {
+    tag: new URL(await first('/inbox', '.list__tags a', 'href'), url).searchParams.get('tag'),
+    document: await first('/documents', 'a[href^="/documents/doc_"]', 'href'),
+    draft: await first('/approvals', '#picked input[name=id]', 'value'),
+    failed: await first('/outgoing', 'a[href$="/again"]', 'href'),
+  };
   await context.close();
-  return links;
+  return found;
 }
 before(async () => {
   world = await demonstration();
   const of = (words) => find(world.key, words);
   const { agent } = await api(world.key, 'GET', '/me');
+  const { tag, document, draft, failed } = await said();
+  const whitfield = await of('Whitfield');
   pages = {
     inbox: '/inbox',
     mine: '/inbox?view=mine',
@@ -31,17 +41,24 @@ before(async () => {
     'right to left': `/conversations/${await of('שרברב')}`,
     approvals: '/approvals',
     outgoing: '/outgoing',
-    'a tag': `/inbox?tag=${(await tags())[0]}`,
+    'approving several': `/approvals/many?id=${encodeURIComponent(draft)}`,
+    'sending again': failed,
+    'a tag': `/inbox?tag=${tag}`,
     'search with hits': '/search?q=deposit',
     'search without hits': '/search?q=nosuchword',
     library: '/documents',
+    'a document': document,
     'a search in the library': '/documents?q=nosuchword',
-    'writing a reply': `/conversations/${await of('Whitfield')}?compose=reply`,
-    'writing a note': `/conversations/${await of('Whitfield')}?compose=note`,
-    merging: `/conversations/${await of('Whitfield')}/merge`,
-    'moving it': `/conversations/${await of('Whitfield')}/move`,
+    'writing a reply': `/conversations/${whitfield}?compose=reply`,
+    'writing a note': `/conversations/${whitfield}?compose=note`,
+    merging: `/conversations/${whitfield}/merge`,
+    'moving it': `/conversations/${whitfield}/move`,
+    'deleting it': `/settings/data/conversation?id=${whitfield}`,
+    'saved replies for it': `/conversations/${whitfield}/saved-replies`,
     compose: '/compose',
+    'saved replies for a new one': '/compose/saved-replies',
     drafts: '/drafts',
+    'signed in again': '/signed-in',
     'saved replies': '/settings/saved-replies',
     'a new saved reply': '/settings/saved-replies?new=1',
     inboxes: '/settings/inboxes?new=1',
@@ -55,6 +72,7 @@ before(async () => {
     'revoking a key': `/settings/keys/${agent.id}/revoke`,
     agents: '/settings/agents',
     assistants: '/settings/assistants',
+    'discarding their drafts': '/settings/assistants/discard',
     'an agent': `/settings/agents/${agent.id}`,
     'its day': `/settings/agents/${agent.id}/day`,
     webhooks: '/settings/webhooks',
@@ -89,15 +107,12 @@ for (const size of [DESK, PHONE]) {
   story(test, `no violations, both themes, ${size.width} px`, async () => {
     const found = [];
     const look = async (page, name, where) => {
-      await page.emulateMedia({ colorScheme: 'light' });
       await page.goto(where);
       found.push(...(await violations(page)).map((one) => `${name}: ${one}`));
-      // The themes differ in colours and in nothing else.
-      await page.emulateMedia({ colorScheme: 'dark' });
-      found.push(...(await violations(page, ['color-contrast'])).map((one) => `${name}, dark: ${one}`));
     };
     const door = await stranger({ size });
     await look(door.page, 'sign-in', '/sign-in');
+    await look(door.page, 'a link to sign in', await world.signInLink(world.owner));
     const { page } = await world.browser(world.owner, { size, allow: [/404/] });
     for (const [name, where] of Object.entries(pages)) await look(page, name, where);
     assert.deepEqual(found, []);

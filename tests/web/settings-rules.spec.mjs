@@ -51,6 +51,8 @@ for (const script of [true, false]) {
     assert.equal(await page.getByRole('switch', { name: 'Invoices' }).getAttribute('aria-checked'), 'false');
     await page.getByRole('link', { name: 'Invoices', exact: true }).click();
     await page.getByRole('link', { name: 'Remove', exact: true }).click();
+    await page.getByRole('button', { name: 'Remove the rule' }).waitFor();
+    if (script) assert.deepEqual(await violations(page), []);
     await page.getByRole('button', { name: 'Remove the rule' }).click();
     await page.getByText('No rules yet').waitFor();
   });
@@ -85,6 +87,8 @@ for (const script of [true, false]) {
     await page.getByLabel('Name of Money first').fill('Accounts, oldest');
     await page.getByRole('button', { name: 'Rename Money first' }).click();
     await page.getByRole('link', { name: 'Remove Accounts, oldest' }).click();
+    await page.getByRole('button', { name: 'Remove the view' }).waitFor();
+    if (script) assert.deepEqual(await violations(page), []);
     await page.getByRole('button', { name: 'Remove the view' }).click();
     await page.getByText('No views yet').waitFor();
   });

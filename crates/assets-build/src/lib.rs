@@ -40,7 +40,7 @@ impl Assets {
 
     /// Style sheets as one, with fonts where they are served.
     pub fn joined(&self, sheets: &[PathBuf]) -> String {
-        let joined = sheets.iter().map(|sheet| read(sheet)).collect::<String>();
+        let joined = sheets.iter().map(|sheet| lean_sheet(&read(sheet))).collect::<String>();
         let serve = |joined: String, (file, path): (&String, &String)| {
             joined.replace(&format!("url(\"fonts/{file}\")"), &format!("url(\"{path}\")"))
         };
@@ -80,6 +80,14 @@ impl Assets {
 pub fn lean(script: &str) -> String {
     let lines = script.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"));
     lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// A style sheet without its comments and indentation. No string of ours holds the beginning of a comment.
+fn lean_sheet(sheet: &str) -> String {
+    let mut parts = sheet.split("/*");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let rules = parts.fold(first, |rules, part| rules + part.split_once("*/").map_or("", |(_, rest)| rest));
+    rules.lines().map(str::trim).filter(|line| !line.is_empty()).flat_map(|line| [line, "\n"]).collect()
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

@@ -26,6 +26,8 @@
       this.ends = new AbortController();
       const on = (target, name, act, capture = false) => target.addEventListener(name, act, { signal: this.ends.signal, capture });
       const typed = (event) => {
+        // A field that the answer takes away tells once more what was typed: that was sent.
+        if (event.type === "change" && this.isAnswered) return;
         if (event.target.name === "secure") this.seal(this.isSecure);
         if ([...FIELDS, ...CHOICES].includes(event.target.name)) this.changed();
       };
@@ -45,7 +47,10 @@
         this.answered(path);
       });
       on(document, "page:refused", (event) => { if (event.detail.form === this.form) this.failed(); });
-      on(document, "page:shown", () => this.begin());
+      on(document, "page:shown", () => {
+        this.isAnswered = false;
+        this.begin();
+      });
       on(document, "page:leaving", () => this.leave());
       // The page that comes next was made before this save: it needs the copy, whatever is confirmed meanwhile.
       on(window, "pagehide", () => { this.mark = NaN; this.leave(); });
@@ -358,6 +363,7 @@
 
     // The service answered with a page: it saved the words before anything else, and may have sent them.
     answered(path) {
+      this.isAnswered = true;
       this.dirty = false;
       this.sending = false;
       copies.drop(this.name);

@@ -67,7 +67,11 @@
       const inside = "[autofocus], input:not([type=hidden]), button, a[href], select, textarea";
       const next = details.open && [...details.querySelectorAll(inside)].find((one) => one !== element && isSeen(one));
       (next || element).focus();
-    } else if (element.matches("textarea, select, input:not([type=checkbox], [type=radio], [type=submit])")) {
+    } else if (element.matches("textarea")) {
+      // One writes on where the words end.
+      element.focus();
+      element.setSelectionRange(element.value.length, element.value.length);
+    } else if (element.matches("select, input:not([type=checkbox], [type=radio], [type=submit])")) {
       element.focus();
       element.select?.();
     } else {

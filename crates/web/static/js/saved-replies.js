@@ -3,6 +3,8 @@
 // form.
 (() => {
   "use strict";
+  // One with files was chosen, and comes with the page that answers.
+  let comes = false;
 
   class SavedReplies extends HTMLElement {
     connectedCallback() {
@@ -87,7 +89,9 @@
 
     choose(event) {
       const item = event.target.closest("button");
-      if (!item || item.dataset.files !== "0") return;
+      if (!item) return;
+      comes = item.dataset.files !== "0";
+      if (comes) return;
       event.preventDefault();
       this.menu.open = false;
       this.slashed = false;
@@ -98,4 +102,9 @@
   }
 
   customElements.define("saved-replies", SavedReplies);
+  document.addEventListener("page:shown", () => {
+    const form = document.getElementById("composer-form");
+    if (comes && form?.elements.body) window.rookery.area(form).selectBlank();
+    comes = false;
+  });
 })();

@@ -384,6 +384,10 @@
     link(to) {
       this.selectLink();
       this.squire.makeLink(to);
+      // One writes on behind it, and not over it.
+      const range = this.squire.getSelection();
+      range.collapse(false);
+      this.squire.setSelection(range);
     }
 
     unlink() {
