@@ -16,6 +16,8 @@ begin
         -- Fewer than none: it is from before this migration. The worker takes it when nothing else waits, and no search does.
         tries           integer     not null default 0,
         retry_at        timestamptz,
+        -- Those behind it in its conversation are queued when this one goes: there may be very many.
+        continues       boolean     not null default false,
         primary key (workspace_id, conversation_id, note_id),
         foreign key (workspace_id, conversation_id) references conversations (workspace_id, id) on delete cascade,
         check ((tries = 0) = (retry_at is null))
@@ -38,14 +40,20 @@ begin
         for each row execute function note_is_unindexed();
     commit;
 
-    -- A conversation whose words have begun again lacks those of its notes: its row here goes when they have.
+    -- A conversation whose words have begun again lacks those of its notes: its row here goes when they have. The first five
+    -- hundred are queued, as a statement of the service has to end in time; the last of them brings the next (search/notes.rs).
     create or replace function notes_are_missing() returns trigger language plpgsql as $function$
     begin
-        insert into unindexed_notes (workspace_id, conversation_id, note_id, since)
-        select workspace_id, conversation_id, id, at from notes
-        where workspace_id = old.workspace_id and conversation_id = old.conversation_id
-          and exists (select from conversations where workspace_id = old.workspace_id and id = old.conversation_id)
-        on conflict do nothing;
+        insert into unindexed_notes (workspace_id, conversation_id, note_id, since, continues)
+        select earliest.workspace_id, earliest.conversation_id, earliest.id, earliest.at,
+               row_number() over (order by earliest.id) = 500
+        from (select workspace_id, conversation_id, id, at from notes
+              where workspace_id = old.workspace_id and conversation_id = old.conversation_id
+                and exists (select from conversations where workspace_id = old.workspace_id and id = old.conversation_id)
+              order by id limit 500) earliest
+        -- One that waits to be tried again does not keep those behind it waiting.
+        on conflict (workspace_id, conversation_id, note_id)
+            do update set continues = true, tries = 0, retry_at = null where excluded.continues;
         return null;
     end
     $function$;

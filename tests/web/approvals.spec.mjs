@@ -94,7 +94,7 @@ story(test, 'an approval that did not get through loses no word', async () => {
   await page.route('**/messages/**', (route) => route.abort());
   await page.getByLabel(TEXT).fill('Come on Monday, at noon.');
   await page.keyboard.press('Control+Enter');
-  await page.getByText('The service cannot be reached').waitFor();
+  await page.getByText('The service can’t be reached').waitFor();
   await page.getByLabel('Next draft').click();
   await until('another draft', async () => !page.url().includes(at));
   await page.unroute('**/messages/**');
@@ -179,8 +179,17 @@ story(test, 'C shows the changes of the draft, and the help says so', async () =
   assert.match(await help.innerText(), /C\s*Show the changes/);
   assert.doesNotMatch(await help.innerText(), /C\s*New message/);
   await page.keyboard.press('Escape');
+  const isWriting = () => page.getByLabel(TEXT).evaluate((field) => field === document.activeElement);
+  await page.keyboard.press('e');
+  assert.ok(await isWriting());
+  await page.keyboard.type(' At nine.');
+  // Out of the text again, and into it from the changes.
+  await page.keyboard.press('Escape');
   await page.keyboard.press('c');
   await page.waitForURL(`**${at}?show=changes`);
+  await page.locator('a[data-key=e]').waitFor();
+  await page.keyboard.press('e');
+  await until('the cursor is in the text', isWriting);
 });
 
 story(test, 'what came of several drafts is told once, for as long as the page is open', async () => {

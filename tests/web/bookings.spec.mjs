@@ -241,10 +241,21 @@ story(test, 'times are offered by the composer, and the conversation shows what 
   assert.equal((await words(page)).trim(), 'Choose what suits you:', 'what was written is still there');
   await inspect(page, 'composer-offer-times');
   const small = await world.browser(world.owner, { size: PHONE, scheme: 'dark' });
-  await small.page.goto(page.url());
+  // The address of the page does not keep what is offered: a reload does not open the menu again.
+  const at = new URL(page.url());
+  assert.equal(at.searchParams.has('offer'), false);
+  at.searchParams.set('offer', type.bookingType);
+  await small.page.goto(at.href);
   await small.page.locator('#offer-times').waitFor();
   await inspect(small.page, 'composer-offer-times-phone');
+  // Six are too many: it says so, and they are still ticked. Enter on a time adds them; it does not save.
+  for (let n = 0; n < 3; n += 1) await page.locator('#offer-times input[name=time]:not(:checked)').first().check();
   await page.getByRole('button', { name: 'Add to your reply' }).click();
+  await page.locator('#offer-times').getByText('Select up to five times.').waitFor();
+  const six = page.locator('#offer-times input[name=time]:checked');
+  assert.equal(await six.count(), 6);
+  for (let n = 0; n < 3; n += 1) await six.first().uncheck();
+  await six.first().press('Enter');
   const body = await until('the links are in the words', async () => {
     const text = await words(page);
     return text.includes('See all times') && text;
@@ -264,7 +275,7 @@ story(test, 'times are offered by the composer, and the conversation shows what 
   await guest.page.getByRole('button', { name: /^Book/ }).click();
   await guest.page.getByRole('heading', { name: 'Booked', exact: true }).waitFor();
   await guest.page.goto(links[0]);
-  await guest.page.getByText('You have already booked').waitFor();
+  await guest.page.getByText('You’ve already booked').waitFor();
   await inspect(guest.page, 'book-booked-before');
   await page.goto(`/conversations/${id}`);
   await page.locator('#timeline').getByText(/booked/i).first().waitFor();

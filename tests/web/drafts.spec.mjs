@@ -144,7 +144,7 @@ story(test, 'a send that did not get through is kept and saved later', async () 
   await write(page, 'r', 'It will get there.');
   await page.route('**/write', (route) => route.abort());
   await send(page);
-  await page.getByText('The service cannot be reached').waitFor();
+  await page.getByText('The service can’t be reached').waitFor();
   await page.locator('#saved').getByText(/kept in this browser/).waitFor();
   await page.unroute('**/write');
   await saved(page);

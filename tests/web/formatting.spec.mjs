@@ -572,6 +572,12 @@ story(test, 'a signature is formatted and has a logo, and is seen under what one
   await from.selectOption(flats.id);
   await signs.locator('b').getByText('Flats').waitFor();
   assert.ok(await signs.locator('img').evaluate((image) => image.decode().then(() => image.naturalWidth === 1)));
+  const sealed = page.getByRole('button', { name: 'Secure link', exact: true });
+  await sealed.click();
+  await until('a secure link signs in text', async () => (await signs.locator('b').count()) === 0);
+  await signs.getByText('Flats').first().waitFor();
+  await sealed.click();
+  await signs.locator('b').getByText('Flats').waitFor();
   await from.selectOption(inbox.id);
   await until('the other inbox has none', async () => (await signs.locator('b').count()) === 0);
 });

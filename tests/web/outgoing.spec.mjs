@@ -41,7 +41,7 @@ story(test, 'what one sends oneself waits as long as one chose, and can be sent 
   await page.getByText('Saved.').first().waitFor();
   await page.goto(`/conversations/${id}`);
   await write(page, 'r', 'Until six.');
-  await page.getByText('Leaves after 1 minute').waitFor();
+  await page.getByText('Sends in 1 minute').waitFor();
   await send(page);
   const now = page.locator('#timeline').getByRole('button', { name: 'Send now' });
   await now.waitFor();

@@ -103,6 +103,19 @@ story(test, 'what one writes fills the phone, is kept when it is closed, and wai
   await sheet.waitFor();
   await page.goBack();
   await sheet.waitFor({ state: 'detached' });
+  // What was closed is not opened again by Back.
+  await page.locator('#begin-note').tap();
+  await sheet.waitFor();
+  await page.locator('#fold').tap();
+  await sheet.waitFor({ state: 'detached' });
+  await page.goBack();
+  assert.doesNotMatch(page.url(), /compose=note/);
+  // Nothing stays out of reach where one goes from the sheet.
+  await page.locator('#begin-note').tap();
+  await sheet.waitFor();
+  await page.evaluate(() => document.querySelector('a[href="/inbox"]').click());
+  await page.waitForURL('**/inbox');
+  await until('everything is in reach', async () => (await page.locator('[inert]').count()) === 0);
   const plain = await world.browser(world.owner, { size: PHONE, script: false });
   await plain.page.goto(conversation);
   await plain.page.locator('#composer-form').waitFor();

@@ -81,12 +81,17 @@ story(test, 'a note is found, by search and palette, and says whose it is', asyn
   assert.match(await hit.getAttribute('href'), /#not_\w+$/, 'it opens at the note');
   await hit.click();
   await page.waitForURL('**/conversations/cnv_*');
-  await page.locator('.entry--note').getByText('boiler key').waitFor();
+  const note = page.locator('.entry--note').getByText('boiler key');
+  await note.waitFor();
+  await until('the note is in sight', () => note.evaluate((one) => {
+    const { top, bottom } = one.getBoundingClientRect();
+    return top >= 0 && bottom <= innerHeight;
+  }));
   await page.locator('#items .item__snippet').filter({ hasText: `Note by ${world.owner.name}: ` }).waitFor();
   await page.goto('/inbox');
   await page.keyboard.press('Control+k');
   await page.keyboard.type('boiler');
-  const line = page.locator('#palette-list').getByRole('option', { name: /Thermostat/ });
+  const line = page.locator('#palette-list').getByRole('option', { name: /^Note · .*Thermostat/ });
   await line.waitFor();
   await line.click();
   await page.waitForURL(/\/conversations\/cnv_\w+#not_/);

@@ -25,6 +25,7 @@ for (const script of [true, false]) {
     await page.goto('/settings');
     await page.locator('#main').getByRole('link', { name: /^Sending services/ }).click();
     await page.getByRole('link', { name: 'Connect the first service' }).click();
+    await page.getByRole('heading', { name: 'Connect a service' }).waitFor();
     if (script) assert.deepEqual(await violations(page), []);
     await page.getByRole('link', { name: /^Postmark/ }).click();
     assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'Postmark');

@@ -32,7 +32,7 @@ before(async () => {
   await page.getByRole('button', { name: /^Remove sales/ }).waitFor();
   await page.goto('/settings/saved-replies?new=1');
   await page.getByLabel('Name', { exact: true }).fill('Viewing');
-  await page.getByLabel('Text', { exact: true }).fill('Dear {{first name}},\n\ncome at ten. The plan is attached.');
+  await page.getByRole('textbox', { name: 'Text', exact: true }).fill('Dear {{first name}},\n\ncome at ten. The plan is attached.');
   await page.getByRole('button', { name: 'Save', exact: true }).first().click();
   await page.getByRole('link', { name: /Viewing/ }).click();
   await page.locator('#reply-file').setInputFiles({ name: 'plan.txt', mimeType: 'text/plain', buffer: Buffer.from('Second floor.') });
@@ -78,8 +78,9 @@ const watch = (page) => page.evaluate(() => {
   window.watch = new PerformanceObserver((list) => window.shown.push(...list.getEntries().filter((one) => one.name === 'keydown').map((one) => one.duration)));
   window.watch.observe({ type: 'event', durationThreshold: 16 });
 });
-async function shows(name, keys) {
+async function shows(name, keys, isCounted = false) {
   const slow = await visit.page.evaluate(() => window.shown);
+  assert.ok(slow.length > 0 || !isCounted, `${name}: the browser counted nothing`);
   const waits = [...Array(Math.max(0, keys - slow.length)).fill(16), ...slow].sort((a, b) => a - b);
   console.log(`${name}, until it is painted: ${figures(waits)}`);
   // The goal is 50. A machine that is busy with something else has to pass, too.
@@ -141,7 +142,8 @@ story(test, 'twenty conversations are sorted from the list, and the focus stays 
     assert.deepEqual(found, day);
     console.log(`E in the list, until the next row has the focus: ${figures(await page.evaluate(() => window.next))}`);
   });
-  await shows('keys of the triage', rows[0][2]);
+  // Some of so many take longer than 16 ms.
+  await shows('keys of the triage', rows[0][2], true);
 });
 
 story(test, 'a saved reply with a file, a snooze, and handing over with a note', async () => {

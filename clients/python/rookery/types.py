@@ -364,6 +364,7 @@ class NewDocumentRequest(TypedDict):
     documents: list[AskedDocument]
     message: NotRequired[str | None]
     dueDate: NotRequired[str | None]
+    language: NotRequired[Literal['en', 'de', 'fr', 'es', 'it', 'nl', 'pt'] | None]
     send: NotRequired[bool | None]
     dryRun: NotRequired[bool | None]
 

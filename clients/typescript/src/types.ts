@@ -1560,6 +1560,12 @@ export interface components {
              */
             dueDate?: string | null;
             /**
+             * @description The language of the checklist, of reminders and of the customer's page. If omitted, the language of
+             *     this customer's last request; if there is none, the email is in English and the page uses the browser's language.
+             * @enum {string|null}
+             */
+            language?: "en" | "de" | "fr" | "es" | "it" | "nl" | "pt" | null;
+            /**
              * @description False makes a draft that waits for a person. True sends after the undo window and needs the `send` scope.
              * @default false
              */

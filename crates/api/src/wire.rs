@@ -14,11 +14,12 @@ use rookery_base::clock::written;
 use rookery_base::ids::{ConversationId, DocumentId, MessageId, NoteId};
 use rookery_core::conversations::conversation;
 use rookery_core::conversations::list;
-use rookery_core::conversations::messages::message::MessageStatus;
+use rookery_core::conversations::messages::message::{Direction, MessageStatus};
 use rookery_core::conversations::read::{self, WholeConversation};
 use rookery_core::conversations::status::Status;
 use rookery_core::conversations::timeline;
 use rookery_core::workspace::access::MemberId;
+use rookery_core::workspace::signatures::pictures::is_signature_picture;
 
 /// A moment as `yyyy-mm-ddThh:mm:ss.mmmZ`.
 #[derive(Clone, Copy, Debug)]
@@ -353,6 +354,14 @@ impl From<Vec<conversation::Member>> for Team {
     }
 }
 
+/// Without the pictures of our own signature, which are no files of the message.
+fn files(direction: Direction, attachments: Vec<timeline::Attachment>) -> Vec<Attachment> {
+    let is_signature = |file: &timeline::Attachment| {
+        direction == Direction::Outbound && file.content_id.as_deref().is_some_and(is_signature_picture)
+    };
+    attachments.into_iter().filter(|file| !is_signature(file)).map(Attachment::from).collect()
+}
+
 impl TimelineItem {
     /// What we send goes to the contact, unless somebody chose whom.
     fn from_timeline(item: timeline::TimelinePiece, to: &[String]) -> Self {
@@ -368,7 +377,7 @@ impl TimelineItem {
                 from: MailSender { name: message.from_name, email: message.from_email },
                 status: message.status.map(MessageStatus::as_str),
                 text: message.text,
-                attachments: message.attachments.into_iter().map(Attachment::from).collect(),
+                attachments: files(message.direction, message.attachments),
             },
             timeline::TimelinePiece::Note { id, at, author, body } => {
                 Self::Note { id, at: Timestamp(at), author, body }

@@ -300,13 +300,18 @@ async fn times_are_offered_by_a_button_of_the_composer() {
         fields.extend(six.iter().map(|at| ("time", at.as_str())));
         let refused = owner.post(&write, &fields).await;
         let shown = Composer::open(&owner, refused.location().split('#').next().unwrap()).await;
-        assert!(shown.html.contains("Choose up to five times."), "{}", shown.html);
+        assert!(shown.html.contains("Select up to five times."), "{}", shown.html);
         assert_eq!(shown.get("body"), "Only words.");
+        // What was ticked is ticked again, and nothing else.
+        for (at, is_ticked) in [("2031-01-07T14:00Z", true), ("2031-01-08T14:00Z", true), ("2031-01-07T09:00Z", false)] {
+            let ticked = format!("value=\"{at}\" checked");
+            assert_eq!(shown.html.contains(&ticked), is_ticked, "{at}: {}", shown.html);
+        }
         for at in ["2031-01-06T13:00Z", "2031-01-12T10:00Z", "2031-01-07", "2031-01-07T09:00Z'", "%"] {
             let composer = Composer::open(&owner, &page).await.set("time", at);
             let refused = composer.press(&owner, &write, ("offer", &call)).await;
             let shown = Composer::open(&owner, refused.location().split('#').next().unwrap()).await;
-            assert!(shown.html.contains("One of these times was just booked."), "{at}: {}", shown.html);
+            assert!(shown.html.contains("One of these times is no longer available."), "{at}: {}", shown.html);
             assert_eq!(shown.get("body"), "Only words.", "{at}");
         }
         // Nothing left, and nothing of another workspace is offered.

@@ -13,6 +13,8 @@ use rookery_world::{Mode, story_of_one_role};
 const WAITING: i64 = 2_000;
 /// Two thousand hits, one of which is open. To look at the others takes two thousand more.
 const CLOSED: i64 = 6_000;
+/// Two hundred and fifty conversations and their words, a third of which have notes.
+const WALKED: i64 = 3_000;
 /// Two hundred conversations, each found, held and its messages read.
 const BEGUN: i64 = 5_000;
 
@@ -199,6 +201,10 @@ async fn words_that_may_stand_in_notes_cost_little_more_than_words_of_mail() {
             let buffers = looked_up.expect("the index is asked").buffers;
             println!("{path}: {buffers} buffers of {budget}");
             assert!(buffers <= budget, "{path}: {buffers} buffers");
+            let walks = statements.iter().filter(|one| one.text.contains("with walk as materialized"));
+            let walked: i64 = walks.map(|one| one.buffers).sum();
+            println!("{path}: {walked} buffers of {WALKED} for the walk");
+            assert!((1..=WALKED).contains(&walked), "{path}: {walked} buffers for the walk");
         }
     })
     .await;

@@ -113,6 +113,17 @@ async fn a_conversation_of_many_large_mails_breaks_no_search() {
             flood.mail(number, &text).await;
         }
         every_search_answers(&flood, "mail39").await;
+
+        // Half of the room is full: the rest is for mail, however much is pasted into notes.
+        world.sql("update conversation_words set segments = 26").await;
+        flood.acme.note(flood.conversation, "Bot", "pastedword").await;
+        flood.mail(40, "laterword").await;
+        world.work().await;
+        let key = flood.acme.key("another", "read", Mode::Live).await;
+        assert_eq!(key.listed("q=laterword").await, [flood.conversation.to_string()]);
+        let olga = world.browser(flood.acme.id, flood.acme.owner).await;
+        assert!(!olga.get("/search?q=pastedword").await.page().contains("id=\"hit-"));
+        assert!(olga.get("/search?q=laterword").await.page().contains("id=\"hit-"));
     })
     .await;
 }

@@ -253,7 +253,7 @@ async fn a_list_that_the_browser_has_is_not_sent_with_a_conversation() {
         };
         assert_eq!(walk(&page, "k"), Some(ids[0].to_string()));
         assert_eq!(walk(&page, "j"), Some(ids[2].to_string()));
-        assert!(page.contains("id=\"composer\"") || page.contains("id=\"read\""), "all of the conversation");
+        assert!(page.contains("id=\"read\"") && page.contains("id=\"contact\""), "all of the conversation");
         // At an end, and with what is no id.
         let page = opens("view=mine", shown, "- <script>").await;
         assert_eq!((walk(&page, "k"), walk(&page, "j")), (None, None));

@@ -348,7 +348,7 @@ async fn a_formatted_signature_leaves_in_both_parts_with_its_logo_and_undo_takes
         assert_eq!(puts(&tom, &pictures, PICTURE).await.status, 403);
         assert_eq!(puts(&mia, &pictures, b"<svg onload='x()'/>").await.status, 400);
         let large = [PICTURE, &vec![0; 200 << 10]].concat();
-        assert!(puts(&mia, &pictures, &large).await.html.contains("at most 200 KB"));
+        assert!(puts(&mia, &pictures, &large).await.html.contains("can be up to 200 KB"));
         let there = puts(&mia, &pictures, PICTURE).await;
         assert_eq!(there.status, 204, "{}", there.html);
         let logo = there.headers["x-draft-file"].to_str().unwrap().to_owned();
@@ -423,7 +423,16 @@ async fn a_formatted_signature_leaves_in_both_parts_with_its_logo_and_undo_takes
         assert!(mail.plain.starts_with("No.\n\nTyped there.\n"), "{}", mail.plain);
         assert!(mail.html.contains("Typed there.") && !mail.html.contains("<i>"), "{}", mail.html);
 
+        // Of pictures that nobody was ever shown the bytes go too. The logo may be in mail that was sent.
+        let doomed = "select count(*) from doomed_files";
+        let before = world.scalar(doomed).await;
+        for _ in 0..11 {
+            assert_eq!(puts(&mia, &pictures, PICTURE).await.status, 204);
+        }
+        assert_eq!(world.scalar("select count(*) from signature_files").await, 11);
+        assert_eq!(world.scalar(doomed).await, before + 1);
         mia.post(&page, &[("signature", "Bye")]).await;
+        assert_eq!(world.scalar(doomed).await, before + 11);
         assert_eq!(world.scalar("select count(*) from mailboxes where signature_html is not null").await, 0);
         assert_eq!(world.scalar("select count(*) from signature_files").await, 0);
     })

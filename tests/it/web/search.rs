@@ -1,6 +1,7 @@
 //! `/search`: what is found for whom, how it is marked, and what is said when something is missing.
 
 use chrono::TimeDelta;
+use rookery_core::conversations::search::index::{self, IndexLimits};
 use rookery_core::workspace::people::{self, Role};
 use rookery_product::replies::merge::merge;
 use serde_json::json;
@@ -46,7 +47,7 @@ async fn a_search_finds_what_the_person_may_see_in_every_status_and_marks_it() {
         assert_eq!(found("q=priya").await, [open.to_string()]);
         assert_eq!(found("q=deposit+account").await, [open.to_string()]);
         for (query, told) in [
-            ("", "Find any mail"),
+            ("", "Search everything</p>"),
             ("q=zebra", "No results for"),
             ("q=%21%21", "Enter a search term"),
             (&*format!("q={}", "a".repeat(201)), "That is too long"),
@@ -211,6 +212,33 @@ async fn notes_are_found_wherever_they_move_until_they_are_gone() {
         assert_eq!(found("lantern").await, [kept.to_string()]);
         assert_eq!(world.scalar(queued).await, 0);
         assert_eq!(world.scalar("select count(*) from conversation_words where with_notes").await, 1);
+
+        // Very many are queued some at a time, and one that fails keeps none of the others.
+        world
+            .sql(
+                "insert into notes (workspace_id, conversation_id, id, item, at, author, body)
+                 select workspace_id, conversation_id, id + n, item, at, author, 'Ballast' || n
+                 from notes, generate_series(1, 1001) n where body = 'Lantern';
+                 update conversation_words set words = '{1}';
+                 delete from unindexed_notes;
+                 insert into unindexed_conversations (workspace_id, conversation_id, since)
+                 select workspace_id, id, now() from conversations;
+                 delete from unindexed_conversations",
+            )
+            .await;
+        let marked = "select count(*) from unindexed_notes where continues";
+        assert_eq!((world.scalar(queued).await, world.scalar(marked).await), (500, 1));
+        let mut tx = world.app.begin(acme.id).await.unwrap();
+        index::put_off(&mut tx, IndexLimits { messages: 1, ..index::OF_THE_WORKER }).await.unwrap();
+        tx.commit().await.unwrap();
+        assert_eq!((world.scalar(queued).await, world.scalar(marked).await), (1_000, 1));
+        world.wait(TimeDelta::minutes(1));
+        world.work().await;
+        world.work().await;
+        assert_eq!(world.scalar(queued).await, 0);
+        for query in ["lantern", "ballast499", "ballast500", "ballast999", "ballast1001"] {
+            assert_eq!(found(query).await, [kept.to_string()], "{query}");
+        }
     })
     .await;
 }

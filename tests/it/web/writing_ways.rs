@@ -155,6 +155,21 @@ async fn saved_replies_are_filled_in_where_they_are_inserted_and_inboxes_sign() 
         assert!(refused.contains("too much formatting"));
         let removed = mia.post(page, &[("id", reply_id), ("do", "remove")]).await;
         assert!(removed.location().contains("saved-reply-gone"));
+        // The list has a megabyte of formatting. What is behind it goes through the form.
+        world
+            .sql(
+                "insert into saved_replies (workspace_id, id, name, body, changed_by, changed_at, html)
+                 select workspace_id, id + n, 'Long ' || n, repeat('x', 19000), changed_by, changed_at,
+                        '<b>' || repeat('x', 19000) || '</b>'
+                 from saved_replies, generate_series(1, 60) n where name = 'Formatted'",
+            )
+            .await;
+        let list = mia.get(&format!("/conversations/{id}/saved-replies?kind=reply")).await.page();
+        let count = |words: &str| list.matches(words).count();
+        assert_eq!(
+            (count("name=\"insert\""), count(" data-html="), count(" data-files=\"0\"")),
+            (61, 55, 56)
+        );
     })
     .await;
 }

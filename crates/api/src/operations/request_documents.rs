@@ -26,8 +26,8 @@ pub struct RequestDocumentsInput {
     message: Option<String>,
     /// A date such as 2031-05-09. It is shown, not enforced.
     due_date: Option<NaiveDate>,
-    /// The language of the checklist, of reminders and of the customer's page. Without it, the one this customer was asked
-    /// in before; else the email is in English and the page in the language of the customer's browser.
+    /// The language of the checklist, of reminders and of the customer's page. If omitted, the language of
+    /// this customer's last request; if there is none, the email is in English and the page uses the browser's language.
     language: Option<Language>,
     /// False makes a draft that waits for a person. True sends after the undo window and needs the `send` scope.
     #[serde(default)]

@@ -126,6 +126,7 @@ pub(in crate::workspace) async fn settle(
     longest: usize,
 ) -> Result<SignatureWords> {
     let kept = pictures::lock(tx, owner).await?;
+    let before = kept.clone().unwrap_or_default();
     let words = match html {
         Some(html) => formatted(tx, owner, plain, html).await?,
         None => SignatureWords::holding(plain, kept),
@@ -133,7 +134,7 @@ pub(in crate::workspace) async fn settle(
     if words.text.chars().count() > longest {
         return Err(Error::problem("signature", format!("must be at most {longest} characters")));
     }
-    pictures::drop_unshown(tx, owner, &words.html).await?;
+    pictures::drop_unshown(tx, owner, &before, &words.html).await?;
     Ok(words)
 }
 

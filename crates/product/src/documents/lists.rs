@@ -14,6 +14,8 @@ const NO_LIST: Error = Error::Missing("No such list of documents.");
 pub const LONGEST_NAME: usize = 100;
 /// Lists of a workspace.
 const MOST: i64 = 200;
+/// People who save at the same time may end up with a few more. These can be seen and deleted too.
+const MOST_SHOWN: i64 = MOST + 50;
 
 #[derive(Clone, Debug)]
 pub struct DocumentList {
@@ -28,7 +30,7 @@ pub async fn list(conn: &mut PgConnection, workspace: WorkspaceId) -> Result<Vec
         r#"select id as "id: DocumentListId", name, items as "items: Json<Vec<ChecklistItem>>"
            from document_lists where workspace_id = $1 order by lower(name) limit $2"#,
         workspace.0,
-        MOST
+        MOST_SHOWN
     );
     let rows = rows.fetch_all(conn).await?;
     Ok(rows.into_iter().map(|row| DocumentList { id: row.id, name: row.name, items: row.items.0 }).collect())
@@ -38,7 +40,7 @@ pub async fn list(conn: &mut PgConnection, workspace: WorkspaceId) -> Result<Vec
 pub async fn save(tx: &mut Tx<'_>, person: &Person, name: &str, items: &[ChecklistItem]) -> Result<bool> {
     let name = a_name("name", name, LONGEST_NAME)?;
     if items.is_empty() {
-        return Err(Error::problem("documents", "Name at least one document, then save the list."));
+        return Err(Error::problem("documents", "Add at least one document before you save the list."));
     }
     let (workspace, id, now) = (tx.workspace().0, tx.mint::<DocumentListId>(), tx.now());
     let kept = sqlx::query_scalar!(
@@ -60,7 +62,10 @@ pub async fn save(tx: &mut Tx<'_>, person: &Person, name: &str, items: &[Checkli
     )
     .fetch_optional(&mut **tx)
     .await?;
-    let full = || Error::problem("documents", format!("There are {MOST} lists already. Delete one first."));
+    let full = || {
+        let what = format!("You’ve reached the limit of {MOST} lists. Delete one first.");
+        Error::problem("documents", what)
+    };
     Ok(kept.ok_or_else(full)? != id)
 }
 

@@ -17,7 +17,7 @@ const OPTIONAL: &str = "(optional)";
 pub fn read(lines: &str) -> Result<Option<RequestForm>, String> {
     let (items, due) = (listed(lines), split(lines).1);
     if items.len() > MOST_DOCUMENTS {
-        return Err(format!("Ask for at most {MOST_DOCUMENTS} documents at once."));
+        return Err(format!("You can ask for up to {MOST_DOCUMENTS} documents at a time."));
     }
     if items.iter().any(|item| item.label.chars().count() > LONGEST_LABEL) {
         return Err(format!("Name each document in at most {LONGEST_LABEL} characters."));
@@ -30,11 +30,11 @@ pub fn read(lines: &str) -> Result<Option<RequestForm>, String> {
         "" => None,
         day => match day.parse::<NaiveDate>() {
             Ok(day) => Some(day),
-            Err(_) => return Err("Write the day they are due as 2031-05-09, or leave it out.".to_owned()),
+            Err(_) => return Err("Enter the due date as 2031-05-09, or leave it empty.".to_owned()),
         },
     };
     match (items.is_empty(), due) {
-        (true, Some(_)) => Err("Name the documents to ask for, or take the day out.".to_owned()),
+        (true, Some(_)) => Err("Add at least one document, or clear the due date.".to_owned()),
         (true, None) => Ok(None),
         (false, due) => Ok(Some(RequestForm { items, due, language: None })),
     }
@@ -106,7 +106,7 @@ mod tests {
         assert!(read(&"a\n".repeat(21)).is_err());
         assert!(read(&format!("a: {}", "b".repeat(501))).is_err());
         assert!(read("Passport\ndue: soon").unwrap_err().contains("2031-05-09"));
-        assert!(read("due: 2031-05-09").unwrap_err().contains("Name the documents"));
+        assert!(read("due: 2031-05-09").unwrap_err().contains("Add at least one document"));
     }
 
     #[test]

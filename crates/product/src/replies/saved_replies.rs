@@ -59,6 +59,11 @@ pub struct FilledReply {
 }
 
 impl SavedReply {
+    /// How much formatting is kept with it, whether that holds or not.
+    pub fn html_bytes(&self) -> usize {
+        self.html.len()
+    }
+
     /// The text with its formatting, empty if it has none. The text holds: an older version of the service changes it alone.
     pub fn formatting(&self) -> &str {
         if written::under(&self.html, &self.body) == Some("") { &self.html } else { "" }
@@ -280,7 +285,12 @@ pub fn fill(body: &str, values: &Values) -> String {
 
 /// The same for words with their formatting (`html/written`).
 pub fn fill_html(html: &str, values: &Values) -> String {
-    written::filled(html, |words| fill(words, values), |address| filled_address(address, values))
+    let in_text = |words: &str| {
+        let has_address = words.contains("://");
+        let value_of = |variable: &str| values.value_of(variable);
+        fill_by(words, |variable| value_of(variable).filter(|value| !has_address || !changes_path(value)))
+    };
+    written::filled(html, in_text, |address| filled_address(address, values))
 }
 
 /// The address of a link with the values in it, if all are known. Each is one part of it, behind the host: a customer's name
@@ -290,8 +300,14 @@ fn filled_address(address: &str, values: &Values) -> Option<String> {
     if host.is_some_and(|host| host.contains("{{")) {
         return None;
     }
-    let filled = fill_by(address, |variable| values.value_of(variable).map(|value| part_of_address(&value)));
+    let value_of = |variable: &str| values.value_of(variable).filter(|value| !changes_path(value));
+    let filled = fill_by(address, |variable| value_of(variable).map(|value| part_of_address(&value)));
     blanks(&filled).is_empty().then_some(filled)
+}
+
+/// In an address these are steps and no names. They count as not known.
+fn changes_path(value: &str) -> bool {
+    matches!(value.trim(), "." | "..")
 }
 
 fn part_of_address(value: &str) -> String {
@@ -425,6 +441,20 @@ mod tests {
             written::text(&nobody.html),
             "Dear {{customer.name}}, see this <https://a.example/{{customer.name}}>, {{amount}}"
         );
+        // Nor is a value a step to elsewhere.
+        for step in [".", " .. "] {
+            let values = Values { customer_name: Some(step.into()), ..values.clone() };
+            let filled = reply(&body, &html).filled(&values);
+            assert_eq!(
+                filled.text,
+                format!(
+                    "Dear {}, see this <https://a.example/{{{{customer.name}}}}>, {{{{amount}}}}",
+                    step.trim()
+                )
+            );
+            let other = "<a href=\"https://a.example/{{customer.name|you}}/b\">this</a>";
+            assert_eq!(fill_html(other, &values), "<a href=\"https://a.example/you/b\">this</a>");
+        }
         // Nor does a value choose the host.
         let host = "<b>!</b> <a href=\"https://a.example{{customer.name}}/\">this</a>";
         let evil = Values { customer_name: Some(".evil.example".into()), ..values.clone() };

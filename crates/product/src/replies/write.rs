@@ -60,11 +60,24 @@ pub async fn ask(
     // What is above the checklist when its author writes nothing.
     let polite = asked.language.unwrap_or_default().say(AskPhrase::Polite);
     let reply = NewReply { body: message.unwrap_or(polite), summary: None, asks: Some(asked), send };
-    write(app, tx, conversation, author, reply, Vec::new()).await
+    write_to_contact(app, tx, conversation, author, reply, Vec::new()).await
 }
 
 /// Replies to the contact. The files are the message's own.
 pub async fn write(
+    app: &App,
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    author: &Actor,
+    reply: NewReply<'_>,
+    attachments: Vec<Attachment>,
+) -> Result<WrittenReply> {
+    let reply = in_language(tx, conversation, reply).await?;
+    write_to_contact(app, tx, conversation, author, reply, attachments).await
+}
+
+/// The same in a language that is settled.
+async fn write_to_contact(
     app: &App,
     tx: &mut Tx<'_>,
     conversation: &Locked,
@@ -82,11 +95,24 @@ pub async fn write(
         Some(Addressed { to: vec![to.clone()], attachments, ..Addressed::default() })
     };
     let destination = Destination { addressed: addressed.as_ref(), to };
-    write_to(app, tx, conversation, author, reply, destination, sends_at).await
+    put(app, tx, conversation, author, reply, destination, sends_at).await
 }
 
 /// The same to whomever its writer chose, at a time of its own.
 pub async fn write_to(
+    app: &App,
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    author: &Actor,
+    reply: NewReply<'_>,
+    destination: Destination<'_>,
+    sends_at: Option<DateTime<Utc>>,
+) -> Result<WrittenReply> {
+    let reply = in_language(tx, conversation, reply).await?;
+    put(app, tx, conversation, author, reply, destination, sends_at).await
+}
+
+async fn put(
     app: &App,
     tx: &mut Tx<'_>,
     conversation: &Locked,
@@ -100,13 +126,7 @@ pub async fn write_to(
     }
     let message: MessageId = tx.mint();
     let written = text::lines(reply.body);
-    let carried = match reply.asks {
-        Some(mut asked) => {
-            asked.language = language_of(tx, conversation, &asked).await?;
-            Some(Carried::new(tx, asked))
-        }
-        None => None,
-    };
+    let carried = reply.asks.map(|asked| Carried::new(tx, asked));
     let whole = match &carried {
         Some(carried) => {
             let link = sends_at.map(|_| carried.link(app, tx.workspace())).transpose()?;
@@ -129,6 +149,18 @@ pub async fn write_to(
         request::create(tx, carrier, carried).await?;
     }
     Ok(WrittenReply { message, sends_at, request: carried.map(|carried| carried.id), to: destination.to })
+}
+
+/// With the language of what it asks for settled.
+async fn in_language<'r>(
+    tx: &mut Tx<'_>,
+    conversation: &Locked,
+    mut reply: NewReply<'r>,
+) -> Result<NewReply<'r>> {
+    if let Some(asked) = &mut reply.asks {
+        asked.language = language_of(tx, conversation, asked).await?;
+    }
+    Ok(reply)
 }
 
 /// The language that was chosen, else the one the customer was asked in before.

@@ -23,7 +23,9 @@ use rookery_product::bookings::{read, schedule};
 use rookery_reading::html::written;
 
 /// More choices are none.
-pub const MOST_OFFERED: usize = 5;
+const MOST_OFFERED: usize = 5;
+/// So many of a form or an address are read.
+pub const MOST_READ: usize = 2 * MOST_OFFERED;
 /// Days with free times that the composer shows, and times of a day.
 const DAYS: usize = 5;
 const OF_A_DAY: usize = 8;
@@ -70,14 +72,23 @@ impl OfferRefusal {
 
     fn sentence(name: &str) -> Option<&'static str> {
         match name {
-            "many" => Some("Choose up to five times. More make it harder to decide."),
-            "taken" => Some("One of these times was just booked. Choose again."),
+            "many" => Some("Select up to five times. With more, it’s harder to choose."),
+            "taken" => Some("One of these times is no longer available. Select another."),
             _ => None,
         }
     }
 }
 
-/// The next free times of a type. `offered` of the address says what was wrong with those that were ticked.
+/// What the composer is asked for after a refusal: the times of the type again, what was wrong, and those that were ticked.
+pub fn again(own: BookingTypeId, refused: OfferRefusal, ticked: &[&str]) -> String {
+    let mut query = format!("offer={own}&offered={}", refused.name());
+    for at in ticked.iter().filter_map(|at| read_time(at)) {
+        let _ = write!(query, "&time={}", named(at));
+    }
+    query
+}
+
+/// The next free times of a type. `offered` of the address says what was wrong with those that were ticked, which `time` has.
 pub async fn load(
     conn: &mut PgConnection,
     asked: &MemberRequest,
@@ -95,17 +106,23 @@ pub async fn load(
     let mail_zone = zone_for(conn, workspace, &email.to_lowercase(), &hosts).await?;
     let ahead = bookable.rules.ahead(times.now);
     let free = free_times(&bookable.rules, &hosts, times.now, ahead).map(|time| time.starts_at);
+    let ticked = asked.visit.queries().all("time").take(MOST_READ);
+    let ticked: Vec<DateTime<Utc>> = ticked.filter_map(read_time).collect();
     Ok(Some(Offering {
         type_id: own.id.to_string(),
-        days: by_day(free, &times),
+        days: by_day(free, &times, &ticked),
         own_zone: city(&Zone::named(times.zone.iana_name().unwrap_or("UTC"))),
         mail_zone: city(&mail_zone),
         problem: asked.query("offered").and_then(OfferRefusal::sentence),
     }))
 }
 
-/// The first days with times. Of a day with many those that are spread over it.
-fn by_day(free: impl Iterator<Item = DateTime<Utc>>, times: &Times) -> Vec<OfferedDay> {
+/// The first days with times. Of a day with many those that are spread over it, and those that were ticked before.
+fn by_day(
+    free: impl Iterator<Item = DateTime<Utc>>,
+    times: &Times,
+    ticked: &[DateTime<Utc>],
+) -> Vec<OfferedDay> {
     let mut days: Vec<(String, Vec<DateTime<Utc>>)> = Vec::new();
     for at in free {
         let heading = times.heading(&at);
@@ -121,11 +138,14 @@ fn by_day(free: impl Iterator<Item = DateTime<Utc>>, times: &Times) -> Vec<Offer
     }
     let shown = days.into_iter().enumerate().map(|(n, (heading, all))| {
         let most = all.len().min(OF_A_DAY);
-        let spread = (0..most).map(|place| all[place * all.len() / most]);
-        let times = spread.enumerate().map(|(place, at)| OfferedTime {
+        let mut spread: Vec<_> = (0..most).map(|place| all[place * all.len() / most]).collect();
+        spread.extend(all.iter().filter(|at| ticked.contains(at)));
+        spread.sort_unstable();
+        spread.dedup();
+        let times = spread.into_iter().enumerate().map(|(place, at)| OfferedTime {
             value: named(at),
             label: times.time_of_day(&at),
-            is_ticked: n < TICKED && place == 0,
+            is_ticked: if ticked.is_empty() { n < TICKED && place == 0 } else { ticked.contains(&at) },
         });
         OfferedDay { heading, times: times.collect() }
     });
@@ -182,7 +202,7 @@ fn in_words(
 ) -> OfferedWords {
     let (language, today) = (Language::accepted("en"), zone.day(now));
     let begins = match chosen {
-        [_] => format!("Does this time suit you for {name} ({} time)?", city(zone)),
+        [_] => format!("Would this time work for {name} ({} time)?", city(zone)),
         _ => format!("Choose a time for {name} ({} time):", city(zone)),
     };
     let (mut text, mut html) = (format!("{begins}\n\n"), format!("{}<ul>", written::from_text(&begins)));
@@ -226,7 +246,7 @@ mod tests {
             let many = if day == 1 { 2 } else { 16 };
             (0..many).map(move |n| now + TimeDelta::days(day) + TimeDelta::minutes(30 * n))
         });
-        let days = by_day(free, &times);
+        let days = by_day(free.clone(), &times, &[]);
         let many: Vec<usize> = days.iter().map(|day| day.times.len()).collect();
         assert_eq!(many, [8, 2, 8, 8, 8]);
         let labels: Vec<&str> = days[0].times.iter().map(|time| time.label.as_str()).collect();
@@ -234,5 +254,12 @@ mod tests {
         let all = days.iter().flat_map(|day| &day.times);
         let ticked: Vec<&str> = all.filter(|time| time.is_ticked).map(|time| time.value.as_str()).collect();
         assert_eq!(ticked, ["2031-01-06T08:00Z", "2031-01-07T08:00Z", "2031-01-08T08:00Z"]);
+        // What was ticked before a refusal is what is ticked after it, also between those that are shown; 21:00 is not free.
+        let before = [now + TimeDelta::minutes(90), now + TimeDelta::hours(13)];
+        let days = by_day(free, &times, &before);
+        assert_eq!(days[0].times.len(), 9);
+        let all = days.iter().flat_map(|day| &day.times);
+        let ticked: Vec<&str> = all.filter(|time| time.is_ticked).map(|time| time.value.as_str()).collect();
+        assert_eq!(ticked, ["2031-01-06T09:30Z"]);
     }
 }

@@ -5,6 +5,7 @@ use askama::Template;
 use axum::response::Response;
 use chrono::{Days, NaiveDate, TimeDelta};
 
+use crate::outgoing::clock::stop_time;
 use crate::respond;
 use crate::shell::{Here, Shell};
 use crate::show::filters;
@@ -125,7 +126,7 @@ struct AgainPage {
     view: View,
     item: RequestItemId,
     asked: ChecklistItem,
-    window: i64,
+    window: String,
     most: usize,
 }
 
@@ -137,7 +138,7 @@ pub async fn ask(asked: MemberRequest) -> Result<Response> {
     if !matches!(listed.state, ItemState::Received | ItemState::Accepted) {
         return Ok(respond::see_other(&place(view.conversation, view.id)));
     }
-    let window = asked.app().config.undo_window(true).num_minutes();
+    let window = stop_time(&asked);
     let most = ask_again::MOST_WORDS;
     let wanted = listed.item.clone();
     respond::page(&AgainPage { shell, asked: wanted, view, item, window, most })

@@ -5,7 +5,7 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
-use crate::bookings::offer::{self, MOST_OFFERED, OfferRefusal};
+use crate::bookings::offer::{self, MOST_READ};
 use crate::bulk::asked_action::path_in;
 use crate::conversation::{later, receive};
 use crate::inbox::reading::{list_in, list_path};
@@ -248,10 +248,15 @@ async fn act(asked: &MemberRequest, form: &FormFields, id: Option<ConversationId
         Some(chosen) => format!("offer={chosen}"),
         None => String::new(),
     };
-    if let (Some(offered), Some(conversation)) = (form.parse::<BookingTypeId>("offer")?, &conversation)
-        && let Err(refused) = offer_times(asked, &mut tx, conversation, &filled, &mut words, offered).await?
-    {
-        check = format!("offer={offered}&offered={}", refused.name());
+    if let (Some(offered), Some(conversation)) = (form.parse::<BookingTypeId>("offer")?, &conversation) {
+        let ticked: Vec<&str> = form.all("time").take(MOST_READ).collect();
+        match offer::put_in_words(&mut tx, asked, conversation, offered, &ticked).await? {
+            Ok(put) => {
+                let formatting = put.html.as_deref().filter(|_| filled.is_rich());
+                paragraph::add(&mut words, &put.text, formatting);
+            }
+            Err(refused) => check = offer::again(offered, refused, &ticked),
+        }
     }
     let saved = drafts::save(&mut tx, &asked.person, conversation.as_ref(), &filled.save(words)).await?;
     tx.commit().await?;
@@ -351,24 +356,6 @@ async fn reply_filled(
     let typed = recipients::read(&words.to, "", "").unwrap_or_default();
     let values = values(asked, tx, conversation, words, &typed).await?;
     Ok(reply.filled(&values))
-}
-
-/// Adds links by which the contact books one of the ticked times, or any, and which belong to this conversation.
-async fn offer_times(
-    asked: &MemberRequest,
-    tx: &mut Tx<'_>,
-    conversation: &Conversation,
-    filled: &Filled<'_>,
-    words: &mut DraftWords,
-    offered: BookingTypeId,
-) -> Result<Result<(), OfferRefusal>> {
-    let ticked: Vec<&str> = filled.form.all("time").take(2 * MOST_OFFERED).collect();
-    let put = match offer::put_in_words(tx, asked, conversation, offered, &ticked).await? {
-        Ok(put) => put,
-        Err(refused) => return Ok(Err(refused)),
-    };
-    paragraph::add(words, &put.text, put.html.as_deref().filter(|_| filled.is_rich()));
-    Ok(Ok(()))
 }
 
 /// The values of the variables of saved replies in this form.

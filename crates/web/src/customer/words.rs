@@ -13,7 +13,7 @@ phrases! { Word
         "Stuur ons alstublieft deze documenten" "Envie-nos estes documentos, por favor";
     Due:
         "Please send them by {date}." "Bitte bis {date}." "Merci de les envoyer d’ici au {date}."
-        "Envíelos antes del {date}, por favor." "La preghiamo di inviarli entro {date}."
+        "Envíelos a más tardar el {date}, por favor." "La preghiamo di inviarli entro {date}."
         "Stuur ze alstublieft uiterlijk {date}." "Envie-os até {date}, por favor.";
     WasDue:
         "They were due on {date}. Please send what is missing soon."

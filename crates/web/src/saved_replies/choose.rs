@@ -9,18 +9,20 @@ use crate::respond;
 use crate::shell::{Here, Shell};
 use crate::show::filters;
 use crate::visit::MemberRequest;
-use rookery_base::error::Result;
+use rookery_base::error::{Error, Result};
 use rookery_base::store::db::Handle;
 use rookery_core::conversations::conversation::find_visible;
 use rookery_core::conversations::secure::words::is_remembered;
 use rookery_product::replies::drafts::{self, DraftKind};
 use rookery_product::replies::ready;
 use rookery_product::replies::recipients::Recipients;
-use rookery_product::replies::saved_replies::{self, FilledReply, Values};
+use rookery_product::replies::saved_replies::{self, FilledReply, SavedReply, Values};
 use rookery_reading::text;
 
 /// Characters of a reply that the list shows.
 const SHOWN: usize = 120;
+/// Bytes of formatting in the list, of all replies together.
+const MOST_HTML: usize = 1024 * 1024;
 
 #[derive(Template)]
 #[template(path = "saved_replies/choose.html")]
@@ -43,7 +45,8 @@ struct ReplyChoice {
     id: String,
     name: String,
     start: String,
-    filled: FilledReply,
+    /// What the menu puts in. Without it the reply goes through the form.
+    filled: Option<FilledReply>,
     files: i64,
 }
 
@@ -81,24 +84,15 @@ pub async fn show(asked: MemberRequest) -> Result<Response> {
         None => Values { agent_name: person.name.clone(), ..Values::default() },
     };
     let replies = saved_replies::list(&mut conn, person.workspace).await?;
-    let replies = replies
-        .into_iter()
-        .map(|reply| {
-            let filled = reply.filled(&values);
-            ReplyChoice {
-                id: reply.id.to_string(),
-                name: reply.name,
-                start: text::snippet(&filled.text, SHOWN),
-                filled,
-                files: reply.files.len() as i64,
-            }
-        })
-        .collect();
     let here = match &conversation {
         Some(conversation) => format!("/conversations/{}", conversation.id),
         None => "/compose".to_owned(),
     };
     let shell = Shell::load(&mut conn, &asked, Here::Compose).await?;
+    drop(conn);
+    // Parsing all of it would keep a thread of the runtime.
+    let filling = tokio::task::spawn_blocking(move || choices(replies, &values));
+    let replies = filling.await.map_err(Error::internal)?;
     respond::page(&ChoosePage {
         shell,
         action: if conversation.is_some() { format!("{here}/write") } else { here.clone() },
@@ -113,4 +107,30 @@ pub async fn show(asked: MemberRequest) -> Result<Response> {
         secure,
         replies,
     })
+}
+
+/// Replies with files go through the form, and so does formatting that is too much for the list.
+fn choices(replies: Vec<SavedReply>, values: &Values) -> Vec<ReplyChoice> {
+    let mut room = MOST_HTML;
+    let mut choices = Vec::with_capacity(replies.len());
+    for reply in replies {
+        let fits = reply.files.is_empty() && reply.html_bytes() <= room;
+        let filled = fits.then(|| reply.filled(values));
+        let bytes = filled.as_ref().map_or(0, |filled| filled.html.len().max(reply.html_bytes()));
+        // With its values it may have become longer.
+        let filled = filled.filter(|_| bytes <= room);
+        room = room.saturating_sub(bytes);
+        let start = match &filled {
+            Some(filled) => text::snippet(&filled.text, SHOWN),
+            None => text::snippet(&saved_replies::fill(&reply.body, values), SHOWN),
+        };
+        choices.push(ReplyChoice {
+            id: reply.id.to_string(),
+            name: reply.name,
+            start,
+            filled,
+            files: reply.files.len() as i64,
+        });
+    }
+    choices
 }

@@ -30,7 +30,7 @@ pub async fn inbox(asked: &MemberRequest, conn: &mut PgConnection) -> Result<Mai
     let mailbox = mailboxes::find_visible(conn, &asked.person, &id.to_string()).await?;
     if mailbox.audience == TEAM && !asked.person.role.administers() {
         return Err(Error::Forbidden(
-            "Only owners and admins change what the team's inboxes sign with.".into(),
+            "Only owners and admins can change the signatures of team inboxes.".into(),
         ));
     }
     Ok(id)
@@ -72,7 +72,7 @@ async fn add(asked: &MemberRequest, owner: SignatureOwner) -> Result<Response> {
 }
 
 async fn name(asked: &MemberRequest, owner: SignatureOwner, files: &[Attachment]) -> Result<SignatureFileId> {
-    let [file] = files else { return Err(Error::problem("file", "Choose one picture, then add it again.")) };
+    let [file] = files else { return Err(Error::problem("file", "Add one picture at a time.")) };
     let file = upload::as_picture(asked.app(), file.clone()).await?;
     let picture = SignaturePicture {
         filename: file.filename,
@@ -82,6 +82,10 @@ async fn name(asked: &MemberRequest, owner: SignatureOwner, files: &[Attachment]
     };
     let mut tx = asked.tx().await?;
     let named = pictures::add(&mut tx, owner, &picture).await?;
+    // The inbox may have changed hands while the file came. Now its row is locked.
+    if let SignatureOwner::Mailbox(_) = owner {
+        inbox(asked, &mut tx).await?;
+    }
     tx.commit().await?;
     Ok(named)
 }

@@ -2,6 +2,9 @@
 // the form as it is then, so Enter in a row is at the next one at once. Without script the same buttons answer with a page.
 (() => {
   "use strict";
+  const OUT = "You’ve been signed out. Sign in in another tab, then try again: what you typed stays here.";
+  const ROW = /^(name|hint|optional)-\d+$/;
+  const valueOf = (field) => (field.type === "checkbox" ? (field.checked ? field.value : null) : field.value);
 
   class AskedDocuments extends HTMLElement {
     connectedCallback() {
@@ -23,11 +26,11 @@
       dialog.close();
     }
 
-    // Enter under a list's name saves the list.
+    // Enter under a list's name saves the list. A day is in no row, so Enter adds none there.
     pressed(event) {
-      if (event.key !== "Enter" || event.isComposing || event.target.name !== "list-name") return;
+      if (event.key !== "Enter" || event.isComposing || !["list-name", "due"].includes(event.target.name)) return;
       event.preventDefault();
-      event.target.form.requestSubmit(this.querySelector("button[value=save]"));
+      if (event.target.name === "list-name") event.target.form.requestSubmit(this.querySelector("button[value=save]"));
     }
 
     async submitted(event) {
@@ -36,15 +39,41 @@
       event.preventDefault();
       event.stopImmediatePropagation();
       if (this.busy) return;
+      // Nobody has to be asked for a row that is there already.
+      const empty = submitter?.value === "next" && [...form.querySelectorAll("[name^='name-']")].find((field) => !field.value.trim());
+      if (empty) return empty.focus();
       this.busy = true;
-      const body = new URLSearchParams(new FormData(form, submitter));
-      const text = await fetch(form.action, { method: "POST", body, headers: { accept: "text/html" } }).then((answer) => answer.text()).catch(() => "");
+      const sent = new FormData(form, submitter);
+      const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(sent), headers: { accept: "text/html" } }).catch(() => null);
+      const page = new DOMParser().parseFromString((await answer?.text().catch(() => "")) ?? "", "text/html");
       this.busy = false;
-      const part = new DOMParser().parseFromString(text, "text/html").querySelector("asked-documents");
-      if (!part) return void (this.querySelector("[data-lost]").hidden = false);
+      const part = page.querySelector("asked-documents");
+      if (!part) return this.lost(answer, page);
+      const isMoved = submitter?.name === "remove" || ["fill", "delete"].includes(submitter?.value);
+      this.keep(form, sent, part, isMoved);
       this.replaceChildren(...document.adoptNode(part).childNodes);
       document.dispatchEvent(new CustomEvent("rookery:added", { detail: { part: this } }));
       this.querySelector("[autofocus]")?.focus();
+    }
+
+    // What was typed while the answer was on its way is in it too, unless its row is another one now.
+    keep(form, sent, part, isMoved) {
+      for (const field of form.elements) {
+        if (!field.name || field.matches("button, [type=hidden]") || (isMoved && ROW.test(field.name))) continue;
+        const fresh = valueOf(field) !== sent.get(field.name) && part.querySelector(`[name="${field.name}"]`);
+        if (!fresh) continue;
+        if (field.type === "checkbox") fresh.checked = field.checked;
+        else if (field.type !== "select-one" || [...fresh.options].some((option) => option.value === field.value)) fresh.value = field.value;
+      }
+    }
+
+    lost(answer, page) {
+      const line = this.querySelector("[data-lost]"), words = line.querySelector("span");
+      this.offline ??= words.textContent;
+      const isOut = answer && new URL(answer.url).pathname.startsWith("/sign-in");
+      words.textContent = isOut ? OUT : window.rookery.refusal(page) || this.offline;
+      line.hidden = false;
+      line.scrollIntoView({ block: "nearest" });
     }
   }
 

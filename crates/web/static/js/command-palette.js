@@ -159,7 +159,7 @@
       const answer = await fetch(`/search?q=${encodeURIComponent(wanted)}`, { cache: "no-store", headers: { accept: "text/html" }, signal });
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       return [...page.querySelectorAll("#hits .hit")].slice(0, MOST_FOUND).map((hit) => ({
-        label: [".hit__sub", ".hit__meta bdi"].map((part) => hit.querySelector(part)?.textContent.trim()).filter(Boolean).join(" · "),
+        label: [hit.hash && "Note", ...[".hit__sub", ".hit__meta bdi"].map((part) => hit.querySelector(part)?.textContent.trim())].filter(Boolean).join(" · "),
         icon: hit.hash ? "sticky-note" : "mail",
         // A jump to one conversation, or to a note in it, not a walk through the results.
         href: hit.getAttribute("href").split("?")[0] + hit.hash,

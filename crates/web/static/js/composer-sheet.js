@@ -63,8 +63,10 @@
   // The page was brought up to date, as if nothing covered it.
   document.addEventListener("live:refreshed", cover);
   document.addEventListener("click", (event) => {
-    const lines = event.target.closest?.("[data-unfolds-lines]")?.parentElement;
-    if (!lines) return;
+    const unfold = event.target.closest?.("[data-unfolds-lines]");
+    if (!unfold) return;
+    const lines = unfold.parentElement;
+    unfold.setAttribute("aria-expanded", "true");
     lines.dataset.open = "";
     lines.querySelector("select, summary")?.focus();
   });

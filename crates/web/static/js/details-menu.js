@@ -108,6 +108,9 @@
       const first = field.value.trim() && box.querySelector("[data-first]");
       // A field with a name of its own sends what is new.
       if (first || !field.name) take(first);
+    } else if (key === "Enter" && target.matches?.(".offer input")) {
+      // The first button of the form would save, and lose the ticks.
+      take(target.closest(".offer").querySelector("[name=offer]"));
     } else if (key.length === 1 && key !== " " && !isTyping(target)) {
       const numbered = box.querySelector("[data-numbered]");
       if (/[1-9]/.test(key) && numbered) return take(lines(numbered)[Number(key) - 1]);

@@ -34,8 +34,10 @@
   for (const key of keys()) if (!(Date.now() - read(key)?.at < OLD)) remove(key);
 
   // As the person wants hours, and not as the browser does.
-  const hourCycle = document.documentElement.dataset.hours === "12" ? "h12" : "h23";
-  rookery.clock = (time) => new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle });
+  rookery.clock = (time) => {
+    const hourCycle = document.documentElement.dataset.hours === "12" ? "h12" : "h23";
+    return new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle });
+  };
 
   // A question over a form; a choice does something or leads somewhere.
   rookery.ask = (place, sentence, choices, words) => {

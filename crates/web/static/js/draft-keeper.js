@@ -8,7 +8,7 @@
   const FIELDS = ["mailbox", "from", "to", "cc", "bcc", "subject", "body", "html", "documents", "due", "language"];
   // How it goes: a box that is ticked, and what opens it then.
   const CHOICES = ["secure", "proof"];
-  const LABELS = { from: "From", to: "To", cc: "Cc", bcc: "Bcc", subject: "Subject", documents: "Asks for", due: "Due" };
+  const LABELS = { from: "From", to: "To", cc: "Cc", bcc: "Bcc", subject: "Subject", documents: "Requests", due: "Due", language: "Language" };
   const random = () => [...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   const valueOf = (field) => (field?.type === "checkbox" ? (field.checked ? field.value : "") : field?.value ?? "");
   const wordsOf = (form) => Object.fromEntries([...FIELDS, ...CHOICES].map((name) => [name, valueOf(form.elements[name])]));
@@ -19,6 +19,18 @@
   });
   // What is formatted, for comparing: the service may write spaces and the end of it in another way than the editor does.
   const formatted = (words) => (words.html ?? "").replace(/\s|&nbsp;/g, "").replace(/(?:<\/\w+>|<br>)+$/, "");
+  // A day without an hour, as the service writes it for this person.
+  const dayIn = (style, day) => {
+    const noon = new Date(`${day}T12:00`);
+    if (style === "iso" || Number.isNaN(noon.getTime())) return day;
+    if (style === "dots") return day.split("-").reverse().join(".");
+    const [date, month, year] = [noon.getDate(), noon.toLocaleDateString("en-US", { month: "short" }), noon.getFullYear()];
+    return style === "month_day" ? `${month} ${date}, ${year}` : `${date} ${month} ${year}`;
+  };
+  const languageNamed = (code) => {
+    const name = new Intl.DisplayNames([code], { type: "language" }).of(code);
+    return name[0].toLocaleUpperCase(code) + name.slice(1);
+  };
   const tell = (name, detail) => document.dispatchEvent(new CustomEvent(name, { detail }));
 
   class DraftKeeper extends HTMLElement {
@@ -33,7 +45,7 @@
       };
       on(this, "input", typed);
       on(this, "change", typed);
-      on(this, "change", (event) => { if (event.target.name === "mailbox") this.showSignature(); });
+      on(this, "change", (event) => { if (["mailbox", "secure"].includes(event.target.name)) this.showSignature(); });
       on(this, "click", (event) => this.clicked(event));
       // On the way down: the form is read right after.
       on(this, "submit", () => this.submitted(), true);
@@ -188,12 +200,12 @@
       this.say("saved", `Saved ${answer.headers.get("x-draft-saved")}`);
     }
 
-    // Another inbox may sign with other words.
+    // Another inbox may sign with other words, and a secure link does it without formatting.
     async showSignature() {
       await this.flush();
-      const { form } = this, inbox = this.value("mailbox");
+      const { form, isSecure } = this, inbox = this.value("mailbox");
       const fresh = (await this.fresh().catch(() => null))?.getElementById("signs");
-      if (fresh && form === this.form && inbox === this.value("mailbox")) this.querySelector("#signs")?.replaceWith(document.adoptNode(fresh));
+      if (fresh && form === this.form && inbox === this.value("mailbox") && isSecure === this.isSecure) this.querySelector("#signs")?.replaceWith(document.adoptNode(fresh));
     }
 
     failed(sentence = this.isSecure ? "Not saved yet. Leave this page open; trying again…" : "Not saved yet; kept in this browser. Trying again…") {
@@ -283,7 +295,7 @@
       place.hidden = !lines.length;
       place.querySelector("[data-papers]").textContent = lines.map((line) => line.replace(/ \(optional\)$/, "").split(": ")[0]).join(", ");
       const [due, language] = [this.value("due"), this.value("language")];
-      place.querySelector("[data-papers-how]").textContent = [due && `due ${due}`, language && new Intl.DisplayNames([language], { type: "language" }).of(language)].filter(Boolean).join(" · ");
+      place.querySelector("[data-papers-how]").textContent = [due && `due ${dayIn(place.dataset.dates, due)}`, language && languageNamed(language)].filter(Boolean).join(" · ");
     }
 
     wasSent() {
@@ -386,6 +398,7 @@
       if (event.target.closest("[data-seals]")) {
         this.seal(!this.isSecure);
         this.changed();
+        this.showSignature();
         return;
       }
       const opens = event.target.closest("[data-unfolds]")?.dataset.unfolds;

@@ -14,6 +14,8 @@
   const ROWS = ".item, [data-row]";
   let first = "";
   let forget = 0;
+  // The key whose link is being followed.
+  let led = "";
 
   const off = () => document.documentElement.dataset.keys === "off";
 
@@ -75,9 +77,20 @@
       element.focus();
       element.select?.();
     } else {
+      led = element.matches("a[data-key]:not([data-dialog])") ? element.dataset.key : "";
       element.click();
     }
   }
+
+  document.addEventListener("click", (event) => { if (event.isTrusted) led = ""; }, true);
+  // A link whose key means a text on the page behind it leads into the text.
+  document.addEventListener("page:focus", (event) => {
+    const field = led && document.querySelector(`textarea[data-key="${CSS.escape(led)}"]`);
+    led = "";
+    if (!field || !isUsable(field)) return;
+    event.preventDefault();
+    run(field);
+  });
 
   // What Escape leaves: picked rows are let go first, then what was opened last, which stands last.
   function leaving() {
@@ -158,6 +171,12 @@
       if (!element) return;
       event.preventDefault();
       run(element);
+      return;
+    }
+    if (key === "Escape" && event.target.matches("textarea[data-key]")) {
+      // A key led into it; this one leads out again.
+      event.preventDefault();
+      event.target.blur();
       return;
     }
     if (isTyping(event.target)) return;

@@ -5,7 +5,8 @@
 // For page authors: data-live="list counts" on a region; data-plain on links and forms that the browser handles itself;
 // data-dirty on what a person has changed, data-keep on what a script looks after: neither is morphed while it stays.
 // Events on document: "page:leaving" {path, headers} before a link is followed; "page:answered" {form, path} when a form was
-// answered with a page, "page:refused" {form, sentence} when it was not, which is said in a toast unless that is prevented; "page:shown"
+// answered with a page, "page:refused" {form, sentence} when it was not, which is said in a toast unless that is prevented;
+// "page:again" {form, part} when a form in a dialog was answered with its question again, which is then no page; "page:shown"
 // after a visit; "live:refreshed" {fresh, came, topics} after regions changed: how many new rows of a list wait, null unless
 // there was one, and how many came in; "live:presence". Whoever knows that something changed says "rookery:refresh",
 // "rookery:address" when what is shown has an address of its own now, and "rookery:added" {part} of what it put into the
@@ -100,8 +101,8 @@
   const fetched = (text) => new DOMParser().parseFromString(text, "text/html");
   const scrollers = () => [...document.querySelectorAll(".list__scroll, .app__scroll, [data-scroll]")];
   // What a page tells once is not kept in its address: a toast, or what came of many drafts. A refresh still asks for the
-  // latter, as long as the page is open.
-  const TOAST = ["done", "of"], TOLD = ["many", "approved", "discarded", "risky", "outdated", "changed", "gone", "failed"];
+  // latter, as long as the page is open. Times that can be offered are shown once, too, in a menu that is open.
+  const TOAST = ["done", "of", "offer", "offered", "time"], TOLD = ["many", "approved", "discarded", "risky", "outdated", "changed", "gone", "failed"];
   const without = (address, names) => {
     const url = new URL(address, location.href);
     names.forEach((name) => url.searchParams.delete(name));
@@ -150,6 +151,11 @@
       if (!isPost) return leave(ctx.response.raw.url);
       return refused(ctx.request.form, sentence);
     }
+    const part = isPost && !ctx.response.raw.redirected && ctx.request.form?.closest("dialog.page-dialog") && page.querySelector("[data-dialog-part]");
+    if (part) {
+      event.preventDefault();
+      return tell("page:again", { form: ctx.request.form, part });
+    }
     if (isPost) tell("page:answered", { form: ctx.request.form, path: new URL(ctx.response.raw.url).pathname });
     // The service was brought to another version: its pages go with its own script.
     const script = (doc) => doc.querySelector('script[src^="/assets/"]')?.getAttribute("src");
@@ -158,7 +164,7 @@
       leave(ctx.response.raw.url);
       return;
     }
-    ctx.theme = page.documentElement.dataset.theme;
+    ({ theme: ctx.theme, hours: ctx.hours } = page.documentElement.dataset);
   });
 
   document.addEventListener("htmx:before:history:update", (event) => {
@@ -170,7 +176,8 @@
     }
     coming = without(action.path, TOAST);
     action.path = clean(action.path);
-    if (action.path === clean(location.href)) action.type = "replace";
+    // An empty composer that is closed is not opened again by Back.
+    if (action.path === clean(location.href) || sourceElement.matches?.("[data-replaces]")) action.type = "replace";
   });
 
   document.addEventListener("htmx:before:swap", (event) => {
@@ -183,6 +190,8 @@
     if (body) document.body.className = body.className;
     if (ctx.theme) root.dataset.theme = ctx.theme;
     else delete root.dataset.theme;
+    if (ctx.hours) root.dataset.hours = ctx.hours;
+    else delete root.dataset.hours;
   });
 
   document.addEventListener("htmx:finally:swap", (event) => {
@@ -216,7 +225,7 @@
     if (!ctx || error?.name === "AbortError") return;
     if (isRestore(ctx) || ctx.request.method === "GET") leave(isRestore(ctx) ? location.href : ctx.request.action);
     else {
-      refused(ctx.request.form, "The service cannot be reached. Nothing was sent; try again.");
+      refused(ctx.request.form, "The service can’t be reached. Nothing was sent. Check your connection and try again.");
     }
   });
 
@@ -344,12 +353,12 @@
     document.querySelectorAll("new-pill").forEach((pill) => htmx.process(pill));
   };
 
-  // Nobody's hand is at the list: it is at its top, and no row has the pointer, the focus or a tick. Where a
-  // thumb is nobody knows, so on a touch screen that is never so.
+  // Nobody's hand is at the list: nothing is open over it, it is at its top, and no row has the pointer, the focus or a
+  // tick. Where a thumb is nobody knows, so on a touch screen that is never so.
   const POINTER = matchMedia("(hover: hover)");
   const isAtRest = (region) => {
     const rows = region.id === "list" && region.querySelector(".list__scroll");
-    if (!rows || !POINTER.matches || new URLSearchParams(location.search).has("before")) return false;
+    if (!rows || !POINTER.matches || window.rookery.isCovered() || new URLSearchParams(location.search).has("before")) return false;
     const scroller = rows.scrollHeight > rows.clientHeight + 1 ? rows : document.scrollingElement;
     return scroller.scrollTop < 2 && !rows.matches(":hover") && !rows.contains(document.activeElement) && !rows.querySelector(":checked");
   };

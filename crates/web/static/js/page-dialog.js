@@ -1,7 +1,7 @@
 // A question that has a page of its own is put in a dialog over the page one is on: a link or a button with data-dialog
 // fetches that page and shows the part of it that has data-dialog-part. Without script, or when the answer has no such
-// part, it is the page. What is chosen in it is sent as any form is, and a refusal is said in it; a link or a button with
-// data-dialog-step leads to its next part. Escape leaves everything as it was.
+// part, it is the page. What is chosen in it is sent as any form is; a refusal is said in it, and the question again is
+// shown in it. A link or a button with data-dialog-step leads to its next part. Escape leaves everything as it was.
 (() => {
   "use strict";
   const { make, icon, refusal } = window.rookery;
@@ -60,7 +60,17 @@
     dialog.querySelector(".page-dialog__head").after(problem);
   }
 
-  // The next part of the question takes the place of the one before.
+  // Another part of the question, or the same once more, takes the place of the one before.
+  function put(dialog, part) {
+    const title = dialog.querySelector(".page-dialog__title");
+    title.textContent = titleOf(part.ownerDocument);
+    dialog.lastElementChild.replaceWith(document.adoptNode(part));
+    added(part);
+    dialog.scrollTop = 0;
+    // Never on its button: a second Enter would have answered.
+    (part.querySelector("[autofocus]") ?? part.querySelector("input:not([type=hidden])") ?? title).focus();
+  }
+
   async function step(dialog, request) {
     const answer = await fetch(...request).catch(() => null);
     if (!dialog.isConnected) return true;
@@ -71,13 +81,7 @@
     if (!sentence && !part) return false;
     say(dialog, sentence);
     if (sentence) return true;
-    const title = dialog.querySelector(".page-dialog__title");
-    title.textContent = titleOf(page);
-    dialog.lastElementChild.replaceWith(document.adoptNode(part));
-    added(part);
-    dialog.scrollTop = 0;
-    // Never on its button: a second Enter would have answered.
-    (part.querySelector("[autofocus], input:not([type=hidden])") ?? title).focus();
+    put(dialog, part);
     return true;
   }
 
@@ -106,9 +110,11 @@
     keep(event);
     if (busy) return;
     const body = new URLSearchParams(new FormData(form, submitter));
-    const before = document.activeElement;
+    // In Safari no button has the focus that was clicked.
+    const before = document.activeElement === document.body ? submitter : document.activeElement;
     const shown = await once(() => show(before, [form.action, { method: "POST", body, headers: HTML }]));
-    asking = shown ? form : null;
+    // What somebody writes is never taken back: the answer brings it as it was saved.
+    asking = shown && !form.closest("draft-keeper") ? form : null;
     if (shown) return;
     delete submitter.dataset.dialog;
     form.requestSubmit(submitter);
@@ -128,6 +134,14 @@
     asking?.reset();
     asking = null;
     dialog.remove();
+  });
+  // Something in it has to be put right first: that is said in it.
+  document.addEventListener("page:again", ({ detail: { form, part } }) => {
+    const dialog = dialogOf(form);
+    if (!dialog?.isConnected) return;
+    say(dialog, "");
+    put(dialog, part);
+    part.querySelector("[role=alert]:not([hidden])")?.scrollIntoView({ block: "nearest" });
   });
   document.addEventListener("page:refused", (event) => {
     const dialog = dialogOf(event.detail.form);

@@ -7,6 +7,8 @@
   let on = null;
   let doing = "looking";
   let wrote = 0;
+  // The conversation that the last link left, said on the way.
+  let left = null;
 
   const conversation = () => /^\/conversations\/(cnv_[0-9a-z]+)$/.exec(location.pathname)?.[1] || null;
 
@@ -25,15 +27,17 @@
 
   // Opening a conversation has said so itself, and what was left for it. What comes into sight again has said nothing.
   const opened = () => {
-    on = document.hidden ? null : conversation();
+    on = conversation();
     wrote = 0;
+    // A tab in the background was opened, and nobody looks at it.
+    if (document.hidden) leave();
   };
   const leave = () => {
     if (on) say(on, "gone");
     on = null;
   };
   document.addEventListener("page:leaving", ({ detail: { path, headers } }) => {
-    if (on && path.startsWith("/conversations/")) headers["x-left"] = on;
+    if (on && path.startsWith("/conversations/")) headers["x-left"] = left = on;
   });
 
   document.addEventListener("input", (event) => {
@@ -99,7 +103,12 @@
   document.addEventListener("page:shown", () => {
     const here = conversation();
     if (!here) leave();
-    else if (here !== on) opened();
+    else if (here !== on) {
+      // A form that was sent leads on, too, and says nothing on its way.
+      if (on && on !== left) say(on, "gone");
+      opened();
+    }
+    left = null;
     draw();
   });
   document.addEventListener("visibilitychange", () => {

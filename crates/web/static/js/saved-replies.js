@@ -90,6 +90,7 @@
     choose(event) {
       const item = event.target.closest("button");
       if (!item) return;
+      // Through the form come those with files, and formatting that was too much for the list.
       comes = item.dataset.files !== "0";
       if (comes) return;
       event.preventDefault();
@@ -107,4 +108,5 @@
     if (comes && form?.elements.body) window.rookery.area(form).selectBlank();
     comes = false;
   });
+  document.addEventListener("page:refused", () => { comes = false; });
 })();

@@ -108,11 +108,11 @@ async fn a_day_that_is_none_stops_the_send_and_keeps_the_words() {
         let owner = world.browser(acme.id, acme.owner).await;
         let to = asks(&owner, id, "Passport", "next week", "send").await;
         let page = owner.get(to.split('#').next().unwrap()).await.page();
-        assert!(page.contains("Write the day they are due as 2031-05-09"), "{page}");
+        assert!(page.contains("Enter the due date as 2031-05-09"), "{page}");
         assert!(page.contains("value=\"next week\"") && page.contains("Passport</textarea>"));
         let to = asks(&owner, id, "", "2031-05-09", "send").await;
         let page = owner.get(to.split('#').next().unwrap()).await.page();
-        assert!(page.contains("Name the documents to ask for"), "{page}");
+        assert!(page.contains("Add at least one document, or clear the due date"), "{page}");
         leaves(world).await;
         assert!(world.outbox.letters().is_empty());
     })
@@ -135,7 +135,12 @@ async fn documents_are_asked_for_in_rows_and_in_the_language_of_the_customer() {
         assert_eq!(to.location(), there);
         let page = owner.get(&there).await.page();
         assert!(page.contains("name=\"name-2\"") && !page.contains("name=\"name-3\""), "three rows: {page}");
-        assert!(page.contains("<option value=\"en\" lang=\"en\" selected>English</option>"), "nothing is known");
+        let undecided = "<option value=\"\">Their browser decides</option><option value=\"en\" lang=\"en\">";
+        assert!(page.contains(undecided), "nothing is known: {page}");
+        let nobody_chose = [("name-0", "Reisepass"), ("language", ""), ("do", "ask")];
+        assert_eq!(owner.post(&there, &nobody_chose).await.status, 303);
+        let chosen = "select count(*) from written_drafts where documents_language is not null";
+        assert_eq!(world.scalar(chosen).await, 0, "their browser decides");
         let row = [
             ("name-0", "Reisepass"),
             ("hint-0", "beide Seiten"),
@@ -209,12 +214,12 @@ async fn the_team_keeps_lists_of_documents_that_fill_the_rows() {
             browser.post(&there, &[&two[..], &[("list-name", name), ("do", "save")]].concat()).await.page()
         };
         let page = saves(&owner, "New account").await;
-        assert!(page.contains("Saved the list “New account”."), "{page}");
+        assert!(page.contains("List “New account” saved."), "{page}");
         let page = saves(&hers, "new account").await;
-        assert!(page.contains("Replaced the list “new account”."), "everybody may: {page}");
-        assert!(saves(&owner, " ").await.contains("The name of the list is required."));
+        assert!(page.contains("List “new account” replaced."), "everybody may: {page}");
+        assert!(saves(&owner, " ").await.contains("The list name is required."));
         let nothing = owner.post(&there, &[("list-name", "None"), ("do", "save")]).await.page();
-        assert!(nothing.contains("Name at least one document"), "{nothing}");
+        assert!(nothing.contains("Add at least one document"), "{nothing}");
         let list = page.split("<option value=\"dls_").nth(1).unwrap().split('"').next().unwrap();
         let list = format!("dls_{list}");
         let fills = [("name-0", "Lease"), ("name-1", "passport"), ("saved", list.as_str()), ("do", "fill")];
@@ -227,10 +232,12 @@ async fn the_team_keeps_lists_of_documents_that_fill_the_rows() {
         let foreign = other.mail(inbox, "bo@customer.test", "Account", "Hello").await;
         let theirs = world.browser(other.id, other.owner).await;
         let page = theirs.post(&format!("/conversations/{foreign}/documents"), &fills).await.page();
-        assert!(page.contains("Choose a saved list first.") && !page.contains("Payslip"), "{page}");
+        assert!(page.contains("Select a saved list first.") && !page.contains("Payslip"), "{page}");
         assert_eq!(theirs.get(&there).await.status, 404);
+        let saved = [&two[..], &[("list-name", "Theirs"), ("do", "save")]].concat();
+        assert_eq!(theirs.post(&there, &saved).await.status, 404, "nothing is saved: they are counted below");
         let page = hers.post(&there, &[("saved", list.as_str()), ("do", "delete")]).await.page();
-        assert!(page.contains("Deleted the list") && page.contains("value=\"Passport\""), "{page}");
+        assert!(page.contains("” deleted.") && page.contains("value=\"Passport\""), "{page}");
         assert_eq!(world.scalar("select count(*) from document_lists").await, 0);
     })
     .await;

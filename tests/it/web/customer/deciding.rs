@@ -98,7 +98,7 @@ async fn what_cannot_be_read_is_asked_for_again_with_a_mail() {
         let letter = world.outbox.letters().pop().unwrap();
         assert_eq!(letter.to, "ada@customer.example");
         assert!(
-            letter.text.contains("for “Passport”. Unfortunately we could not read it.")
+            letter.text.contains("for sending “Passport”. Unfortunately, we couldn’t read it.")
                 && letter.text.contains("A scan is best."),
             "{}",
             letter.text

@@ -83,7 +83,7 @@ async fn asking_again_that_was_stopped_has_no_link_as_a_draft_and_its_link_when_
         let message = asks_again(&owner, &ada, &item).await;
         acme.undo(acme.owner, &message).await.unwrap();
         let draft = key.message(id, &message).await["text"].as_str().unwrap().to_owned();
-        assert!(draft.contains("we could not read it") && !draft.contains("/upload/"), "{draft}");
+        assert!(draft.contains("we couldn’t read it") && !draft.contains("/upload/"), "{draft}");
         acme.approve(acme.owner, &message, None).await.unwrap();
         leaves(world).await;
         let letter = world.outbox.letters().pop().unwrap().text;

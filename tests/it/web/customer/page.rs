@@ -41,7 +41,7 @@ async fn the_page_shows_the_checklist_without_login_and_no_word_of_the_mail() {
         for secret in [
             "ada@customer.example",
             "Olga",
-            "please send us the documents listed below",
+            "Please send us the documents listed below",
             "Loan",
             "/inbox",
             "/sign-in",

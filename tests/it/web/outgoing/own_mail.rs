@@ -51,7 +51,7 @@ async fn own_mail_waits_as_long_as_its_writer_chose_and_the_rest_for_the_whole_w
         mia.post(&format!("/messages/{draft}/approve"), &[("version", "")]).await;
 
         let (page, sent) = answered("default", "Twenty.").await;
-        assert!(page.contains("Leaves after 20 seconds"), "{page}");
+        assert!(page.contains("Sends in 20 seconds"), "{page}");
         assert!(sent.location().contains("done=sends"), "{}", sent.location());
         world.wait(TimeDelta::milliseconds(19_999));
         assert_eq!(left().await, 0);
@@ -60,7 +60,7 @@ async fn own_mail_waits_as_long_as_its_writer_chose_and_the_rest_for_the_whole_w
 
         assert_eq!(chooses(&mia, "60").await, 303);
         let (page, _) = answered("minute", "A minute.").await;
-        assert!(page.contains("Leaves after 1 minute"), "{page}");
+        assert!(page.contains("Sends in 1 minute"), "{page}");
         world.wait(TimeDelta::seconds(59));
         assert_eq!(left().await, 1);
         world.wait(TimeDelta::seconds(1));
@@ -68,7 +68,7 @@ async fn own_mail_waits_as_long_as_its_writer_chose_and_the_rest_for_the_whole_w
 
         assert_eq!(chooses(&mia, "0").await, 303);
         let (page, _) = answered("nothing", "At once.").await;
-        assert!(page.contains("Leaves at once"), "{page}");
+        assert!(page.contains("Sends immediately"), "{page}");
         assert_eq!(left().await, 3);
 
         for wrong in ["5", "-1", "601", "soon"] {
@@ -91,7 +91,7 @@ async fn no_choice_is_longer_than_the_service_lets_mail_wait() {
         let id = acme.mail(help, "ada@customer.example", "Hi", "Hello?").await;
         let mia = world.browser(acme.id, acme.owner).await;
         let composer = Composer::open(&mia, &reply(id)).await.set("body", "Five.");
-        assert!(composer.html.contains("Leaves after 5 seconds"), "{}", composer.html);
+        assert!(composer.html.contains("Sends in 5 seconds"), "{}", composer.html);
         composer.press(&mia, &write(id), ("do", "send")).await;
         world.wait(TimeDelta::seconds(5));
         world.work().await;

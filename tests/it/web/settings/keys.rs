@@ -32,7 +32,7 @@ async fn an_owner_makes_a_key_that_is_shown_once_and_works() {
         assert!(owner.get(KEYS).await.page().contains("No keys yet"));
         let form = owner.get("/settings/keys/new").await.page();
         for words in
-            ["with nobody’s approval", "Each waits until a person approves it", "Help &#60;b&#62;desk"]
+            ["Send replies without approval", "Each waits until a person approves it", "Help &#60;b&#62;desk"]
         {
             assert!(form.contains(words), "{words}: {form}");
         }

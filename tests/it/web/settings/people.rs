@@ -365,7 +365,10 @@ async fn an_admin_hands_no_private_inbox_to_anybody_and_owners_are_told_what_bec
         acme.private_mailbox("ben@acme.example", "Ben, own", ben).await;
         let (admin, owner) = (world.browser(acme.id, adam).await, world.browser(acme.id, acme.owner).await);
         let page = admin.get(&format!("/settings/people/{mia}/remove")).await.page();
-        assert!(!page.contains(r#"name="inboxes""#) && page.contains("Only an owner can hand it"), "{page}");
+        assert!(
+            !page.contains(r#"name="inboxes""#) && page.contains("Only an owner can transfer it"),
+            "{page}"
+        );
         for heir in [adam, second, acme.owner] {
             let form = [("inboxes", &*heir.to_string()), ("scheduled", "keep")];
             let refused = admin.post(&format!("/settings/people/{mia}/remove"), &form).await;

@@ -194,16 +194,17 @@ async fn work_off(tx: &mut Tx<'_>, batch: IndexLimits) -> Result<Indexed> {
     // Hashing a megabyte would block a runtime thread.
     let hashing = move || hashed(workspace, &texts, &note_texts, most);
     let found = tokio::task::spawn_blocking(hashing).await.map_err(Error::internal)?;
-    let words = stored::add(tx, &found.by_conversation, &found.with_notes).await?;
+    let words = stored::add(tx, &found.by_conversation, &[], stored::MOST_SEGMENTS).await?
+        + stored::add(tx, &found.noted, &found.with_notes, stored::MOST_OF_NOTES).await?;
     if !taken.terms_only {
         forget(tx, &found.messages).await?;
     }
-    notes::forget(tx, &found.notes).await?;
+    let notes_follow = notes::forget(tx, &found.notes).await?;
     // The last, so that whoever waits for one of them waits for nothing else.
     let contacts_more = batch.all && contacts::words::index(tx).await?;
     let messages = found.messages.len();
     let cut = messages < read || taken.messages.len() > read || taken.messages.len() as i64 == batch.messages;
-    let notes_more = noted.has_more(found.notes.len(), room);
+    let notes_more = notes_follow || noted.has_more(found.notes.len(), room);
     let more = anew_more
         || !again.is_empty()
         || contacts_more
@@ -250,7 +251,7 @@ async fn take_anew(tx: &mut Tx<'_>, batch: IndexLimits) -> Result<Anew> {
 }
 
 /// Resets the words of a conversation to those of its head (subject and contact, also of those that became part of it),
-/// and notes its messages for indexing; the database queues the notes of the team on it, when the row here goes
+/// and notes its messages for indexing; the database queues the first notes of the team on it, when the row here goes
 /// (migrations/0095_notes_in_search.sql). True when more is left to do.
 async fn begin_anew(tx: &mut Tx<'_>, notes: &[(i64, Option<i64>)]) -> Result<bool> {
     if notes.is_empty() {
@@ -426,7 +427,9 @@ async fn read(tx: &mut Tx<'_>, taken: &BatchMessages, batch: IndexLimits) -> Res
                                                 select contact_email from conversations
                                                 where workspace_id = $1 and id = sized.conversation_id)] end, '{}')
                                    || coalesce(cc_addresses, '{}'), null) as recipients,
-                      attachments <> '[]' as has_files
+                      -- The pictures of our own signatures are no files of the mail.
+                      attachments <> '[]' and (direction = 'inbound'
+                          or attachments @? '$[*] ? (!exists(@.contentId) || !(@.contentId starts with "sgf_"))') as has_files
                from messages
                where workspace_id = $1 and conversation_id = sized.conversation_id and id = sized.message_id
                  and status is distinct from 'draft' offset 0) m on true
@@ -458,6 +461,8 @@ async fn read(tx: &mut Tx<'_>, taken: &BatchMessages, batch: IndexLimits) -> Res
 #[derive(Default)]
 struct FoundWords {
     by_conversation: BTreeMap<i64, BTreeSet<i64>>,
+    /// Terms of notes, which have less room.
+    noted: BTreeMap<i64, BTreeSet<i64>>,
     messages: Vec<(i64, i64)>,
     notes: Vec<(i64, i64)>,
     /// Conversations that some of the notes are on.
@@ -495,8 +500,10 @@ fn hashed(workspace: WorkspaceId, texts: &[Text], notes: &[NoteText], most: usiz
         if !words.is_empty() {
             found.with_notes.push(note.conversation);
         }
-        let of_it = found.by_conversation.entry(note.conversation).or_default();
-        of_it.extend(head.into_iter().chain(words.into_values()));
+        if !head.is_empty() {
+            found.by_conversation.entry(note.conversation).or_default().extend(head);
+        }
+        found.noted.entry(note.conversation).or_default().extend(words.into_values());
         found.notes.push((note.conversation, note.note));
     }
     found

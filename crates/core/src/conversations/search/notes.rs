@@ -6,6 +6,11 @@
 use rookery_base::error::Result;
 use rookery_base::store::db::Tx;
 
+/// Notes of one conversation that are queued at once after its words began again, as in migrations/0095_notes_in_search.sql;
+/// and of all conversations together.
+const QUEUED: i64 = 500;
+const QUEUED_OF_ALL: i64 = 10_000;
+
 /// Notes of one batch.
 #[derive(Default)]
 pub(super) struct TakenNotes {
@@ -101,6 +106,14 @@ pub(super) async fn read(
         return Ok(Vec::new());
     }
     let workspace = tx.workspace().0;
+    // Who erases holds conversations first, and then their words.
+    sqlx::query!(
+        "select id from conversations where workspace_id = $1 and id = any($2) order by id for key share",
+        workspace,
+        &taken.conversations
+    )
+    .fetch_all(&mut **tx)
+    .await?;
     let rows = sqlx::query!(
         r#"with sized as materialized (
                select noted.conversation_id, noted.note_id, noted.place,
@@ -136,34 +149,84 @@ pub(super) async fn read(
     Ok(texts.collect())
 }
 
-/// Their words are in.
-pub(super) async fn forget(tx: &mut Tx<'_>, notes: &[(i64, i64)]) -> Result<()> {
+/// Their words are in. True when others were queued that were to come after them.
+pub(super) async fn forget(tx: &mut Tx<'_>, notes: &[(i64, i64)]) -> Result<bool> {
     if notes.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
     let workspace = tx.workspace().0;
     let (conversations, notes): (Vec<i64>, Vec<i64>) = notes.iter().copied().unzip();
-    sqlx::query!(
-        "delete from unindexed_notes noted using unnest($2::bigint[], $3::bigint[]) as done (conversation_id, note_id)
-         where noted.workspace_id = $1 and noted.conversation_id = done.conversation_id and noted.note_id = done.note_id",
+    let last = sqlx::query!(
+        r#"with gone as (
+               delete from unindexed_notes noted
+               using unnest($2::bigint[], $3::bigint[]) as done (conversation_id, note_id)
+               where noted.workspace_id = $1 and noted.conversation_id = done.conversation_id
+                 and noted.note_id = done.note_id
+               returning noted.conversation_id, noted.note_id, noted.continues)
+           select conversation_id as "conversation_id!", min(note_id) as "note_id!" from gone
+           where continues group by conversation_id"#,
         workspace,
         &conversations,
         &notes
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    let (conversations, notes): (Vec<i64>, Vec<i64>) =
+        last.into_iter().map(|row| (row.conversation_id, row.note_id)).unzip();
+    queue_next(tx, &conversations, &notes).await?;
+    Ok(!conversations.is_empty())
+}
+
+/// Queues what comes after these, one of each conversation. The last of many brings those after it in the same way.
+async fn queue_next(tx: &mut Tx<'_>, conversations: &[i64], notes: &[i64]) -> Result<()> {
+    if conversations.is_empty() {
+        return Ok(());
+    }
+    let workspace = tx.workspace().0;
+    let most = (QUEUED_OF_ALL / conversations.len() as i64).clamp(1, QUEUED);
+    sqlx::query!(
+        "with later as materialized (
+             select done.conversation_id, behind.id, behind.at,
+                    row_number() over (partition by done.conversation_id order by behind.id) as place
+             from unnest($2::bigint[], $3::bigint[]) as done (conversation_id, note_id)
+             cross join lateral (
+                 select id, at from notes
+                 where workspace_id = $1 and conversation_id = done.conversation_id and id > done.note_id
+                 order by id limit $4::bigint) behind)
+         insert into unindexed_notes (workspace_id, conversation_id, note_id, since, continues)
+         select $1, conversation_id, id, at, place = $4::bigint from later
+         on conflict (workspace_id, conversation_id, note_id)
+             do update set continues = true, tries = 0, retry_at = null where excluded.continues",
+        workspace,
+        conversations,
+        notes,
+        most
     )
     .execute(&mut **tx)
     .await?;
     Ok(())
 }
 
-/// Each is tried again alone, later and later.
+/// Each is tried again alone, later and later. What was to come after it does not wait for that.
 pub(super) async fn put_off(tx: &mut Tx<'_>, taken: &TakenNotes) -> Result<()> {
     if taken.is_empty() {
         return Ok(());
     }
     let (workspace, now) = (tx.workspace().0, tx.now());
+    let last = sqlx::query!(
+        r#"select conversation_id, min(note_id) as "note_id!" from unindexed_notes
+           where workspace_id = $1 and continues
+             and (conversation_id, note_id) in (select * from unnest($2::bigint[], $3::bigint[]))
+           group by conversation_id"#,
+        workspace,
+        &taken.conversations,
+        &taken.notes
+    )
+    .fetch_all(&mut **tx)
+    .await?;
     sqlx::query!(
         "update unindexed_notes
-         set tries = greatest(tries, 0) + 1,
+         set tries = greatest(tries, 0) + 1, continues = false,
              retry_at = $4::timestamptz + make_interval(secs => 10 * 2 ^ least(greatest(tries, 0), 9))
          where workspace_id = $1 and (conversation_id, note_id) in (select * from unnest($2::bigint[], $3::bigint[]))",
         workspace,
@@ -173,5 +236,7 @@ pub(super) async fn put_off(tx: &mut Tx<'_>, taken: &TakenNotes) -> Result<()> {
     )
     .execute(&mut **tx)
     .await?;
-    Ok(())
+    let (conversations, notes): (Vec<i64>, Vec<i64>) =
+        last.into_iter().map(|row| (row.conversation_id, row.note_id)).unzip();
+    queue_next(tx, &conversations, &notes).await
 }

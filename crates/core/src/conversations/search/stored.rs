@@ -11,14 +11,17 @@ use rookery_base::store::db::Tx;
 const SEGMENT: usize = 1_000;
 /// Segments of one conversation: about 50,000 words, as many as a dictionary has. Words beyond that are not
 /// indexed.
-const MOST_SEGMENTS: usize = 50;
+pub(super) const MOST_SEGMENTS: usize = 50;
+/// Terms of notes go no further: however much is pasted into notes, there is room for the mail that comes later.
+pub(super) const MOST_OF_NOTES: usize = MOST_SEGMENTS / 2;
 
-/// Adds words to conversations: to the newest row of each until it is full, then to new rows. Returns how many
-/// were new. `with_notes`: those that have terms of notes from now on.
+/// Adds words to conversations: to the newest row of each until it is full, then to new rows, up to the segment `most`.
+/// Returns how many were new. `with_notes`: those that have terms of notes from now on.
 pub(super) async fn add(
     tx: &mut Tx<'_>,
     words: &BTreeMap<i64, BTreeSet<i64>>,
     with_notes: &[i64],
+    most: usize,
 ) -> Result<usize> {
     if words.is_empty() {
         return Ok(0);
@@ -51,10 +54,11 @@ pub(super) async fn add(
     let mut fresh = 0;
     for row in &rows {
         let newest = row.segments as usize;
-        let room = SEGMENT.saturating_sub(row.filled as usize).min(row.fresh.len());
+        let free = if newest > most { 0 } else { SEGMENT.saturating_sub(row.filled as usize) };
+        let room = free.min(row.fresh.len());
         let (here, beyond) = row.fresh.split_at(room);
         first.push(as_list(here.iter().copied().filter(|_| newest == 0)));
-        let added = beyond.chunks(SEGMENT).take(MOST_SEGMENTS.saturating_sub(newest));
+        let added = beyond.chunks(SEGMENT).take(most.saturating_sub(newest));
         let filled = (newest > 0 && !here.is_empty()).then_some((newest, here));
         let beside = filled.into_iter().chain((newest + 1..).zip(added.clone()));
         for (segment, words) in beside {

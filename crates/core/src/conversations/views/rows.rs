@@ -198,11 +198,13 @@ pub async fn load(
                       coalesce(max(at) filter (where status = 'failed')
                                > coalesce(max(at) filter (where status in ('scheduled', 'sending', 'sent')), '-infinity'),
                                false) as failed,
-                      coalesce(bool_or(attachments <> '[]'), false) as files,
+                      -- The pictures of our own signatures are no files of the mail.
+                      coalesce(bool_or(attachments <> '[]' and (direction = 'inbound'
+                          or attachments @? '$[*] ? (!exists(@.contentId) || !(@.contentId starts with "sgf_"))')), false) as files,
                       -- Of what the snippet is: never a draft or an automatic reply.
                       (array_agg(author_type order by at desc, item desc) filter (where is_shown))[1] as author_type,
                       (array_agg(author_id order by at desc, item desc) filter (where is_shown))[1] as author_id
-               from (select at, item, status, origin, attachments, author_type, author_id,
+               from (select at, item, status, origin, direction, attachments, author_type, author_id,
                             status is distinct from 'draft'
                                 and not coalesce(origin = 'service' and answers is not null, false) as is_shown
                      from messages

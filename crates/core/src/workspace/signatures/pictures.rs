@@ -1,5 +1,6 @@
 //! Pictures of signatures: files of an inbox or of a person, which the formatting of the signature names by their ids
-//! (docs/decisions/formatted-mail.md). When one goes, its bytes stay: mail that was sent with it names them.
+//! (docs/decisions/formatted-mail.md). When one goes that a saved signature showed, its bytes stay: mail that was sent with it
+//! names them. Saving takes away what the signature does not show, so what is here and not shown never was.
 
 use std::ops::Range;
 
@@ -9,6 +10,7 @@ use crate::workspace::people::Person;
 use rookery_base::error::{Error, NO_MAILBOX, Result};
 use rookery_base::ids::{MailboxId, PersonId, SignatureFileId, WorkspaceId};
 use rookery_base::store::db::Tx;
+use rookery_base::store::doomed_files;
 use rookery_base::store::held_blobs::held_blobs;
 use rookery_reading::html::written;
 
@@ -62,8 +64,7 @@ pub async fn add(
 ) -> Result<SignatureFileId> {
     if picture.size > MOST_BYTES {
         let most = MOST_BYTES / 1024;
-        let what =
-            format!("A picture in a signature has at most {most} KB. Make it smaller, then add it again.");
+        let what = format!("Signature pictures can be up to {most} KB. Choose a smaller one.");
         return Err(Error::problem("file", what));
     }
     let html = lock(tx, owner).await?.unwrap_or_default();
@@ -81,13 +82,14 @@ pub async fn add(
     let gone: Vec<SignatureFileId> =
         there.into_iter().filter(|id| !shown.contains(id)).skip(MOST_WAITING - 1).collect();
     if !gone.is_empty() {
-        sqlx::query!(
-            "delete from signature_files where workspace_id = $1 and id = any($2)",
+        let blobs = sqlx::query_scalar!(
+            "delete from signature_files where workspace_id = $1 and id = any($2) returning blob",
             workspace,
             &gone as &[SignatureFileId]
         )
-        .execute(&mut **tx)
+        .fetch_all(&mut **tx)
         .await?;
+        doomed_files::doom(tx, &blobs).await?;
     }
     let id: SignatureFileId = tx.mint();
     sqlx::query!(
@@ -153,20 +155,28 @@ pub(super) async fn only_own(tx: &mut Tx<'_>, owner: SignatureOwner, html: &str)
     Ok(written::with_pictures(html, |id| own.iter().any(|own| own == id).then(|| format!("cid:{id}"))))
 }
 
-/// Those that the saved formatting does not show go.
-pub(super) async fn drop_unshown(tx: &mut Tx<'_>, owner: SignatureOwner, html: &str) -> Result<()> {
-    let (workspace, shown) = (tx.workspace().0, shown(html));
-    sqlx::query!(
-        "delete from signature_files
-         where workspace_id = $1 and (mailbox_id = $2 or person_id = $3) and id <> all($4)",
+/// Those that the saved formatting does not show go. `before` is the formatting that was saved until now.
+pub(super) async fn drop_unshown(
+    tx: &mut Tx<'_>,
+    owner: SignatureOwner,
+    before: &str,
+    html: &str,
+) -> Result<()> {
+    let (workspace, were_shown, shown) = (tx.workspace().0, shown(before), shown(html));
+    let gone = sqlx::query!(
+        r#"delete from signature_files
+           where workspace_id = $1 and (mailbox_id = $2 or person_id = $3) and id <> all($4)
+           returning id as "id: SignatureFileId", blob"#,
         workspace,
         owner.mailbox(),
         owner.person(),
         &shown as &[SignatureFileId]
     )
-    .execute(&mut **tx)
+    .fetch_all(&mut **tx)
     .await?;
-    Ok(())
+    let never_shown = gone.into_iter().filter(|picture| !were_shown.contains(&picture.id));
+    let blobs: Vec<String> = never_shown.map(|picture| picture.blob).collect();
+    doomed_files::doom(tx, &blobs).await
 }
 
 fn shown(html: &str) -> Vec<SignatureFileId> {

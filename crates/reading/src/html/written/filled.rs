@@ -63,7 +63,8 @@ fn with_braces(address: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{stored, text};
+    use super::super::clean::stored;
+    use super::super::words::text;
     use super::*;
 
     fn with(html: &str, value: &str) -> String {

@@ -36,6 +36,8 @@ struct DocumentsPage {
     saved: Vec<DocumentList>,
     /// Their codes, what their speakers call them, and whether it is the chosen one.
     languages: Vec<(&'static str, &'static str, bool)>,
+    /// The customer was not asked in any yet, so that none may be chosen.
+    is_unknown: bool,
     longest_name: usize,
     longest_hint: usize,
     longest_list: usize,
@@ -62,11 +64,7 @@ pub async fn show(asked: MemberRequest) -> Result<Response> {
     let Some(draft) = draft.await? else {
         return Ok(respond::see_other(&composer(conversation.id, list_of(&asked).trim_end_matches('&'))));
     };
-    let known = match draft.words.language {
-        Some(chosen) => Some(chosen),
-        None => language_of(&mut conn, asked.person.workspace, &conversation).await?,
-    };
-    let typed = TypedRequest::from_lines(&draft.words.documents, known.unwrap_or_default());
+    let typed = TypedRequest::from_lines(&draft.words.documents, draft.words.language);
     let list = list_of(&asked);
     page(&mut conn, &asked, conversation, list, typed, Pressed::default()).await
 }
@@ -76,19 +74,22 @@ async fn page(
     asked: &MemberRequest,
     conversation: Conversation,
     list: String,
-    typed: TypedRequest,
+    mut typed: TypedRequest,
     pressed: Pressed,
 ) -> Result<Response> {
+    let known = language_of(conn, asked.person.workspace, &conversation).await?;
+    typed.language = typed.language.or(known);
     let saved = lists::list(conn, asked.person.workspace).await?;
     let shell = Shell::load(conn, asked, Here::View("open")).await?;
     let Pressed { notice, problems } = pressed;
-    let each = Language::ALL.into_iter().map(|one| (one.code(), one.name(), one == typed.language));
+    let each = Language::ALL.into_iter().map(|one| (one.code(), one.name(), Some(one) == typed.language));
     respond::page(&DocumentsPage {
         shell,
         conversation,
         list,
         saved,
         languages: each.collect(),
+        is_unknown: known.is_none(),
         longest_name: LONGEST_LABEL,
         longest_hint: LONGEST_DESCRIPTION,
         longest_list: lists::LONGEST_NAME,
@@ -134,7 +135,7 @@ async fn ask(asked: &MemberRequest, form: &FormFields, typed: &TypedRequest) -> 
     let conversation = find_visible(&mut tx, &asked.person, now, id).await?;
     let id = conversation.id;
     let lines = typed.lines();
-    let language = Some(typed.language).filter(|_| !lines.is_empty());
+    let language = typed.language.filter(|_| !lines.is_empty());
     documents::ask(&mut tx, &asked.person, &conversation, &lines, language).await?;
     tx.commit().await?;
     Ok(respond::see_other(&composer(id, list_in(form))))
@@ -144,6 +145,9 @@ async fn ask(asked: &MemberRequest, form: &FormFields, typed: &TypedRequest) -> 
 async fn of_lists(asked: &MemberRequest, form: &FormFields, typed: &mut TypedRequest) -> Result<Pressed> {
     let mut pressed = Pressed::default();
     let mut tx = asked.tx().await?;
+    let now = tx.now();
+    // Nothing is changed for who cannot see the conversation.
+    find_visible(&mut tx, &asked.person, now, asked.param("id").unwrap_or_default()).await?;
     if form.get("do") == Some("save") {
         if let Some(problem) = typed.problem() {
             pressed.problems.push(problem);
@@ -151,12 +155,12 @@ async fn of_lists(asked: &MemberRequest, form: &FormFields, typed: &mut TypedReq
         }
         match lists::save(&mut tx, &asked.person, &typed.list_name, &typed.items()).await {
             Ok(replaced) => {
-                let done = if replaced { "Replaced the list" } else { "Saved the list" };
-                pressed.notice = Some(format!("{done} “{}”.", typed.list_name));
+                let done = if replaced { "replaced" } else { "saved" };
+                pressed.notice = Some(format!("List “{}” {done}.", typed.list_name));
             }
             Err(Error::Problems(problems)) => {
                 pressed.problems.extend(problems.into_iter().map(|one| match one.field.as_str() {
-                    "name" => format!("The name of the list {}.", one.what),
+                    "name" => format!("The list name {}.", one.what),
                     _ => one.what,
                 }));
             }
@@ -170,16 +174,18 @@ async fn of_lists(asked: &MemberRequest, form: &FormFields, typed: &mut TypedReq
                 if form.get("do") == Some("delete") {
                     lists::remove(&mut tx, list.id).await?;
                     let said = format!(
-                        "Deleted the list “{}”. Its documents are below: save them again if that was a mistake.",
+                        "List “{}” deleted. Its documents are still below, so you can save them again.",
                         list.name
                     );
                     pressed.notice = Some(said);
                 }
                 if !typed.fill(list) {
-                    pressed.problems.push(format!("Ask for at most {MOST_DOCUMENTS} documents at once."));
+                    pressed
+                        .problems
+                        .push(format!("You can ask for up to {MOST_DOCUMENTS} documents at a time."));
                 }
             }
-            None => pressed.problems.push("Choose a saved list first.".to_owned()),
+            None => pressed.problems.push("Select a saved list first.".to_owned()),
         }
     }
     tx.commit().await?;

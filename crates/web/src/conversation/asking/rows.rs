@@ -1,4 +1,5 @@
-//! The rows of a request for documents, as the form has them. Rows without a name are offered, and ask for nothing.
+//! The rows of a request for documents, as the form has them (specification 4.9). Rows without a name are offered, and ask for
+//! nothing. A draft keeps them as lines; what these lines would not give back as it was typed is refused, never rewritten.
 
 use crate::visit::FormFields;
 use rookery_base::languages::Language;
@@ -23,14 +24,15 @@ pub struct TypedRequest {
     /// The row that was just added, or that is the first to fill in.
     pub focus: usize,
     pub due: String,
-    pub language: Language,
+    /// None leaves it to the customer's browser.
+    pub language: Option<Language>,
     /// The name to save the rows under.
     pub list_name: String,
 }
 
 impl TypedRequest {
     /// What a draft asks for.
-    pub fn from_lines(lines: &str, language: Language) -> Self {
+    pub fn from_lines(lines: &str, language: Option<Language>) -> Self {
         let rows = asking::listed(lines).into_iter().map(TypedRow::from_item).collect();
         let due = asking::split(lines).1;
         Self { rows, focus: 0, due, language, list_name: String::new() }.offering()
@@ -46,7 +48,7 @@ impl TypedRequest {
                 optional: form.flag(&format!("optional-{row}")),
             })
             .collect();
-        let language = form.get("language").and_then(Language::named).unwrap_or_default();
+        let language = form.get("language").and_then(Language::named);
         Self { rows, focus: 0, due: text("due"), language, list_name: text("list-name") }.offering()
     }
 
@@ -108,22 +110,21 @@ impl TypedRequest {
 
     /// Why this cannot be asked for as it is.
     pub fn problem(&self) -> Option<String> {
-        match self.rows.iter().position(|row| row.name.is_empty() && !row.hint.is_empty()) {
-            Some(row) => Some(format!("Name document {}, or take its hint out.", row + 1)),
+        if let Some(row) = self.rows.iter().position(|row| row.name.is_empty() && !row.hint.is_empty()) {
+            return Some(format!("Enter a name for document {}, or remove its hint.", row + 1));
+        }
+        match self.rows.iter().position(|row| !row.can_be_kept()) {
+            Some(row) => Some(format!(
+                "Change document {}: its name can’t be “due” or contain “: ”, and neither its name nor its hint can end with “(optional)”. Tick “Optional” instead.",
+                row + 1
+            )),
             None => asking::read(&self.lines()).err(),
         }
     }
 
     /// What is asked for.
     pub fn items(&self) -> Vec<ChecklistItem> {
-        let named = self.rows.iter().filter(|row| !row.name.is_empty());
-        named
-            .map(|row| ChecklistItem {
-                label: row.name.clone(),
-                description: Some(row.hint.clone()).filter(|hint| !hint.is_empty()),
-                required: !row.optional,
-            })
-            .collect()
+        self.rows.iter().filter(|row| !row.name.is_empty()).map(TypedRow::item).collect()
     }
 
     /// As a draft keeps it.
@@ -139,6 +140,21 @@ impl TypedRow {
             hint: item.description.map(|hint| text::line(&hint)).unwrap_or_default(),
             optional: !item.required,
         }
+    }
+
+    fn item(&self) -> ChecklistItem {
+        ChecklistItem {
+            label: self.name.clone(),
+            description: Some(self.hint.clone()).filter(|hint| !hint.is_empty()),
+            required: !self.optional,
+        }
+    }
+
+    /// The line that a draft has for it says the same again.
+    fn can_be_kept(&self) -> bool {
+        let item = self.item();
+        let line = asking::write(std::iter::once(&item), None);
+        self.name.is_empty() || asking::listed(&line) == [item]
     }
 }
 
@@ -156,12 +172,37 @@ mod tests {
             typed("name-0=Passport&hint-0=both+pages&name-1=&name-2=Payslip&optional-2=1&due=2031-05-09");
         let lines = "Passport: both pages\nPayslip (optional)\ndue: 2031-05-09";
         assert_eq!(form.lines(), lines);
-        let again = TypedRequest::from_lines(lines, Language::De);
+        let again = TypedRequest::from_lines(lines, Some(Language::De));
         assert_eq!((again.items(), again.due.as_str()), (form.items(), "2031-05-09"));
         assert_eq!((again.rows.len(), again.focus), (3, 2), "one is left to fill in");
         assert_eq!(form.problem(), None);
         let unnamed = typed("name-0=Passport&name-1=&hint-1=both+pages").problem();
-        assert!(unnamed.is_some_and(|problem| problem.starts_with("Name document 2")));
+        assert!(unnamed.is_some_and(|problem| problem.starts_with("Enter a name for document 2")));
+    }
+
+    #[test]
+    fn what_a_line_would_change_is_refused() {
+        for lost in [
+            "name-1=Invoice%3A+March&hint-1=as+a+PDF",
+            "name-1=Payslip+(optional)",
+            "name-1=Payslip&hint-1=of+May+(optional)",
+            "name-1=due%3A+2031-01-01",
+            "name-1=due&hint-1=2031-01-01",
+        ] {
+            let problem = typed(&format!("name-0=Passport&{lost}")).problem();
+            assert!(problem.is_some_and(|what| what.starts_with("Change document 2: ")), "{lost}");
+        }
+        for kept in [
+            "name-0=Payslip+(optional)&optional-0=1",
+            "name-0=Invoice:&hint-0=Date:+March",
+            "name-0=due&due=2031-05-09",
+        ] {
+            let form = typed(kept);
+            let again = TypedRequest::from_lines(&form.lines(), None);
+            assert_eq!((form.problem(), again.items(), again.due), (None, form.items(), form.due), "{kept}");
+        }
+        assert_eq!(typed("name-0=Passport&language=").language, None, "the customer's browser decides");
+        assert_eq!(typed("language=de").language, Some(Language::De));
     }
 
     #[test]

@@ -45,7 +45,7 @@ phrases! { BookingWord
         "Qualcuno è stato più veloce: questo orario è occupato. Ne scelga un altro."
         "Iemand was sneller: deze tijd is bezet. Kies een andere." "Alguém foi mais rápido: esta hora está ocupada. Escolha outra.";
     BookedBefore:
-        "You have already booked {time}. To move or cancel it, use the links in its email."
+        "You’ve already booked {time}. To reschedule or cancel, use the links in your confirmation email."
         "Sie haben schon gebucht: {time}. Verschieben oder absagen können Sie mit den Links in der E-Mail dazu."
         "Vous avez déjà réservé : {time}. Pour déplacer ou annuler, utilisez les liens de l’e-mail reçu."
         "Ya reservó esta hora: {time}. Para cambiarla o cancelarla, use los enlaces del correo que recibió."

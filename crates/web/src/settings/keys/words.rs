@@ -35,7 +35,7 @@ pub fn choices(ticked: &[Scope], stop_time: &str) -> Vec<ScopeChoice> {
                 Scope::Send => (
                     "Send",
                     format!(
-                        "Send replies with nobody’s approval. They leave after {stop_time}, and anyone on the team can stop them until then."
+                        "Send replies without approval. They’re sent after {stop_time}; until then, anyone on the team can stop them."
                     ),
                 ),
                 Scope::Record => (

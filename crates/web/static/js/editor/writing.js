@@ -13,7 +13,7 @@
   const LONG = 20_000, PAUSE = 150;
   // Pictures that mail programs show. Without a choice of their writer they are as wide as a mail's text.
   const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"], WIDEST = 600;
-  const NO_PICTURES = "Pictures weren’t pasted: this text can’t have any.";
+  const NO_PICTURES = "You can’t add pictures here.";
   // What Squire does for a button, and what it does if that was done.
   const ACTS = {
     B: ["bold", "removeBold"],
@@ -113,7 +113,7 @@
         if (event.target !== this.form || !this.coming) return;
         event.preventDefault();
         event.stopImmediatePropagation();
-        this.say("Wait until the picture is there, then save.");
+        this.say("Wait for the picture to finish uploading, then save.");
       }, true);
       // Before the draft is saved for the last time.
       on(document, "page:leaving", () => this.flush(), true);
@@ -302,7 +302,7 @@
       data.append("file", file, file.name || "pasted.png");
       const answer = await fetch(this.place.dataset.pictures, { method: "POST", body: data }).catch(() => null);
       if (answer?.status === 204) return answer.headers.get("x-draft-file");
-      this.say((answer?.status === 400 && await answer.text()) || `${file.name || "The picture"} was not uploaded. Try again.`);
+      this.say((answer?.status === 400 && await answer.text()) || `Couldn’t upload ${file.name || "the picture"}. Try again.`);
       return "";
     }
 

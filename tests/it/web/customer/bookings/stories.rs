@@ -184,7 +184,7 @@ async fn one_of_several_offered_times_is_booked_and_the_other_links_say_so() {
             let shown = ada.opens(link).await;
             assert_eq!(shown.status, 200, "{}", shown.html);
             let page = shown.page();
-            assert!(page.contains("You have already booked Thursday, 9 January, 10:30."), "{page}");
+            assert!(page.contains("You’ve already booked Thursday, 9 January, 10:30."), "{page}");
             assert!(page.contains("First free time"), "another can still be chosen: {page}");
         }
         let other = acme.mail(inbox, "Ada <ada@customer.example>", "Other", "Hello").await;
